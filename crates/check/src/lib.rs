@@ -1,0 +1,1 @@
+//! Litmus reader, axiomatic PTX memory model and protocol explorer.

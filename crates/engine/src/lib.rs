@@ -1,0 +1,1 @@
+//! Deterministic parallel discrete-event engine: event queues, partitions and lookahead windows.

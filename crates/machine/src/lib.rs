@@ -1,0 +1,1 @@
+//! Checked descriptions of machines and designs, their presets and their scaling.

@@ -1,0 +1,1 @@
+//! Timing models of the hardware, one file a piece.

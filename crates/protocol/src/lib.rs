@@ -1,0 +1,1 @@
+//! Every rule that decides what a load may return, as pure functions.

@@ -1,0 +1,1 @@
+//! Wires a machine, a design and a workload into a run.

@@ -1,0 +1,162 @@
+//! Addresses at the three grains that matter: line, byte mask within a line, page.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
+
+/// A cache line of the virtual address space: byte address divided by the line size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line(pub u64);
+
+/// A page of the virtual address space: byte address divided by the page size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Page(pub u64);
+
+/// The line size of a machine: a power of two from 32 to 256 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LineSize(u8);
+
+impl LineSize {
+    /// 128 bytes, NVIDIA's line.
+    pub const B128: LineSize = LineSize(7);
+
+    /// A line of `bytes` bytes, or `None` unless a power of two from 32 to 256.
+    pub const fn new(bytes: u64) -> Option<LineSize> {
+        match bytes {
+            32 | 64 | 128 | 256 => Some(LineSize(bytes.trailing_zeros() as u8)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a line.
+    pub const fn bytes(self) -> u64 {
+        1 << self.0
+    }
+
+    /// Bytes that one bit of a [`Mask`] stands for: a 32nd of a line.
+    pub const fn grain(self) -> u64 {
+        self.bytes() / 32
+    }
+
+    /// The line that holds byte `address`.
+    pub const fn line_of(self, address: u64) -> Line {
+        Line(address >> self.0)
+    }
+
+    /// The first byte of `line`.
+    pub const fn address_of(self, line: Line) -> u64 {
+        line.0 << self.0
+    }
+
+    /// The mask of the bytes `[address, address + len)` that lie in the line of `address`. A part of a
+    /// grain covers the grain.
+    pub const fn mask(self, address: u64, len: u64) -> Mask {
+        let offset = address & (self.bytes() - 1);
+        let end = if offset + len > self.bytes() { self.bytes() } else { offset + len };
+        let first = offset / self.grain();
+        let last = end.div_ceil(self.grain());
+        if last <= first {
+            return Mask::NONE;
+        }
+        Mask((((1_u64 << (last - first)) - 1) << first) as u32)
+    }
+}
+
+/// Which bytes of a line: bit `i` stands for the `i`-th 32nd of the line (4 bytes of a 128-byte line).
+/// An access to part of a grain covers the whole grain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mask(pub u32);
+
+impl Mask {
+    /// No byte.
+    pub const NONE: Mask = Mask(0);
+    /// The whole line.
+    pub const ALL: Mask = Mask(u32::MAX);
+
+    /// Whether no byte is named.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether every byte of `other` is in `self`.
+    pub const fn contains(self, other: Mask) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// Whether some byte is in both.
+    pub const fn overlaps(self, other: Mask) -> bool {
+        other.0 & self.0 != 0
+    }
+
+    /// Number of grains.
+    pub const fn grains(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// The mask widened to whole sectors of `grains_per_sector` grains (1, 2, 4, 8, 16 or 32).
+    pub const fn sectors(self, grains_per_sector: u32) -> Mask {
+        let sector = ((1_u64 << grains_per_sector) - 1) as u32;
+        let mut wide = 0;
+        let mut at = 0;
+        while at < 32 {
+            if self.0 & (sector << at) != 0 {
+                wide |= sector << at;
+            }
+            at += grains_per_sector;
+        }
+        Mask(wide)
+    }
+}
+
+impl BitOr for Mask {
+    type Output = Mask;
+    fn bitor(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Mask {
+    fn bitor_assign(&mut self, other: Mask) {
+        self.0 |= other.0;
+    }
+}
+
+impl BitAnd for Mask {
+    type Output = Mask;
+    fn bitand(self, other: Mask) -> Mask {
+        Mask(self.0 & other.0)
+    }
+}
+
+impl Not for Mask {
+    type Output = Mask;
+    fn not(self) -> Mask {
+        Mask(!self.0)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {:#x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_covers_the_grains_it_touches() {
+        let size = LineSize::B128;
+        assert_eq!(size.mask(0, 128), Mask::ALL);
+        assert_eq!(size.mask(4, 4), Mask(0b10));
+        assert_eq!(size.mask(5, 4), Mask(0b110), "an unaligned word covers two grains");
+        assert_eq!(size.mask(126, 8), Mask(1 << 31), "what crosses the line is cut");
+    }
+
+    #[test]
+    fn sectors_widen_a_mask() {
+        assert_eq!(Mask(0b1).sectors(8), Mask(0xff));
+        assert_eq!(Mask(1 << 31).sectors(32), Mask::ALL);
+        assert_eq!(Mask(1 << 9 | 1).sectors(8), Mask(0xffff));
+    }
+}

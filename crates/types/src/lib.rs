@@ -1,0 +1,17 @@
+//! The vocabulary every crate shares: time, sizes and rates, addresses, ids, scopes, and the stream of
+//! warp instructions that a workload produces and an SM consumes.
+//!
+//! Newtypes only: nothing here simulates. Read [`stream`] next, then the crates `protocol` and `engine`.
+
+pub mod address;
+pub mod id;
+pub mod scope;
+pub mod size;
+pub mod stream;
+pub mod time;
+
+pub use address::{Line, LineSize, Mask, Page};
+pub use id::{ComponentId, GpuId, ModuleId, SmId};
+pub use scope::{Order, Scope, Semantics};
+pub use size::{Bytes, Rate, Serializer};
+pub use time::{Clock, Ps};

@@ -1,0 +1,1 @@
+//! The SIMT kernel language, its benchmarks, and readers of recorded traces.
