@@ -1,1 +1,41 @@
 //! Every rule that decides what a load may return, as pure functions.
+//!
+//! The timing model (`model`) and the explorer (`check`) drive *the same* functions: the one with real
+//! arrays and queues, the other with tiny caches and every interleaving. What is timed is what is proved.
+//! State lives in the host; a function sees one slot of it by value, changes that, and names its effects.
+//! No time, no counters, no randomness here.
+//!
+//! - [`data`]: what a message carries: nothing when timing, values when checking.
+//! - [`coherence`]: the boundary: [`Coherence`], its slot, events, effects and refusals.
+//! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
+//!   by every protocol below; [`directory`] is Table I of HMG.
+//! - [`no_remote_caching`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`], [`ideal`]: one
+//!   protocol each: where a line may live, where a scope is served, what acquire and release do.
+//! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
+//!   steps of an acquire or a release beyond the SM.
+//! - [`fault`]: deliberately broken rules, for showing that the explorer catches them.
+//!
+//! Read [`coherence`], then [`vi`], then [`hmg`].
+
+pub mod coherence;
+pub mod data;
+pub mod directory;
+pub mod fault;
+pub mod front;
+pub mod hmg;
+pub mod ideal;
+pub mod l1;
+pub mod nhcc;
+pub mod no_remote_caching;
+pub mod plan;
+pub mod software_flat;
+pub mod software_hierarchical;
+pub mod topology;
+pub mod vi;
+
+pub use coherence::{Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot};
+pub use data::Data;
+pub use directory::Sharers;
+pub use fault::Fault;
+pub use plan::{Action, Collector, Members, Phase};
+pub use topology::{Class, ClassSet, Homes, Topology};

@@ -1,0 +1,290 @@
+//! The boundary between a protocol and its host.
+//!
+//! A host (the timing model, the explorer) keeps for each L2: lines, pending misses with their waiters and
+//! parked requests, directory entries by region. For each event it hands [`Coherence::step`] the slot the
+//! event is about, by value, and afterwards stores what came back. The host's duties, which a protocol
+//! relies on:
+//!
+//! 1. Channels between two modules deliver in the order declared by [`CHANNELS`].
+//! 2. One pending miss per line and L2. When its fill arrives: [`Event::Fill`], then [`Event::Serve`] for
+//!    each waiter in order of arrival, then each parked request again as [`Event::Request`], in order, and
+//!    nothing else of that line in between.
+//! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
+//!    one of the same line parks too.
+//! 4. A line that must make room is offered as [`Event::Evict`], a directory entry as
+//!    [`Event::ReplaceEntry`]; an invalidation is [`Event::InvalidateRegion`] once and
+//!    [`Event::InvalidateLine`] for each line of the region that is present.
+//! 5. A miss that was pending when its class was invalidated is handed over with `stale` set from then on.
+
+use crate::data::Data;
+use crate::directory::Sharers;
+use crate::fault::Fault;
+use crate::plan::Phase;
+use crate::topology::{Class, Homes, Topology};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
+
+/// How a class of messages between two modules must be delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// In the order sent, whatever the line.
+    Fifo,
+    /// In the order sent among messages of one line.
+    FifoPerLine,
+    /// In any order.
+    Unordered,
+}
+
+/// The classes of messages between modules and the order each must keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// Reads, writes and atomics toward a home.
+    pub up: Delivery,
+    /// Fills and invalidations from a home, in one class: an invalidation never passes the fill before it.
+    pub down: Delivery,
+    /// Results of atomics, and the requests and acknowledgments of acquires and releases.
+    pub control: Delivery,
+}
+
+/// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels.
+pub const CHANNELS: Channels =
+    Channels { up: Delivery::FifoPerLine, down: Delivery::Fifo, control: Delivery::Unordered };
+
+/// Who asked: the next level down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Requester {
+    /// An SM of this module.
+    Local,
+    /// Another module: for a system home in a hierarchical protocol, the GPU home of its GPU.
+    Module(ModuleId),
+}
+
+/// A request that travels toward a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<D: Data> {
+    /// Bytes wanted.
+    Read {
+        /// Bytes, in whole sectors.
+        mask: Mask,
+        /// `Cta` for a weak load.
+        scope: Scope,
+    },
+    /// A store, or dirty bytes on their way home.
+    Write {
+        /// Bytes written.
+        mask: Mask,
+        /// `Cta` for a weak store.
+        scope: Scope,
+        /// The line's new contents in `mask`.
+        data: D,
+        /// Whether the sender keeps a copy and must be tracked as a sharer.
+        tracked: bool,
+    },
+    /// A read-modify-write at the home of its scope.
+    Atomic {
+        /// Bytes updated.
+        mask: Mask,
+        /// Scope.
+        scope: Scope,
+        /// The operation.
+        update: D::Update,
+        /// Whether the old value is wanted.
+        returns: bool,
+    },
+}
+
+/// An answer to a [`Requester`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply<D: Data> {
+    /// The bytes of a read.
+    Fill {
+        /// Bytes carried.
+        mask: Mask,
+        /// Contents in `mask`.
+        data: D,
+    },
+    /// The contents before an atomic; goes straight to the SM that issued it and changes no cache on its way.
+    Old {
+        /// Contents before.
+        data: D,
+    },
+}
+
+/// A line in an L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LineState<D> {
+    /// Bytes that may be read.
+    pub valid: Mask,
+    /// Bytes newer than the next level's, a part of `valid`.
+    pub dirty: Mask,
+    /// Contents.
+    pub data: D,
+}
+
+/// A miss on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Pending {
+    /// Bytes that will come.
+    pub mask: Mask,
+    /// Scope of the read that was sent.
+    pub scope: Scope,
+    /// Whether its class was invalidated since: it serves its waiters and never installs.
+    pub stale: bool,
+}
+
+/// What the host holds of one line at one L2, and of the directory entry of its region.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<D: Data> {
+    /// Which line (any line of the region for an event about a region).
+    pub line_id: Line,
+    /// Its homes as this module sees them.
+    pub homes: Homes,
+    /// The line, if present. Set to `Some` installs it, to `None` drops it.
+    pub line: Option<LineState<D>>,
+    /// The miss, if one is pending. Set to `Some` by the event that starts it; the host clears it at the fill.
+    pub pending: Option<Pending>,
+    /// The entry, if present. Set to `Some` allocates, to `None` frees it.
+    pub entry: Option<Sharers>,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<D: Data> {
+    /// A request from the next level down.
+    Request {
+        /// From whom.
+        from: Requester,
+        /// What.
+        request: Request<D>,
+    },
+    /// The bytes of this L2's own miss have come, from the next level up or from memory.
+    Fill {
+        /// Bytes carried.
+        mask: Mask,
+        /// Contents.
+        data: D,
+    },
+    /// A read that waited for the miss that has just come, with the bytes that came.
+    Serve {
+        /// From whom.
+        from: Requester,
+        /// Bytes it wanted.
+        mask: Mask,
+        /// The fill.
+        data: D,
+    },
+    /// A home invalidates the region of this line; the slot's line is not looked at.
+    InvalidateRegion,
+    /// This line is in a region being invalidated.
+    InvalidateLine,
+    /// The line must make room.
+    Evict {
+        /// Whether no other line of its region is present or pending here.
+        last_of_region: bool,
+    },
+    /// The directory entry must make room.
+    ReplaceEntry,
+    /// A sharer has dropped the region.
+    Downgrade {
+        /// Which.
+        from: ModuleId,
+    },
+    /// A release writes back dirty lines.
+    Flush,
+}
+
+/// Why a home invalidates: for statistics only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A store or an atomic to shared data.
+    Store,
+    /// A directory entry was replaced.
+    DirectoryEviction,
+    /// Forwarded by a GPU home.
+    Forwarded,
+}
+
+/// What a step asks the host to do, in this order.
+pub trait Effects<D: Data> {
+    /// Sends a request one level up, on the `up` channel.
+    fn forward(&mut self, to: ModuleId, request: Request<D>);
+    /// Reads the bytes from this module's memory; [`Event::Fill`] follows.
+    fn fetch(&mut self, mask: Mask);
+    /// Writes the bytes to this module's memory.
+    fn write_memory(&mut self, mask: Mask, data: D);
+    /// Answers the request at hand: down the `down` channel, or to the SM.
+    fn reply(&mut self, reply: Reply<D>);
+    /// Makes the read at hand a waiter of the line's pending miss.
+    fn wait(&mut self);
+    /// Parks the request at hand on the line's pending miss: it runs again when the miss is done.
+    fn park(&mut self);
+    /// Sends an invalidation of the line's region, on the `down` channel.
+    fn invalidate(&mut self, to: ModuleId, cause: Cause);
+    /// Tells a home that this module has dropped the line's region, on the `up` channel.
+    fn downgrade(&mut self, to: ModuleId);
+}
+
+/// A request that cannot be taken now. No state has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Wait for the line's pending miss.
+    Stall,
+    /// Must not happen: the protocol or its host is broken.
+    Unexpected(&'static str),
+}
+
+/// What a design guarantees to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// The PTX memory model.
+    Ptx,
+    /// Nothing.
+    Nothing,
+}
+
+/// A synchronisation, as the plans of a protocol distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// By one thread, at this scope.
+    Thread(Scope),
+    /// At a kernel's boundary, of the whole machine at once.
+    Kernel,
+}
+
+/// A cache-coherence protocol between the L2 caches of the modules.
+pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
+    /// One transition of the L2 (and directory) of module `at`.
+    ///
+    /// # Errors
+    /// [`Refusal::Stall`] leaves everything as it was; the host parks the request.
+    fn step<D: Data>(
+        &self,
+        topology: &impl Topology,
+        at: ModuleId,
+        slot: &mut Slot<D>,
+        event: Event<D>,
+        effects: &mut impl Effects<D>,
+    ) -> Result<(), Refusal>;
+
+    /// What an acquire does beyond the L1, step by step.
+    fn acquire(&self, sync: Sync) -> &'static [Phase];
+
+    /// What a release does beyond the SM, step by step.
+    fn release(&self, sync: Sync) -> &'static [Phase];
+
+    /// Whether lines of this class may live in the L2 at all.
+    fn caches(&self, class: Class) -> bool;
+
+    /// Whether a directory tracks sharers.
+    fn has_directory(&self) -> bool;
+
+    /// What it guarantees.
+    fn promise(&self) -> Promise;
+
+    /// The rule that is broken on purpose, if any.
+    fn fault(&self) -> Option<Fault>;
+
+    /// Whether `fault` is the broken rule.
+    fn broken(&self, fault: Fault) -> bool {
+        self.fault() == Some(fault)
+    }
+}

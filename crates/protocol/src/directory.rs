@@ -1,0 +1,160 @@
+//! The coherence directory: Table I of HMG, for one entry.
+//!
+//! | state | local ld | local st/atom | remote ld | remote st/atom | replace | invalidation |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | I | - | - | add s, →V | add s, →V | n/a | - |
+//! | V | - | inv all, →I | add s | add s, inv others | inv all, →I | forward to all (HMG), →I |
+//!
+//! An absent entry is I; a present one is V.
+
+use tombolo_types::{GpuId, ModuleId};
+
+/// The sharers of one region: a bit per module and a bit per GPU. A flat protocol uses modules only; a
+/// hierarchical one the modules of the home's own GPU and, at a system home, the other GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sharers {
+    /// Bit `i`: module `i` of the machine.
+    pub modules: u32,
+    /// Bit `i`: GPU `i`.
+    pub gpus: u32,
+}
+
+/// One sharer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sharer {
+    /// A module.
+    Module(ModuleId),
+    /// A whole GPU, reached through its GPU home.
+    Gpu(GpuId),
+}
+
+impl Sharers {
+    /// Only this one.
+    pub fn only(sharer: Sharer) -> Sharers {
+        let mut sharers = Sharers::default();
+        sharers.add(sharer);
+        sharers
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, sharer: Sharer) {
+        match sharer {
+            Sharer::Module(module) => self.modules |= 1 << module.0,
+            Sharer::Gpu(gpu) => self.gpus |= 1 << gpu.0,
+        }
+    }
+
+    /// The set without one.
+    pub fn without(self, sharer: Sharer) -> Sharers {
+        let one = Sharers::only(sharer);
+        Sharers { modules: self.modules & !one.modules, gpus: self.gpus & !one.gpus }
+    }
+
+    /// Whether nobody is in it.
+    pub fn is_empty(self) -> bool {
+        self.modules == 0 && self.gpus == 0
+    }
+
+    /// How many are in it.
+    pub fn count(self) -> u32 {
+        self.modules.count_ones() + self.gpus.count_ones()
+    }
+
+    /// All, modules first, ascending.
+    pub fn iter(self) -> impl Iterator<Item = Sharer> {
+        let modules = (0..32).filter(move |i| self.modules >> i & 1 != 0).map(|i| Sharer::Module(ModuleId(i)));
+        let gpus = (0..32).filter(move |i| self.gpus >> i & 1 != 0).map(|i| Sharer::Gpu(GpuId(i)));
+        modules.chain(gpus)
+    }
+}
+
+/// What reaches an entry. `Remote…` names the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A load by an SM of the home.
+    LocalLoad,
+    /// A store or atomic by an SM of the home.
+    LocalStore,
+    /// A load by a sharer-to-be.
+    RemoteLoad(Sharer),
+    /// A store or atomic from elsewhere whose sender may keep a copy.
+    RemoteStore(Sharer),
+    /// Bytes written back by someone who keeps no copy (IV-B, "Cache Eviction", the optional message type).
+    UntrackedStore(Sharer),
+    /// The entry is needed for another region.
+    Replace,
+    /// An invalidation from the home one level up.
+    Invalidation,
+    /// A sharer has dropped the region (optional message).
+    Downgrade(Sharer),
+}
+
+/// One row and column of Table I: the entry afterwards and whom to invalidate.
+pub fn transition(entry: Option<Sharers>, access: Access) -> (Option<Sharers>, Sharers) {
+    let nobody = Sharers::default();
+    match (entry, access) {
+        (None, Access::LocalLoad | Access::LocalStore | Access::Invalidation | Access::Replace) => (None, nobody),
+        (None, Access::RemoteLoad(s) | Access::RemoteStore(s)) => (Some(Sharers::only(s)), nobody),
+        (None, Access::UntrackedStore(_) | Access::Downgrade(_)) => (None, nobody),
+        (Some(sharers), Access::LocalLoad) => (Some(sharers), nobody),
+        (Some(sharers), Access::LocalStore | Access::Replace | Access::Invalidation) => (None, sharers),
+        (Some(mut sharers), Access::RemoteLoad(s)) => {
+            sharers.add(s);
+            (Some(sharers), nobody)
+        }
+        (Some(sharers), Access::RemoteStore(s)) => (Some(Sharers::only(s)), sharers.without(s)),
+        (Some(sharers), Access::UntrackedStore(s)) => {
+            // The sender may still hold other lines of the region: it stays as it was.
+            let kept = Sharers {
+                modules: sharers.modules & Sharers::only(s).modules,
+                gpus: sharers.gpus & Sharers::only(s).gpus,
+            };
+            ((!kept.is_empty()).then_some(kept), sharers.without(s))
+        }
+        (Some(sharers), Access::Downgrade(s)) => {
+            let left = sharers.without(s);
+            ((!left.is_empty()).then_some(left), nobody)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Sharer = Sharer::Module(ModuleId(1));
+    const B: Sharer = Sharer::Gpu(GpuId(2));
+
+    fn both() -> Sharers {
+        let mut sharers = Sharers::only(A);
+        sharers.add(B);
+        sharers
+    }
+
+    #[test]
+    fn every_cell_of_table_i() {
+        let none = Sharers::default();
+        let rows = [
+            (None, Access::LocalLoad, None, none),
+            (None, Access::LocalStore, None, none),
+            (None, Access::RemoteLoad(A), Some(Sharers::only(A)), none),
+            (None, Access::RemoteStore(A), Some(Sharers::only(A)), none),
+            (None, Access::Invalidation, None, none),
+            (Some(both()), Access::LocalLoad, Some(both()), none),
+            (Some(both()), Access::LocalStore, None, both()),
+            (Some(Sharers::only(A)), Access::RemoteLoad(B), Some(both()), none),
+            (Some(both()), Access::RemoteStore(A), Some(Sharers::only(A)), Sharers::only(B)),
+            (Some(both()), Access::Replace, None, both()),
+            (Some(both()), Access::Invalidation, None, both()),
+        ];
+        for (entry, access, after, invalidated) in rows {
+            assert_eq!(transition(entry, access), (after, invalidated), "{entry:?} on {access:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_downgrade_frees_the_entry() {
+        assert_eq!(transition(Some(both()), Access::Downgrade(A)), (Some(Sharers::only(B)), Sharers::default()));
+        assert_eq!(transition(Some(Sharers::only(B)), Access::Downgrade(B)), (None, Sharers::default()));
+    }
+}

@@ -1,0 +1,69 @@
+//! Deliberately broken rules. The explorer must catch each; no design a user can name has one.
+
+/// One broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// An acquire does not invalidate the L1.
+    AcquireKeepsL1,
+    /// An acquire does not invalidate the L2 caches that its design says it must.
+    AcquireKeepsL2,
+    /// Loads of any scope hit in any cache.
+    LoadIgnoresScope,
+    /// A release does not wait for posted stores.
+    ReleaseSkipsStores,
+    /// A release does not wait for invalidations.
+    ReleaseSkipsInvalidations,
+    /// A release drains only the homes that its own thread wrote.
+    ReleaseDrainsOwnHomesOnly,
+    /// The issuer of a release marks every L2, in place of the homes that sent the invalidations.
+    ReleaseMarkedByIssuer,
+    /// A `.sys` release drains only the L2 of its own module, and not those of the rest of its GPU.
+    SystemReleaseDrainsOwnModuleOnly,
+    /// A home does not record the sharer it sends a line to.
+    SharerNotRecorded,
+    /// A home records a sharer when the request arrives and not when the data leaves.
+    SharerRecordedAtRequest,
+    /// A store does not invalidate the other sharers.
+    StoreKeepsSharers,
+    /// A GPU home does not forward an invalidation to its modules.
+    InvalidationNotForwarded,
+    /// A directory entry is replaced without invalidating its sharers.
+    SilentDirectoryEviction,
+    /// An atomic is performed in the first L2 it meets.
+    AtomicBelowHome,
+    /// Dirty bytes are lost when their line is evicted.
+    DirtyEvictionLost,
+    /// A fill in flight installs although its cache was invalidated meanwhile.
+    FillSurvivesAcquire,
+    /// A later load merges into a miss that an acquire has passed.
+    LoadMergesAcrossAcquire,
+    /// A store does not poison the fill in flight to its L1.
+    StoreKeepsFill,
+    /// A store passes a miss of its line that is pending in an L2.
+    StorePassesMiss,
+}
+
+impl Fault {
+    /// Every fault.
+    pub const ALL: [Fault; 19] = [
+        Fault::AcquireKeepsL1,
+        Fault::AcquireKeepsL2,
+        Fault::LoadIgnoresScope,
+        Fault::ReleaseSkipsStores,
+        Fault::ReleaseSkipsInvalidations,
+        Fault::ReleaseDrainsOwnHomesOnly,
+        Fault::ReleaseMarkedByIssuer,
+        Fault::SystemReleaseDrainsOwnModuleOnly,
+        Fault::SharerNotRecorded,
+        Fault::SharerRecordedAtRequest,
+        Fault::StoreKeepsSharers,
+        Fault::InvalidationNotForwarded,
+        Fault::SilentDirectoryEviction,
+        Fault::AtomicBelowHome,
+        Fault::DirtyEvictionLost,
+        Fault::FillSurvivesAcquire,
+        Fault::LoadMergesAcrossAcquire,
+        Fault::StoreKeepsFill,
+        Fault::StorePassesMiss,
+    ];
+}

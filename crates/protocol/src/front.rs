@@ -1,0 +1,131 @@
+//! What a thread (a warp, when timing) waits for: loads do not block, stores are posted, synchronisation
+//! waits.
+//!
+//! An operation is a sequence of [`Stage`]s. The host runs them one after the other, in program order; each
+//! thread has at most one operation between its first and last stage, and issues the next when the last
+//! is done. Loads without acquire semantics are done when they are issued.
+
+use tombolo_types::{Order, Scope};
+
+/// One thing an operation does or waits for before the thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Waits until every load and returning atomic that the thread has issued has its result.
+    AwaitLoads,
+    /// Runs the protocol's release plan of the scope: first everything the SM has posted must have been
+    /// taken by its L2.
+    Release(Scope),
+    /// Issues the access itself. Posted stores and non-blocking loads are done with that.
+    Issue,
+    /// Waits for the result of the access itself.
+    AwaitResult,
+    /// Runs the protocol's acquire plan of the scope, then invalidates the L1.
+    Acquire(Scope),
+}
+
+/// What kind of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+    /// An atomic whose result returns.
+    Atomic,
+    /// An atomic whose result is not wanted.
+    Reduction,
+    /// A fence.
+    Fence,
+}
+
+/// The longest sequence of stages.
+pub const MAX_STAGES: usize = 5;
+
+/// The stages of an operation, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stages {
+    stages: [Stage; MAX_STAGES],
+    len: u8,
+}
+
+impl Stages {
+    fn push(&mut self, stage: Stage) {
+        self.stages[self.len as usize] = stage;
+        self.len += 1;
+    }
+
+    /// Stage `index`, or `None` past the last.
+    pub fn get(&self, index: usize) -> Option<Stage> {
+        (index < self.len as usize).then(|| self.stages[index])
+    }
+}
+
+/// The stages of `operation` with `order`.
+///
+/// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
+/// acquire leaves the SM: the L1 orders its own SM.
+pub fn stages(operation: Operation, order: Order) -> Stages {
+    let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
+    let beyond_cta = order.scope != Scope::Cta;
+    if order.semantics.releases() {
+        stages.push(Stage::AwaitLoads);
+        if beyond_cta {
+            stages.push(Stage::Release(order.scope));
+        }
+    }
+    match operation {
+        Operation::Load | Operation::Store | Operation::Atomic | Operation::Reduction => stages.push(Stage::Issue),
+        Operation::Fence => {
+            if !order.semantics.releases() {
+                stages.push(Stage::AwaitLoads);
+            }
+        }
+    }
+    if order.semantics.acquires() {
+        if matches!(operation, Operation::Load | Operation::Atomic) {
+            stages.push(Stage::AwaitResult);
+        }
+        if beyond_cta {
+            stages.push(Stage::Acquire(order.scope));
+        }
+    }
+    stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Semantics;
+
+    fn list(operation: Operation, semantics: Semantics, scope: Scope) -> Vec<Stage> {
+        let stages = stages(operation, Order { semantics, scope });
+        (0..MAX_STAGES).map_while(|i| stages.get(i)).collect()
+    }
+
+    #[test]
+    fn a_weak_access_only_issues() {
+        assert_eq!(list(Operation::Load, Semantics::Weak, Scope::Cta), [Stage::Issue]);
+        assert_eq!(list(Operation::Store, Semantics::Relaxed, Scope::Sys), [Stage::Issue]);
+    }
+
+    #[test]
+    fn an_acquire_invalidates_after_its_result() {
+        assert_eq!(
+            list(Operation::Load, Semantics::Acquire, Scope::Gpu),
+            [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Gpu)]
+        );
+    }
+
+    #[test]
+    fn a_fence_releases_then_acquires() {
+        assert_eq!(
+            list(Operation::Fence, Semantics::SequentiallyConsistent, Scope::Sys),
+            [Stage::AwaitLoads, Stage::Release(Scope::Sys), Stage::Acquire(Scope::Sys)]
+        );
+    }
+
+    #[test]
+    fn a_cta_release_waits_for_loads_only() {
+        assert_eq!(list(Operation::Store, Semantics::Release, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
+    }
+}

@@ -1,0 +1,35 @@
+//! Caching without coherence: HMG's loose upper bound (sections VI and VII).
+//!
+//! Hierarchical routing, no directory, L2s never invalidated; L1s exactly as in HMG. It promises nothing,
+//! and the explorer must see it violate the model.
+
+use crate::coherence::{Promise, Sync};
+use crate::plan::Phase;
+use crate::software_hierarchical::hierarchical_release;
+use crate::topology::Class;
+use crate::vi::{Rules, Vi};
+
+/// The rules of the ideal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IdealRules;
+
+/// Caching without coherence.
+pub type Ideal = Vi<IdealRules>;
+
+impl Rules for IdealRules {
+    const HIERARCHICAL: bool = true;
+    const DIRECTORY: bool = false;
+    const PROMISE: Promise = Promise::Nothing;
+
+    fn caches(_: Class) -> bool {
+        true
+    }
+
+    fn acquire(_: Sync, _: bool) -> &'static [Phase] {
+        &[]
+    }
+
+    fn release(sync: Sync) -> &'static [Phase] {
+        hierarchical_release(sync)
+    }
+}

@@ -1,0 +1,44 @@
+//! NHCC: non-hierarchical, hardware-managed coherence (HMG, section IV): all modules of all GPUs are peers.
+//!
+//! - Loads go from the local L2 to the system home. Loads beyond `.cta` miss in every other L2.
+//! - The system home tracks modules, whichever GPU they are of.
+//! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its
+//!   invalidations; `.gpu` and `.sys` are one.
+
+use crate::coherence::{Promise, Sync};
+use crate::plan::{Action, Members, Phase};
+use crate::topology::Class;
+use crate::vi::{Rules, Vi};
+use tombolo_types::Scope;
+
+/// The rules of NHCC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NhccRules;
+
+/// NHCC.
+pub type Nhcc = Vi<NhccRules>;
+
+impl Rules for NhccRules {
+    const HIERARCHICAL: bool = false;
+    const DIRECTORY: bool = true;
+    const PROMISE: Promise = Promise::Ptx;
+
+    fn caches(_: Class) -> bool {
+        true
+    }
+
+    fn acquire(_: Sync, _: bool) -> &'static [Phase] {
+        &[]
+    }
+
+    fn release(sync: Sync) -> &'static [Phase] {
+        const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
+        const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
+        const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
+        match sync {
+            Sync::Thread(Scope::Cta) => &[],
+            Sync::Thread(Scope::Gpu | Scope::Sys) => &[OWN_STORES, ALL_INVALIDATIONS],
+            Sync::Kernel => &[ALL_STORES, ALL_INVALIDATIONS],
+        }
+    }
+}

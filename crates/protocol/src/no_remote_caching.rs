@@ -1,0 +1,40 @@
+//! No caching of remote GPUs' data in any L2 (HMG's baseline in Figures 2 and 8).
+//!
+//! - Loads go from the local L2 to the system home. A line of another GPU never stays in an L2 of this one;
+//!   between the modules of a GPU caching remains, kept coherent by software as conventional GPUs do. L1s
+//!   may hold any line.
+//! - Acquire and release as in flat software coherence.
+
+use crate::coherence::{Promise, Sync};
+use crate::plan::Phase;
+use crate::software_flat::{flat_acquire, flat_release};
+use crate::topology::Class;
+use crate::vi::{Rules, Vi};
+
+/// The rules of the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NoRemoteCachingRules;
+
+/// HMG's baseline.
+pub type NoRemoteCaching = Vi<NoRemoteCachingRules>;
+
+impl Rules for NoRemoteCachingRules {
+    const HIERARCHICAL: bool = false;
+    const DIRECTORY: bool = false;
+    const PROMISE: Promise = Promise::Ptx;
+
+    fn caches(class: Class) -> bool {
+        match class {
+            Class::Own | Class::GpuRemote => true,
+            Class::GpuHome | Class::SystemRemote => false,
+        }
+    }
+
+    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
+        flat_acquire(sync, spare_home_lines)
+    }
+
+    fn release(sync: Sync) -> &'static [Phase] {
+        flat_release(sync)
+    }
+}

@@ -1,0 +1,62 @@
+//! Flat software coherence (HMG, section VI): conventional scopes and bulk invalidation, all modules peers.
+//!
+//! - Loads go from the local L2 to the system home; nobody tracks sharers.
+//! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have taken every
+//!   store of the local L2.
+
+use crate::coherence::{Promise, Sync};
+use crate::plan::{Action, Members, Phase};
+use crate::topology::{Class, ClassSet};
+use crate::vi::{Rules, Vi};
+use tombolo_types::Scope;
+
+/// The rules of flat software coherence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SoftwareFlatRules;
+
+/// Flat software coherence.
+pub type SoftwareFlat = Vi<SoftwareFlatRules>;
+
+impl Rules for SoftwareFlatRules {
+    const HIERARCHICAL: bool = false;
+    const DIRECTORY: bool = false;
+    const PROMISE: Promise = Promise::Ptx;
+
+    fn caches(_: Class) -> bool {
+        true
+    }
+
+    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
+        flat_acquire(sync, spare_home_lines)
+    }
+
+    fn release(sync: Sync) -> &'static [Phase] {
+        flat_release(sync)
+    }
+}
+
+/// The acquire of a flat design without directories: the own L2.
+pub(crate) fn flat_acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
+    const OWN: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::ALL))];
+    const OWN_SPARING: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::NOT_OWN))];
+    const ALL: [Phase; 1] = [Phase::new(Members::All, Action::Invalidate(ClassSet::ALL))];
+    const ALL_SPARING: [Phase; 1] = [Phase::new(Members::All, Action::Invalidate(ClassSet::NOT_OWN))];
+    match (sync, spare_home_lines) {
+        (Sync::Thread(Scope::Cta), _) => &[],
+        (Sync::Thread(Scope::Gpu | Scope::Sys), false) => &OWN,
+        (Sync::Thread(Scope::Gpu | Scope::Sys), true) => &OWN_SPARING,
+        (Sync::Kernel, false) => &ALL,
+        (Sync::Kernel, true) => &ALL_SPARING,
+    }
+}
+
+/// The release of a flat design without directories: the homes of the own L2's stores.
+pub(crate) fn flat_release(sync: Sync) -> &'static [Phase] {
+    const OWN: Phase = Phase::new(Members::Own, Action::DrainStores);
+    const ALL: Phase = Phase::new(Members::All, Action::DrainStores);
+    match sync {
+        Sync::Thread(Scope::Cta) => &[],
+        Sync::Thread(Scope::Gpu | Scope::Sys) => &[OWN],
+        Sync::Kernel => &[ALL],
+    }
+}

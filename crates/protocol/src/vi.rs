@@ -1,0 +1,453 @@
+//! Valid/invalid L2 caches: the flow of loads, stores, atomics and invalidations that every protocol of
+//! this crate shares (HMG, sections IV-B and V-B).
+//!
+//! A request climbs from the L2 of its SM's module to the GPU home (hierarchical protocols) to the system
+//! home to memory. Each L2 it passes may serve it, merge it, or send it on. There are no transient states:
+//! a line with a miss pending takes reads that may merge, and everything else waits for the fill.
+//!
+//! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
+//! directories track sharers, what acquire and release do.
+
+use crate::coherence::{
+    Cause, Coherence, Effects, Event, LineState, Pending, Promise, Refusal, Reply, Request, Requester, Slot, Sync,
+};
+use crate::data::Data;
+use crate::directory::{self, Access, Sharer, Sharers};
+use crate::fault::Fault;
+use crate::plan::Phase;
+use crate::topology::{Class, Topology};
+use tombolo_types::{Mask, ModuleId, Scope};
+
+/// When a store leaves an L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WritePolicy {
+    /// At once.
+    #[default]
+    Through,
+    /// When evicted or released; stores beyond `.cta` go through to the home of their scope.
+    Back,
+}
+
+/// Choices that HMG leaves to the implementation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// L2 write policy. HMG evaluates write-through (section VI).
+    pub write: WritePolicy,
+    /// Whether an L2 that drops its last line of a region tells the home. HMG evaluates silent eviction.
+    pub downgrade: bool,
+    /// Whether bulk invalidation spares the lines whose home cannot be stale. Off: the literal reading.
+    pub spare_home_lines: bool,
+    /// The broken rule, if any.
+    pub fault: Option<Fault>,
+}
+
+/// What tells one valid/invalid protocol from another.
+pub trait Rules: Copy + Send + std::marker::Sync + 'static {
+    /// Whether requests go by the GPU home.
+    const HIERARCHICAL: bool;
+    /// Whether directories track sharers.
+    const DIRECTORY: bool;
+    /// What it guarantees.
+    const PROMISE: Promise;
+
+    /// Whether lines of this class may live in an L2.
+    fn caches(class: Class) -> bool;
+    /// The acquire plan; `spare_home_lines` as in [`Options`].
+    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase];
+    /// The release plan.
+    fn release(sync: Sync) -> &'static [Phase];
+}
+
+/// A valid/invalid protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Vi<R> {
+    options: Options,
+    rules: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<R: Rules> Vi<R> {
+    /// The protocol with the given options.
+    pub fn new(options: Options) -> Vi<R> {
+        Vi { options, rules: std::marker::PhantomData }
+    }
+}
+
+impl<R: Rules> Coherence for Vi<R> {
+    fn step<D: Data>(
+        &self,
+        topology: &impl Topology,
+        at: ModuleId,
+        slot: &mut Slot<D>,
+        event: Event<D>,
+        effects: &mut impl Effects<D>,
+    ) -> Result<(), Refusal> {
+        let mut visit = Visit { protocol: self, topology, at, slot, effects };
+        match event {
+            Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
+            Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
+                visit.write(from, mask, scope, data, tracked)
+            }
+            Event::Request { from, request: Request::Atomic { mask, scope, update, returns } } => {
+                visit.atomic(from, Operation { mask, scope, update, returns })
+            }
+            Event::Fill { mask, data } => visit.fill(mask, data),
+            Event::Serve { from, mask, data } => {
+                visit.serve(from, mask, data);
+                Ok(())
+            }
+            Event::InvalidateRegion => {
+                visit.invalidate_region();
+                Ok(())
+            }
+            Event::InvalidateLine => {
+                visit.drop_clean();
+                Ok(())
+            }
+            Event::Evict { last_of_region } => {
+                visit.evict(last_of_region);
+                Ok(())
+            }
+            Event::ReplaceEntry => {
+                visit.replace_entry();
+                Ok(())
+            }
+            Event::Downgrade { from } => {
+                visit.table(Access::Downgrade(visit.sharer(from)), Cause::DirectoryEviction);
+                Ok(())
+            }
+            Event::Flush => {
+                visit.flush();
+                Ok(())
+            }
+        }
+    }
+
+    fn acquire(&self, sync: Sync) -> &'static [Phase] {
+        if self.broken(Fault::AcquireKeepsL2) { &[] } else { R::acquire(sync, self.options.spare_home_lines) }
+    }
+
+    fn release(&self, sync: Sync) -> &'static [Phase] {
+        crate::plan::with_fault(R::release(sync), sync, self.options.fault)
+    }
+
+    fn caches(&self, class: Class) -> bool {
+        R::caches(class)
+    }
+
+    fn has_directory(&self) -> bool {
+        R::DIRECTORY
+    }
+
+    fn promise(&self) -> Promise {
+        R::PROMISE
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.options.fault
+    }
+}
+
+/// The operand of an atomic request.
+#[derive(Clone, Copy)]
+struct Operation<D: Data> {
+    mask: Mask,
+    scope: Scope,
+    update: D::Update,
+    returns: bool,
+}
+
+/// One event at one L2.
+struct Visit<'a, R, T, D: Data, E> {
+    protocol: &'a Vi<R>,
+    topology: &'a T,
+    at: ModuleId,
+    slot: &'a mut Slot<D>,
+    effects: &'a mut E,
+}
+
+impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
+    fn broken(&self, fault: Fault) -> bool {
+        self.protocol.broken(fault)
+    }
+
+    fn is_system_home(&self) -> bool {
+        self.at == self.slot.homes.system
+    }
+
+    /// Whether this L2 keeps a directory entry for the line.
+    fn is_home(&self) -> bool {
+        self.is_system_home() || (R::HIERARCHICAL && self.at == self.slot.homes.gpu)
+    }
+
+    /// The next level up; `None` at the system home, where memory is next.
+    fn next(&self) -> Option<ModuleId> {
+        let homes = self.slot.homes;
+        if self.is_system_home() {
+            None
+        } else if R::HIERARCHICAL && self.at != homes.gpu {
+            Some(homes.gpu)
+        } else {
+            Some(homes.system)
+        }
+    }
+
+    /// The L2 at or beyond which an operation of this scope is coherent.
+    fn scope_home(&self, scope: Scope) -> ModuleId {
+        match scope {
+            Scope::Cta | Scope::Gpu if R::HIERARCHICAL => self.slot.homes.gpu,
+            Scope::Cta | Scope::Gpu | Scope::Sys => self.slot.homes.system,
+        }
+    }
+
+    /// Whether this L2 is at or beyond the home of the scope.
+    fn serves(&self, scope: Scope) -> bool {
+        self.is_system_home() || self.at == self.scope_home(scope)
+    }
+
+    fn may_hit(&self, scope: Scope) -> bool {
+        scope == Scope::Cta || self.serves(scope) || self.broken(Fault::LoadIgnoresScope)
+    }
+
+    fn cached(&self) -> bool {
+        R::caches(Class::of(self.topology, self.at, self.slot.homes))
+    }
+
+    /// How a home sees a sender: a module of its own GPU, or (hierarchical) the whole GPU.
+    fn sharer(&self, from: ModuleId) -> Sharer {
+        let gpu = self.topology.gpu_of(from);
+        if R::HIERARCHICAL && gpu != self.topology.gpu_of(self.at) { Sharer::Gpu(gpu) } else { Sharer::Module(from) }
+    }
+
+    fn read(&mut self, from: Requester, mask: Mask, scope: Scope) -> Result<(), Refusal> {
+        if let Some(line) = self.slot.line
+            && self.may_hit(scope)
+            && line.valid.contains(mask)
+        {
+            self.serve(from, mask, line.data);
+            return Ok(());
+        }
+        if let Some(pending) = self.slot.pending {
+            if !self.may_merge(pending, mask, scope) {
+                return Err(Refusal::Stall);
+            }
+            self.effects.wait();
+        } else {
+            if !self.may_hit(scope) {
+                self.write_back();
+            }
+            self.miss(mask, scope);
+            self.effects.wait();
+        }
+        if self.broken(Fault::SharerRecordedAtRequest) {
+            self.record(from);
+        }
+        Ok(())
+    }
+
+    /// Whether a read may wait for the miss on its way.
+    fn may_merge(&self, pending: Pending, mask: Mask, scope: Scope) -> bool {
+        let fresh = !pending.stale || self.broken(Fault::LoadMergesAcrossAcquire);
+        fresh && pending.mask.contains(mask) && pending.scope >= scope
+    }
+
+    fn miss(&mut self, mask: Mask, scope: Scope) {
+        self.slot.pending = Some(Pending { mask, scope, stale: false });
+        match self.next() {
+            Some(home) => self.effects.forward(home, Request::Read { mask, scope }),
+            None => self.effects.fetch(mask),
+        }
+    }
+
+    fn fill(&mut self, mask: Mask, data: D) -> Result<(), Refusal> {
+        let Some(pending) = self.slot.pending else {
+            return Err(Refusal::Unexpected("a fill without a miss"));
+        };
+        let fresh = !pending.stale || self.broken(Fault::FillSurvivesAcquire);
+        if fresh && self.cached() {
+            let line = self.slot.line.get_or_insert_with(LineState::default);
+            line.data.merge(data, mask & !line.dirty);
+            line.valid |= mask;
+        }
+        Ok(())
+    }
+
+    /// Sends the bytes down; a home records the sharer now, as they leave.
+    fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
+        let mut data = fill;
+        if let Some(line) = self.slot.line {
+            data.merge(line.data, line.dirty);
+        }
+        self.effects.reply(Reply::Fill { mask, data });
+        if !self.broken(Fault::SharerRecordedAtRequest) {
+            self.record(from);
+        }
+    }
+
+    fn record(&mut self, from: Requester) {
+        if let Requester::Module(module) = from
+            && !self.broken(Fault::SharerNotRecorded)
+        {
+            let access = Access::RemoteLoad(self.sharer(module));
+            self.table(access, Cause::Store);
+        }
+    }
+
+    fn write(&mut self, from: Requester, mask: Mask, scope: Scope, data: D, tracked: bool) -> Result<(), Refusal> {
+        if self.slot.pending.is_some() && !self.broken(Fault::StorePassesMiss) {
+            return Err(Refusal::Stall);
+        }
+        self.invalidate_others(from, tracked);
+        let keeps = self.protocol.options.write == WritePolicy::Back && (scope == Scope::Cta || self.serves(scope));
+        if self.cached() {
+            let line = self.slot.line.get_or_insert_with(LineState::default);
+            line.data.merge(data, mask);
+            line.valid |= mask;
+            line.dirty = if keeps { line.dirty | mask } else { line.dirty & !mask };
+        }
+        if !(keeps && self.cached()) {
+            self.send_up(mask, scope, data, self.cached());
+        }
+        Ok(())
+    }
+
+    /// Sends written bytes one level up.
+    fn send_up(&mut self, mask: Mask, scope: Scope, data: D, tracked: bool) {
+        match self.next() {
+            Some(home) => self.effects.forward(home, Request::Write { mask, scope, data, tracked }),
+            None => self.effects.write_memory(mask, data),
+        }
+    }
+
+    /// Sends the line's dirty bytes one level up and keeps them, clean.
+    fn write_back(&mut self) {
+        if let Some(line) = &mut self.slot.line
+            && !line.dirty.is_empty()
+        {
+            let (mask, data) = (line.dirty, line.data);
+            line.dirty = Mask::NONE;
+            self.send_up(mask, Scope::Cta, data, true);
+        }
+    }
+
+    fn atomic(&mut self, from: Requester, operation: Operation<D>) -> Result<(), Refusal> {
+        if self.slot.pending.is_some() {
+            return Err(Refusal::Stall);
+        }
+        if !self.serves(operation.scope) && !self.broken(Fault::AtomicBelowHome) {
+            self.pass_atomic(from, operation);
+            return Ok(());
+        }
+        match self.slot.line {
+            Some(line) if line.valid.contains(operation.mask) => self.perform(from, operation, line),
+            _ => {
+                // It runs again, as it came, when the whole line is here.
+                self.miss(Mask::ALL, Scope::Cta);
+                self.effects.park();
+            }
+        }
+        Ok(())
+    }
+
+    /// An atomic on its way to its home: no copy on the way stays current.
+    fn pass_atomic(&mut self, from: Requester, operation: Operation<D>) {
+        let Operation { mask, scope, update, returns } = operation;
+        self.write_back();
+        self.slot.line = None;
+        self.invalidate_others(from, true);
+        if let Some(home) = self.next() {
+            self.effects.forward(home, Request::Atomic { mask, scope, update, returns });
+        }
+    }
+
+    fn perform(&mut self, from: Requester, operation: Operation<D>, mut line: LineState<D>) {
+        let Operation { mask, update, returns, .. } = operation;
+        self.invalidate_others(from, true);
+        let data = line.data.update(update, mask);
+        let keeps = self.protocol.options.write == WritePolicy::Back;
+        line.dirty = if keeps { line.dirty | mask } else { line.dirty & !mask };
+        self.slot.line = Some(line);
+        if !keeps {
+            // The result travels on as a value (V-B).
+            self.send_up(mask, Scope::Cta, line.data, true);
+        }
+        if returns {
+            self.effects.reply(Reply::Old { data });
+        }
+    }
+
+    /// The directory's part of a store or atomic.
+    fn invalidate_others(&mut self, from: Requester, tracked: bool) {
+        let access = match from {
+            Requester::Local => Access::LocalStore,
+            Requester::Module(module) if tracked => Access::RemoteStore(self.sharer(module)),
+            Requester::Module(module) => Access::UntrackedStore(self.sharer(module)),
+        };
+        self.table(access, Cause::Store);
+    }
+
+    /// One transition of Table I at a home, with its invalidations.
+    fn table(&mut self, access: Access, cause: Cause) {
+        if !R::DIRECTORY || !self.is_home() {
+            return;
+        }
+        let (entry, invalidated) = directory::transition(self.slot.entry, access);
+        self.slot.entry = entry;
+        let silent = match cause {
+            Cause::Store => Fault::StoreKeepsSharers,
+            Cause::DirectoryEviction => Fault::SilentDirectoryEviction,
+            Cause::Forwarded => Fault::InvalidationNotForwarded,
+        };
+        if !self.broken(silent) {
+            self.send_invalidations(invalidated, cause);
+        }
+    }
+
+    fn send_invalidations(&mut self, sharers: Sharers, cause: Cause) {
+        for sharer in sharers.iter() {
+            let module = match sharer {
+                Sharer::Module(module) => module,
+                Sharer::Gpu(gpu) => self.topology.gpu_home(gpu, self.slot.line_id),
+            };
+            self.effects.invalidate(module, cause);
+        }
+    }
+
+    /// The directory's part of an invalidation from the home above: Table I's extra transition.
+    fn invalidate_region(&mut self) {
+        if R::HIERARCHICAL {
+            self.table(Access::Invalidation, Cause::Forwarded);
+        }
+    }
+
+    fn replace_entry(&mut self) {
+        self.table(Access::Replace, Cause::DirectoryEviction);
+    }
+
+    /// Drops the clean bytes of the line.
+    fn drop_clean(&mut self) {
+        if let Some(line) = &mut self.slot.line {
+            line.valid = line.dirty;
+            if line.valid.is_empty() {
+                self.slot.line = None;
+            }
+        }
+    }
+
+    fn evict(&mut self, last_of_region: bool) {
+        let Some(line) = self.slot.line.take() else { return };
+        let downgrade = self.protocol.options.downgrade && R::DIRECTORY && last_of_region;
+        if !line.dirty.is_empty() && !self.broken(Fault::DirtyEvictionLost) {
+            self.send_up(line.dirty, Scope::Cta, line.data, !last_of_region);
+        }
+        if downgrade && let Some(home) = self.next() {
+            self.effects.downgrade(home);
+        }
+    }
+
+    /// The part of a release that this line takes: dirty bytes go one level up.
+    fn flush(&mut self) {
+        if !self.is_system_home() {
+            self.write_back();
+        }
+    }
+}
