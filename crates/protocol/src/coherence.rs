@@ -277,6 +277,12 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     /// Whether a directory tracks sharers.
     fn has_directory(&self) -> bool;
 
+    /// Whether an L2 may hold dirty bytes.
+    fn writes_back(&self) -> bool;
+
+    /// Whether an L2 tells the home when it drops its last line of a region.
+    fn downgrades(&self) -> bool;
+
     /// What it guarantees.
     fn promise(&self) -> Promise;
 

@@ -138,6 +138,14 @@ impl<R: Rules> Coherence for Vi<R> {
         R::DIRECTORY
     }
 
+    fn writes_back(&self) -> bool {
+        self.options.write == WritePolicy::Back
+    }
+
+    fn downgrades(&self) -> bool {
+        self.options.downgrade && R::DIRECTORY
+    }
+
     fn promise(&self) -> Promise {
         R::PROMISE
     }
@@ -435,7 +443,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
 
     fn evict(&mut self, last_of_region: bool) {
         let Some(line) = self.slot.line.take() else { return };
-        let downgrade = self.protocol.options.downgrade && R::DIRECTORY && last_of_region;
+        let downgrade = self.protocol.downgrades() && last_of_region;
         if !line.dirty.is_empty() && !self.broken(Fault::DirtyEvictionLost) {
             self.send_up(line.dirty, Scope::Cta, line.data, !last_of_region);
         }

@@ -1,0 +1,192 @@
+//! The command processor: runs the program's commands in order, and the protocol's plans at the boundaries
+//! of kernels.
+//!
+//! A kernel's start is an acquire and its end a release, of the whole machine at once, once per cache. One
+//! kernel runs at a time: streams of the host program are serialised.
+
+use crate::layout::Layout;
+use crate::message::Message;
+use crate::uncore::Out;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::{Coherence, Collector, Data, Topology};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{Bytes, ModuleId, Ps, Serializer};
+
+/// What it is doing.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Between commands.
+    Idle,
+    /// The release of the kernel that has just ended.
+    Releasing(Collector),
+    /// The acquire of the kernel about to start.
+    Acquiring(Collector, u32),
+    /// A kernel; how many modules still run it.
+    Running(u8),
+}
+
+/// When one kernel ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// Index of the kernel.
+    pub kernel: u32,
+    /// Launch.
+    pub start: Ps,
+    /// End of its release.
+    pub end: Ps,
+}
+
+/// The command processor.
+pub struct CommandProcessor {
+    layout: Layout,
+    program: Arc<dyn Program>,
+    next: usize,
+    state: State,
+    /// Latency to and from the controllers.
+    latency: Ps,
+    launch_latency: Ps,
+    dependent_launch_latency: Ps,
+    copy_latency: Ps,
+    copies: Serializer,
+    started: Ps,
+    kernels: Vec<KernelTime>,
+}
+
+impl CommandProcessor {
+    /// A command processor about to run `program`.
+    pub fn new(machine: &MachineConfig, layout: Layout, program: Arc<dyn Program>) -> CommandProcessor {
+        CommandProcessor {
+            layout,
+            program,
+            next: 0,
+            state: State::Idle,
+            latency: host_latency(machine),
+            launch_latency: machine.host.launch_latency,
+            dependent_launch_latency: machine.host.dependent_launch_latency,
+            copy_latency: machine.host.copy_latency,
+            copies: Serializer::new(machine.host.copy_rate),
+            started: Ps::ZERO,
+            kernels: Vec::new(),
+        }
+    }
+
+    /// Handles an event.
+    pub fn handle<C: Coherence, D: Data>(
+        &mut self,
+        message: Message<D>,
+        protocol: &C,
+        topology: &impl Topology,
+        out: &mut Out<'_, D>,
+    ) {
+        match message {
+            Message::Next => self.next_command(protocol, topology, out),
+            Message::KernelDone => {
+                let State::Running(left) = &mut self.state else { panic!("a kernel ended that was not running") };
+                *left -= 1;
+                if *left == 0 {
+                    self.state = State::Releasing(Collector::new(protocol.release(Sync::Kernel), ModuleId(0)));
+                    self.phase(topology, out);
+                }
+            }
+            Message::PhaseDone => {
+                let (State::Releasing(collector) | State::Acquiring(collector, _)) = &mut self.state else {
+                    panic!("an acknowledgment of no phase");
+                };
+                if collector.acknowledge() {
+                    self.phase(topology, out);
+                }
+            }
+            other => panic!("the command processor got {other:?}"),
+        }
+    }
+
+    /// Whether every command has been run.
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Idle) && self.next >= self.program.commands().len()
+    }
+
+    /// When each kernel ran, in order.
+    pub fn kernels(&self) -> &[KernelTime] {
+        &self.kernels
+    }
+
+    /// What it waits for, for a report of who waits for whom.
+    pub fn waiting(&self) -> String {
+        match self.state {
+            State::Idle => format!("the command processor is before command {}", self.next),
+            State::Releasing(collector) => format!("the release lacks {} acknowledgments", collector.missing()),
+            State::Acquiring(collector, kernel) => {
+                format!("the acquire of kernel {kernel} lacks {} acknowledgments", collector.missing())
+            }
+            State::Running(left) => format!("{left} modules have not ended their kernel"),
+        }
+    }
+
+    fn next_command<C: Coherence, D: Data>(
+        &mut self,
+        protocol: &C,
+        topology: &impl Topology,
+        out: &mut Out<'_, D>,
+    ) {
+        let Some(command) = self.program.commands().get(self.next) else { return };
+        self.next += 1;
+        match command {
+            Command::Copy { bytes, .. } => {
+                let done = self.copies.send(out.now() + self.copy_latency, Bytes(*bytes));
+                self.later(done, out);
+            }
+            Command::Launch { kernel, .. } => {
+                self.started = out.now();
+                self.state = State::Acquiring(Collector::new(protocol.acquire(Sync::Kernel), ModuleId(0)), *kernel);
+                self.phase(topology, out);
+            }
+        }
+    }
+
+    fn later<D: Data>(&self, at: Ps, out: &mut Out<'_, D>) {
+        let id = self.layout.command_processor();
+        out.send(at.max(out.now() + Ps(1)), id, id, Message::Next);
+    }
+
+    /// Starts the next phase of the plan at hand, or what follows it.
+    fn phase<D: Data>(&mut self, topology: &impl Topology, out: &mut Out<'_, D>) {
+        let id = self.layout.command_processor();
+        let (State::Releasing(collector) | State::Acquiring(collector, _)) = &mut self.state else {
+            panic!("a phase outside a plan");
+        };
+        let (at, layout) = (out.now() + self.latency, self.layout);
+        let more = collector.begin_phase(topology, |member, action| {
+            out.send(at, id, layout.controller(member), Message::Phase { action });
+        });
+        if more {
+            return;
+        }
+        match self.state {
+            State::Acquiring(_, kernel) => self.launch(kernel, out),
+            State::Releasing(_) => {
+                let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
+                kernel.end = out.now();
+                self.state = State::Idle;
+                self.later(out.now(), out);
+            }
+            State::Idle | State::Running(_) => {}
+        }
+    }
+
+    fn launch<D: Data>(&mut self, kernel: u32, out: &mut Out<'_, D>) {
+        let delay = if self.kernels.is_empty() { self.launch_latency } else { self.dependent_launch_latency };
+        let at = (self.started + delay).max(out.now() + self.latency);
+        for module in (0..self.layout.modules).map(ModuleId) {
+            out.send(at, self.layout.command_processor(), self.layout.controller(module), Message::Launch { kernel });
+        }
+        self.kernels.push(KernelTime { kernel, start: at, end: at });
+        self.state = State::Running(self.layout.modules);
+    }
+}
+
+/// Between the command processor and a module's controller: the host is as far as another GPU.
+pub fn host_latency(machine: &MachineConfig) -> Ps {
+    machine.gpu_link.latency + machine.module_link.latency
+}

@@ -1,0 +1,411 @@
+//! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
+
+use crate::message::{Message, Packet, SyncKind};
+use crate::slice::Slice;
+use crate::sm::Sm;
+use crate::uncore::{DrainWaiter, Drainer, Out, Outstanding, Uncore};
+use std::sync::Arc;
+use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::{Action, Coherence, Collector, Data, l1};
+use tombolo_types::stream::{KernelInfo, Program};
+use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
+
+/// Which CTAs of a kernel a module runs, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// A block of neighbours.
+    Contiguous,
+    /// Every so many-th.
+    Interleaved,
+}
+
+impl Share {
+    /// The first CTA of module `module` of `modules`, the step to the next, and one past the last.
+    pub fn of(self, ctas: u32, module: u32, modules: u32) -> (u32, u32, u32) {
+        let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
+        match self {
+            Share::Contiguous => (cut(module), 1, cut(module + 1)),
+            Share::Interleaved => (module.min(ctas), modules, ctas),
+        }
+    }
+}
+
+/// A plan run for a warp.
+#[derive(Clone, Copy, Debug)]
+struct Collection {
+    collector: Collector,
+    sm: SmId,
+    warp: u8,
+}
+
+/// A phase here that waits for several drains.
+#[derive(Clone, Copy, Debug)]
+struct Join {
+    waiter: DrainWaiter,
+    missing: u8,
+}
+
+/// The kernel being run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kernel {
+    index: u32,
+    next: u32,
+    step: u32,
+    end: u32,
+    running: u32,
+    /// SMs whose posted stores are not yet known to be taken.
+    draining: u32,
+    /// When the next CTA may be dispatched.
+    dispatch_at: Ps,
+}
+
+/// The collection id under which the command processor's phases are answered.
+const KERNEL_COLLECTION: u16 = u16::MAX;
+
+/// A module's controller.
+pub struct Controller {
+    id: ComponentId,
+    share: Share,
+    program: Arc<dyn Program>,
+    collections: Vec<Option<Collection>>,
+    joins: Vec<Option<Join>>,
+    kernel: Option<Kernel>,
+    /// What went wrong while decoding a CTA.
+    pub failure: Option<String>,
+}
+
+/// The module's other parts, as a controller needs them.
+pub struct Parts<'a, C, D: Data> {
+    /// Its SMs.
+    pub sms: &'a mut [Sm<D>],
+    /// Its L2 slices.
+    pub slices: &'a mut [Slice<D>],
+    /// What they share.
+    pub uncore: &'a mut Uncore<C, D>,
+}
+
+/// CTAs of a kernel that one SM holds at once.
+///
+/// # Errors
+/// Says which limit a single CTA exceeds.
+pub fn residency(machine: &tombolo_machine::MachineConfig, kernel: &KernelInfo) -> Result<u32, String> {
+    let sm = &machine.sm;
+    let warps = kernel.threads_per_cta.div_ceil(sm.warp_width).max(1);
+    let limits = [
+        ("warps", u64::from(sm.warps), u64::from(warps)),
+        ("threads", u64::from(sm.threads), u64::from(kernel.threads_per_cta)),
+        ("scratchpad bytes", sm.shared_bytes, u64::from(kernel.shared_bytes)),
+        ("registers", u64::from(sm.registers), u64::from(kernel.registers) * u64::from(warps * sm.warp_width)),
+        ("CTAs", u64::from(sm.ctas), 1),
+    ];
+    let mut resident = u64::MAX;
+    for (what, has, needs) in limits {
+        if needs > has {
+            return Err(format!("kernel {}: a CTA needs {needs} {what}, an SM has {has}", kernel.name));
+        }
+        resident = resident.min(has.checked_div(needs).unwrap_or(u64::MAX));
+    }
+    Ok(resident as u32)
+}
+
+/// Takes the first free place of a slab.
+fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
+    let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
+        slab.push(None);
+        slab.len() - 1
+    });
+    slab[free] = Some(value);
+    u16::try_from(free).expect("a module synchronises for at most its warps at once")
+}
+
+impl Controller {
+    /// An idle controller.
+    pub fn new(id: ComponentId, share: Share, program: Arc<dyn Program>) -> Controller {
+        Controller { id, share, program, collections: Vec::new(), joins: Vec::new(), kernel: None, failure: None }
+    }
+
+    /// A message to the controller.
+    pub fn handle<C: Coherence, D: Data>(
+        &mut self,
+        message: Message<D>,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        match message {
+            Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts, out),
+            Message::Arrive { route, packet } => {
+                parts.uncore.receive(out.now(), route.bytes);
+                match packet {
+                    Packet::Act { action, collector, collection } => {
+                        self.act(action, DrainWaiter { collector, collection }, parts, out);
+                    }
+                    Packet::Acted { collection } => self.acted(collection, parts, out),
+                    other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+                }
+            }
+            Message::Phase { action } => {
+                let collector = parts.uncore.layout.command_processor();
+                self.act(action, DrainWaiter { collector, collection: KERNEL_COLLECTION }, parts, out);
+            }
+            Message::Taken { ticket, forwarded } => {
+                let pool = stores(parts.uncore, forwarded);
+                pool.credits.give_back(out.now(), ticket);
+                self.finish(|uncore| stores(uncore, forwarded), parts, out);
+                self.serve_slices(parts, out);
+            }
+            Message::InvalidationTaken { ticket } => {
+                parts.uncore.invalidations.credits.give_back(out.now(), ticket);
+                self.finish(|uncore| &mut uncore.invalidations, parts, out);
+            }
+            Message::Launch { kernel } => self.launch(kernel, parts, out),
+            Message::KernelDrained => self.kernel_drained(parts, out),
+            other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+        }
+    }
+
+    /// An SM may have ended CTAs: dispatches others in their place.
+    pub fn refill<C: Coherence, D: Data>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let (finished, at) = parts.sms[sm].take_finished();
+        if finished == 0 {
+            return;
+        }
+        let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
+        kernel.running -= finished;
+        for _ in 0..finished {
+            self.dispatch(sm, at.max(out.now()), parts, out);
+        }
+        self.drain_if_done(parts, out);
+    }
+
+    /// Plans that wait for acknowledgments, for a report of who waits for whom.
+    pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
+        let plans = self.collections.iter().flatten().map(|collection| {
+            let Collection { collector, sm, warp } = collection;
+            format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
+        });
+        let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains", join.missing));
+        plans.chain(joins)
+    }
+
+    fn sync<C: Coherence, D: Data>(
+        &mut self,
+        sm: SmId,
+        warp: u8,
+        kind: SyncKind,
+        scope: Scope,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let protocol = &parts.uncore.protocol;
+        let plan = match kind {
+            SyncKind::Acquire => protocol.acquire(Sync::Thread(scope)),
+            SyncKind::Release => protocol.release(Sync::Thread(scope)),
+        };
+        let collector = Collector::new(plan, parts.uncore.module);
+        let collection = place(&mut self.collections, Collection { collector, sm, warp });
+        self.begin_phase(collection, parts, out);
+    }
+
+    /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
+    fn begin_phase<C: Coherence, D: Data>(
+        &mut self,
+        collection: u16,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let entry = &mut self.collections[usize::from(collection)];
+        let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
+        let mut members = Vec::new();
+        if !collector.begin_phase(&parts.uncore.map, |member, action| members.push((member, action))) {
+            let to = parts.uncore.layout.sm(parts.uncore.module, *sm);
+            let at = out.now() + parts.uncore.machine.crossbar.latency.max(Ps(1));
+            out.send(at, self.id, to, Message::Synced { warp: *warp });
+            *entry = None;
+            return;
+        }
+        let mut own = None;
+        for (member, action) in members {
+            if member == parts.uncore.module {
+                own = Some(action);
+            } else {
+                let packet = Packet::Act { action, collector: self.id, collection };
+                parts.uncore.send(out.now(), member, packet, out, self.id);
+            }
+        }
+        if let Some(action) = own {
+            self.act(action, DrainWaiter { collector: self.id, collection }, parts, out);
+        }
+    }
+
+    /// This module's part of a phase.
+    fn act<C: Coherence, D: Data>(
+        &mut self,
+        action: Action,
+        waiter: DrainWaiter,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        parts.uncore.stats.phases += 1;
+        match action {
+            Action::Invalidate(classes) => {
+                parts.uncore.stats.bulk_invalidations += 1;
+                for slice in &mut *parts.slices {
+                    slice.invalidate_classes(classes, parts.uncore, out);
+                }
+                self.answer(waiter, parts, out);
+            }
+            Action::DrainStores => {
+                for slice in &mut *parts.slices {
+                    slice.flush(parts.uncore, out);
+                }
+                let join = place(&mut self.joins, Join { waiter, missing: 2 });
+                for forwarded in [false, true] {
+                    begin_drain(stores(parts.uncore, forwarded), self.id, join);
+                }
+                for forwarded in [false, true] {
+                    self.finish(|uncore| stores(uncore, forwarded), parts, out);
+                }
+            }
+            Action::DrainInvalidations => {
+                let join = place(&mut self.joins, Join { waiter, missing: 1 });
+                begin_drain(&mut parts.uncore.invalidations, self.id, join);
+                self.finish(|uncore| &mut uncore.invalidations, parts, out);
+            }
+        }
+    }
+
+    /// Answers the phases whose drains of one kind are over.
+    fn finish<C: Coherence, D: Data>(
+        &mut self,
+        pool: impl Fn(&mut Uncore<C, D>) -> &mut Outstanding,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        while pool(parts.uncore).credits.pop_drained().is_some() {
+            let waiting = pool(parts.uncore).waiting.pop_front();
+            let index = usize::from(waiting.expect("a join waits for each drain").collection);
+            let join = self.joins[index].as_mut().expect("a join is kept until its drains are over");
+            join.missing -= 1;
+            if join.missing == 0 {
+                let waiter = join.waiter;
+                self.joins[index] = None;
+                self.answer(waiter, parts, out);
+            }
+        }
+    }
+
+    /// Acknowledges a phase to whoever collects.
+    fn answer<C: Coherence, D: Data>(
+        &mut self,
+        waiter: DrainWaiter,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let DrainWaiter { collector, collection } = waiter;
+        if collector == self.id {
+            self.acted(collection, parts, out);
+        } else if collector == parts.uncore.layout.command_processor() {
+            out.send(out.now() + parts.uncore.host_latency(), self.id, collector, Message::PhaseDone);
+        } else {
+            let module = ModuleId((collector.0 / parts.uncore.layout.stride()) as u8);
+            parts.uncore.send(out.now(), module, Packet::Acted { collection }, out, self.id);
+        }
+    }
+
+    /// A member has done its part of a phase of this controller's plan.
+    fn acted<C: Coherence, D: Data>(&mut self, collection: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let entry = self.collections[usize::from(collection)].as_mut();
+        if entry.expect("a plan is kept until it is done").collector.acknowledge() {
+            self.begin_phase(collection, parts, out);
+        }
+    }
+
+    fn serve_slices<C: Coherence, D: Data>(&self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        for slice in &mut *parts.slices {
+            slice.serve_queues(parts.uncore, out);
+        }
+    }
+
+    fn launch<C: Coherence, D: Data>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let uncore = &mut *parts.uncore;
+        uncore.forget_flags();
+        for sm in &mut *parts.sms {
+            sm.forget_flags();
+            if l1::acquire_invalidates(&uncore.protocol, Scope::Sys) {
+                sm.invalidate_l1();
+            }
+        }
+        let info = &self.program.kernels()[index as usize];
+        let modules = u32::from(uncore.layout.modules);
+        let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.module.0), modules);
+        let resident = residency(&uncore.machine, info).expect("residency was checked before the run");
+        self.kernel = Some(Kernel { index, next, step, end, dispatch_at: out.now(), ..Kernel::default() });
+        for _ in 0..resident {
+            for sm in 0..parts.sms.len() {
+                self.dispatch(sm, out.now(), parts, out);
+            }
+        }
+        self.drain_if_done(parts, out);
+    }
+
+    /// Starts the module's next CTA on an SM, if there is one left.
+    fn dispatch<C: Coherence, D: Data>(
+        &mut self,
+        sm: usize,
+        at: Ps,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let kernel = self.kernel.as_mut().expect("a kernel is running");
+        if kernel.next >= kernel.end || self.failure.is_some() {
+            return;
+        }
+        let mut stream = parts.sms[sm].spare_stream();
+        if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
+            self.failure = Some(error.to_string());
+            return;
+        }
+        kernel.next += kernel.step;
+        kernel.running += 1;
+        let start = at.max(kernel.dispatch_at);
+        kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        parts.sms[sm].start_cta(start, stream, out);
+        if parts.sms[sm].has_finished() {
+            self.refill(sm, parts, out);
+        }
+    }
+
+    /// When all CTAs have ended, waits for what their SMs have posted.
+    fn drain_if_done<C: Coherence, D: Data>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let Some(kernel) = &mut self.kernel else { return };
+        let left = kernel.next < kernel.end && self.failure.is_none();
+        if left || kernel.running > 0 || kernel.draining > 0 {
+            return;
+        }
+        kernel.draining = parts.sms.len() as u32;
+        for sm in 0..parts.sms.len() {
+            parts.uncore.posted[sm].drain();
+            parts.uncore.draining[sm].push_back(Drainer::Kernel);
+            parts.uncore.finish_drains(SmId(sm as u16), out, self.id);
+        }
+    }
+
+    fn kernel_drained<C: Coherence, D: Data>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let kernel = self.kernel.as_mut().expect("a kernel drains while it is the module's");
+        kernel.draining -= 1;
+        if kernel.draining == 0 {
+            self.kernel = None;
+            let at = out.now() + parts.uncore.host_latency();
+            out.send(at, self.id, parts.uncore.layout.command_processor(), Message::KernelDone);
+        }
+    }
+}
+
+fn stores<C: Coherence, D: Data>(uncore: &mut Uncore<C, D>, forwarded: bool) -> &mut Outstanding {
+    if forwarded { &mut uncore.forwarded_stores } else { &mut uncore.own_stores }
+}
+
+fn begin_drain(pool: &mut Outstanding, collector: ComponentId, join: u16) {
+    pool.credits.drain();
+    pool.waiting.push_back(DrainWaiter { collector, collection: join });
+}

@@ -1,0 +1,81 @@
+//! From the machine's description to the shapes of its pieces.
+
+use crate::cache::{CacheConfig, Replacement};
+use crate::{directory, dram, link, switch, tlb};
+use tombolo_machine::{MachineConfig, machine};
+use tombolo_types::{Bytes, Ps};
+
+/// The tag array of an L1.
+pub fn l1(machine: &MachineConfig) -> CacheConfig {
+    let lines = machine.l1.bytes / machine.line.bytes();
+    CacheConfig {
+        sets: (lines / u64::from(machine.l1.ways)) as u32,
+        ways: machine.l1.ways,
+        replacement: Replacement::LeastRecentlyUsed,
+    }
+}
+
+/// The tag array of one L2 slice. A module's sets are spread as evenly as its slices allow.
+pub fn l2_slice(machine: &MachineConfig) -> CacheConfig {
+    let lines = machine.l2.bytes / machine.line.bytes() / u64::from(machine.l2.slices);
+    CacheConfig {
+        sets: ((lines / u64::from(machine.l2.ways)) as u32).max(1),
+        ways: machine.l2.ways,
+        replacement: Replacement::LeastRecentlyUsed,
+    }
+}
+
+/// The directory of one L2 slice.
+pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
+    let entries = machine.directory.entries / u32::from(machine.l2.slices);
+    directory::DirectoryConfig {
+        sets: (entries / machine.directory.ways).max(1),
+        ways: machine.directory.ways,
+        lines_per_entry: machine.directory.lines_per_entry,
+    }
+}
+
+/// One direction of a link.
+pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
+    link::LinkConfig { rate: config.rate, latency: config.latency }
+}
+
+/// The switch between the GPUs: its ways out; the ways in are links of the same rate.
+pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
+    switch::SwitchConfig { ports: u32::from(machine.topology.gpus), rate: machine.gpu_link.rate, crossing: Ps::ZERO }
+}
+
+/// A module's memory.
+pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
+    let dram = &machine.dram;
+    dram::DramConfig {
+        rate: dram.rate,
+        channels: u32::from(dram.channels),
+        banks: dram.banks,
+        line: machine.line,
+        row: Bytes(dram.row_bytes),
+        burst: Bytes(dram.burst_bytes),
+        t_cas: dram.column,
+        t_rcd: dram.activate,
+        t_rp: dram.precharge,
+        t_ras: dram.row_active,
+        t_faw: Ps::ZERO,
+        t_turn: Ps::ZERO,
+        write_queue: dram.queue_depth.max(2),
+    }
+}
+
+/// The TLB of an SM.
+pub fn l1_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
+    tlb::TlbConfig { entries: machine.tlb.l1_entries, ways: machine.tlb.l1_entries }
+}
+
+/// The TLB of a module.
+pub fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
+    tlb::TlbConfig { entries: machine.tlb.l2_entries, ways: machine.tlb.l2_ways }
+}
+
+/// The page walkers of a module.
+pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
+    tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
+}

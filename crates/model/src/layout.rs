@@ -1,0 +1,111 @@
+//! Which component has which id: modules first (SMs, then L2 slices, then the controller of each), then the
+//! switch, then the command processor. Ids belong to components, whichever partition holds them.
+
+use tombolo_types::{ComponentId, ModuleId, SmId};
+
+/// The numbering of a machine's components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Modules of the machine.
+    pub modules: u8,
+    /// SMs of a module.
+    pub sms: u16,
+    /// L2 slices of a module.
+    pub slices: u16,
+}
+
+/// A component, by what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An SM with its L1.
+    Sm(ModuleId, SmId),
+    /// An L2 slice with its part of the directory.
+    Slice(ModuleId, u16),
+    /// What runs a module's synchronisation and dispatches its CTAs.
+    Controller(ModuleId),
+    /// The switch between the GPUs.
+    Switch,
+    /// The command processor.
+    CommandProcessor,
+}
+
+impl Layout {
+    /// Components of one module.
+    pub fn stride(self) -> u16 {
+        self.sms + self.slices + 1
+    }
+
+    /// All components.
+    pub fn count(self) -> usize {
+        usize::from(self.modules) * usize::from(self.stride()) + 2
+    }
+
+    /// The first component of a module: its SM 0.
+    pub fn base(self, module: ModuleId) -> u16 {
+        u16::from(module.0) * self.stride()
+    }
+
+    /// Id of an SM.
+    pub fn sm(self, module: ModuleId, sm: SmId) -> ComponentId {
+        ComponentId(self.base(module) + sm.0)
+    }
+
+    /// Id of an L2 slice.
+    pub fn slice(self, module: ModuleId, slice: u16) -> ComponentId {
+        ComponentId(self.base(module) + self.sms + slice)
+    }
+
+    /// Id of a module's controller.
+    pub fn controller(self, module: ModuleId) -> ComponentId {
+        ComponentId(self.base(module) + self.sms + self.slices)
+    }
+
+    /// Id of the switch.
+    pub fn switch(self) -> ComponentId {
+        ComponentId(u16::from(self.modules) * self.stride())
+    }
+
+    /// Id of the command processor.
+    pub fn command_processor(self) -> ComponentId {
+        ComponentId(u16::from(self.modules) * self.stride() + 1)
+    }
+
+    /// What a component is.
+    pub fn place(self, component: ComponentId) -> Place {
+        if component == self.switch() {
+            return Place::Switch;
+        }
+        if component == self.command_processor() {
+            return Place::CommandProcessor;
+        }
+        let module = ModuleId((component.0 / self.stride()) as u8);
+        let within = component.0 % self.stride();
+        if within < self.sms {
+            Place::Sm(module, SmId(within))
+        } else if within < self.sms + self.slices {
+            Place::Slice(module, within - self.sms)
+        } else {
+            Place::Controller(module)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_names_one_place() {
+        let layout = Layout { modules: 3, sms: 4, slices: 2 };
+        for id in (0..layout.count() as u16).map(ComponentId) {
+            let back = match layout.place(id) {
+                Place::Sm(module, sm) => layout.sm(module, sm),
+                Place::Slice(module, slice) => layout.slice(module, slice),
+                Place::Controller(module) => layout.controller(module),
+                Place::Switch => layout.switch(),
+                Place::CommandProcessor => layout.command_processor(),
+            };
+            assert_eq!(back, id);
+        }
+    }
+}

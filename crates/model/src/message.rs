@@ -1,0 +1,226 @@
+//! What components send each other. Everything here is plain data, small enough to copy through queues.
+
+use crate::credits::Generation;
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::{Action, Data, Request};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Scope, SmId};
+
+/// Which result register of which warp a reply is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Module of the SM.
+    pub module: ModuleId,
+    /// SM within the module.
+    pub sm: SmId,
+    /// Warp slot within the SM.
+    pub warp: u8,
+    /// Result slot of the warp, 0 to 63.
+    pub result: u8,
+}
+
+/// The flag event that a store leaves or a polling load looks for: `Token::index + 1`, 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flag(pub u32);
+
+impl Flag {
+    /// No flag.
+    pub const NONE: Flag = Flag(0);
+}
+
+/// A request to an L2, from an SM of its module or from another module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRequest<D: Data> {
+    /// The line.
+    pub line: Line,
+    /// What is wanted.
+    pub request: Request<D>,
+    /// Who issued it first.
+    pub origin: Origin,
+    /// The flag it leaves or looks for.
+    pub flag: Flag,
+}
+
+/// What one module sends another: the content of a message on the links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet<D: Data> {
+    /// Toward a home.
+    Request(LineRequest<D>),
+    /// Toward a home: the sender has dropped the line's region.
+    Downgrade {
+        /// Any line of the region.
+        line: Line,
+    },
+    /// From a home: the answer to a read.
+    Fill {
+        /// The line.
+        line: Line,
+        /// Bytes carried.
+        mask: Mask,
+        /// Contents.
+        data: D,
+        /// Whether the flag the read looked for was seen.
+        satisfied: bool,
+    },
+    /// From a home: the line's region is no longer current.
+    Invalidate {
+        /// Any line of the region.
+        line: Line,
+        /// Why it was first sent.
+        cause: Cause,
+        /// Ticket of the sender, returned when taken.
+        ticket: Generation,
+    },
+    /// The result of an atomic, for an SM.
+    Old {
+        /// Whose it is.
+        origin: Origin,
+        /// Contents before the atomic.
+        data: D,
+    },
+    /// A phase of an acquire or release.
+    Act {
+        /// What to do.
+        action: Action,
+        /// The component that collects acknowledgments.
+        collector: ComponentId,
+        /// Which of its collections.
+        collection: u16,
+    },
+    /// The acknowledgment of [`Packet::Act`].
+    Acted {
+        /// Which collection.
+        collection: u16,
+    },
+}
+
+/// Where a packet goes and what it weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// From.
+    pub source: ModuleId,
+    /// To.
+    pub target: ModuleId,
+    /// Bytes on every link it crosses.
+    pub bytes: u16,
+    /// The component of the target that takes it.
+    pub component: ComponentId,
+}
+
+/// Which kind of synchronisation an SM asks its controller for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncKind {
+    /// The protocol's acquire plan.
+    Acquire,
+    /// The protocol's release plan.
+    Release,
+}
+
+/// One event's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<D: Data> {
+    /// To an SM: the scheduler of a sub-core may issue.
+    Issue {
+        /// Which sub-core.
+        sub_core: u8,
+    },
+    /// To a slice: a request of an SM of its module.
+    Local(LineRequest<D>),
+    /// To a slice, or a controller for the control packets: what came over the links.
+    Arrive {
+        /// How it came.
+        route: Route,
+        /// What it is.
+        packet: Packet<D>,
+    },
+    /// To the switch: what must cross to another GPU.
+    Cross {
+        /// Where it goes.
+        route: Route,
+        /// What it is.
+        packet: Packet<D>,
+    },
+    /// To a slice: memory has the bytes of a fetch.
+    Memory {
+        /// The line.
+        line: Line,
+        /// Bytes.
+        mask: Mask,
+    },
+    /// To an SM: the answer to a read.
+    Fill {
+        /// The line.
+        line: Line,
+        /// Bytes carried.
+        mask: Mask,
+        /// Contents.
+        data: D,
+        /// Whether the flag the read looked for was seen.
+        satisfied: bool,
+    },
+    /// To an SM: the result of an atomic.
+    Old {
+        /// Warp slot.
+        warp: u8,
+        /// Result slot.
+        result: u8,
+        /// Contents before the atomic.
+        data: D,
+    },
+    /// To an SM: a posted store was taken and somebody waits for its place.
+    StoreReturned,
+    /// To an SM: everything posted before a release has been taken.
+    Drained {
+        /// The warp that waits.
+        warp: u8,
+        /// Scope of its release.
+        scope: Scope,
+    },
+    /// To a controller: everything an SM posted before its kernel ended has been taken.
+    KernelDrained,
+    /// To a controller: run a plan for a warp.
+    Sync {
+        /// The SM.
+        sm: SmId,
+        /// The warp.
+        warp: u8,
+        /// Which plan.
+        kind: SyncKind,
+        /// Its scope.
+        scope: Scope,
+    },
+    /// To an SM: the plan is done.
+    Synced {
+        /// The warp.
+        warp: u8,
+    },
+    /// To a controller: another module has taken a store of this one.
+    Taken {
+        /// Ticket given when it was sent.
+        ticket: Generation,
+        /// Whether it was sent for another module (second hop).
+        forwarded: bool,
+    },
+    /// To a controller: another module has taken an invalidation of this one.
+    InvalidationTaken {
+        /// Ticket given when it was sent.
+        ticket: Generation,
+    },
+    /// To a controller: start a kernel.
+    Launch {
+        /// Index of the kernel.
+        kernel: u32,
+    },
+    /// To a controller, from the command processor: a phase of a kernel's boundary.
+    Phase {
+        /// What to do.
+        action: Action,
+    },
+    /// To the command processor: a controller has done its part of the phase.
+    PhaseDone,
+    /// To the command processor: a module has run its CTAs.
+    KernelDone,
+    /// To the command processor: go on with the next command.
+    Next,
+}
+
+const _: () = assert!(std::mem::size_of::<Message<()>>() <= 48);

@@ -1,0 +1,114 @@
+//! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
+
+use crate::controller::{Controller, Parts, Share};
+use crate::layout::{Layout, Place};
+use crate::map::Map;
+use crate::message::{Message, Packet};
+use crate::slice::Slice;
+use crate::sm::{FillMessage, Sm};
+use crate::uncore::{Out, Uncore};
+use std::sync::Arc;
+use tombolo_engine::Event;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::{Coherence, Data};
+use tombolo_types::stream::Program;
+use tombolo_types::{ModuleId, SmId};
+
+/// One module.
+pub struct Module<C, D: Data> {
+    sms: Vec<Sm<D>>,
+    slices: Vec<Slice<D>>,
+    uncore: Uncore<C, D>,
+    controller: Controller,
+}
+
+impl<C: Coherence, D: Data> Module<C, D> {
+    /// An idle module.
+    pub fn new(
+        id: ModuleId,
+        protocol: C,
+        layout: Layout,
+        machine: &Arc<MachineConfig>,
+        map: Map,
+        share: Share,
+        program: Arc<dyn Program>,
+    ) -> Module<C, D> {
+        let uncore = Uncore::new(id, protocol, layout, Arc::clone(machine), map);
+        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, machine)).collect();
+        let slices = (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &uncore)).collect();
+        Module { sms, slices, uncore, controller: Controller::new(layout.controller(id), share, program) }
+    }
+
+    /// Its SMs.
+    pub fn sms(&self) -> &[Sm<D>] {
+        &self.sms
+    }
+
+    /// Its L2 slices.
+    pub fn slices(&self) -> &[Slice<D>] {
+        &self.slices
+    }
+
+    /// What they share.
+    pub fn uncore(&self) -> &Uncore<C, D> {
+        &self.uncore
+    }
+
+    /// Its controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Handles an event of one of its components.
+    pub fn handle(&mut self, event: Event<Message<D>>, out: &mut Out<'_, D>) {
+        self.uncore.digest.event(event.time, event.to.0);
+        match self.uncore.layout.place(event.to) {
+            Place::Sm(_, sm) => self.at_sm(usize::from(sm.0), event.message, out),
+            Place::Slice(_, slice) => self.at_slice(usize::from(slice), event.message, out),
+            Place::Controller(_) => {
+                let Module { sms, slices, uncore, controller } = self;
+                controller.handle(event.message, &mut Parts { sms, slices, uncore }, out);
+            }
+            place @ (Place::Switch | Place::CommandProcessor) => {
+                panic!("{}: an event for {place:?}", self.uncore.module)
+            }
+        }
+    }
+
+    fn at_sm(&mut self, index: usize, message: Message<D>, out: &mut Out<'_, D>) {
+        let sm = &mut self.sms[index];
+        let uncore = &mut self.uncore;
+        match message {
+            Message::Issue { sub_core } => {
+                sm.issue(sub_core, uncore, out);
+                if sm.has_finished() {
+                    let Module { sms, slices, uncore, controller } = self;
+                    controller.refill(index, &mut Parts { sms, slices, uncore }, out);
+                }
+            }
+            Message::Fill { line, mask, data, satisfied } => {
+                sm.fill(FillMessage { line, mask, data, satisfied }, uncore, out);
+            }
+            Message::Old { warp, result, .. } => sm.old(warp, result, out),
+            Message::Arrive { route, packet: Packet::Old { origin, .. } } => {
+                uncore.receive(out.now(), route.bytes);
+                sm.old(origin.warp, origin.result, out);
+            }
+            Message::StoreReturned => sm.store_returned(uncore, out),
+            Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
+            Message::Synced { warp } => sm.synced(warp, out),
+            other => panic!("{} sm{index}: got {other:?}", uncore.module),
+        }
+    }
+
+    fn at_slice(&mut self, index: usize, message: Message<D>, out: &mut Out<'_, D>) {
+        let slice = &mut self.slices[index];
+        let uncore = &mut self.uncore;
+        match message {
+            Message::Local(request) => slice.local(request, uncore, out),
+            Message::Arrive { route, packet } => slice.arrive(route, packet, uncore, out),
+            Message::Memory { line, mask } => slice.memory(line, mask, uncore, out),
+            other => panic!("{} slice{index}: got {other:?}", uncore.module),
+        }
+    }
+}

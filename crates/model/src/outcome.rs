@@ -1,0 +1,84 @@
+//! What one protocol step asked for, collected before anything is done, so that a step that lacks a
+//! resource can be dropped as if it had never run.
+
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::{Data, Effects, Reply, Request};
+use tombolo_types::{Mask, ModuleId};
+
+/// Requests one step can send up: written-back bytes, then the request itself.
+const MAX_FORWARDS: usize = 2;
+
+/// The effects of one step.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<D: Data> {
+    /// Requests sent up, in order.
+    pub forwards: [Option<(ModuleId, Request<D>)>; MAX_FORWARDS],
+    /// Bytes to read from memory.
+    pub fetch: Option<Mask>,
+    /// Bytes to write to memory.
+    pub write: Option<(Mask, D)>,
+    /// The answer.
+    pub reply: Option<Reply<D>>,
+    /// Whether the request waits for the pending miss.
+    pub wait: bool,
+    /// Whether the request parks on the pending miss.
+    pub park: bool,
+    /// Modules to invalidate, by bit.
+    pub invalidate: u32,
+    /// Why.
+    pub cause: Cause,
+    /// The home to tell that the region was dropped.
+    pub downgrade: Option<ModuleId>,
+}
+
+impl<D: Data> Default for Outcome<D> {
+    fn default() -> Outcome<D> {
+        Outcome {
+            forwards: [None; MAX_FORWARDS],
+            fetch: None,
+            write: None,
+            reply: None,
+            wait: false,
+            park: false,
+            invalidate: 0,
+            cause: Cause::Store,
+            downgrade: None,
+        }
+    }
+}
+
+impl<D: Data> Effects<D> for Outcome<D> {
+    fn forward(&mut self, to: ModuleId, request: Request<D>) {
+        let free = self.forwards.iter_mut().find(|slot| slot.is_none());
+        *free.expect("a step sends at most written-back bytes and one request up") = Some((to, request));
+    }
+
+    fn fetch(&mut self, mask: Mask) {
+        self.fetch = Some(mask);
+    }
+
+    fn write_memory(&mut self, mask: Mask, data: D) {
+        self.write = Some((mask, data));
+    }
+
+    fn reply(&mut self, reply: Reply<D>) {
+        self.reply = Some(reply);
+    }
+
+    fn wait(&mut self) {
+        self.wait = true;
+    }
+
+    fn park(&mut self) {
+        self.park = true;
+    }
+
+    fn invalidate(&mut self, to: ModuleId, cause: Cause) {
+        self.invalidate |= 1 << to.0;
+        self.cause = cause;
+    }
+
+    fn downgrade(&mut self, to: ModuleId) {
+        self.downgrade = Some(to);
+    }
+}

@@ -1,0 +1,385 @@
+//! Loads, stores and atomics on their way through the L1.
+
+use super::issue::Progress;
+use super::warp::{RESULTS, Wait};
+use super::{Miss, POLL_INTERVAL, Sm, Waiter};
+use crate::credits::Generation;
+use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::uncore::{Out, Uncore};
+use tombolo_protocol::l1::{self, L1Pending, Load};
+use tombolo_protocol::{Coherence, Data, Pending, Request};
+use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
+use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
+
+/// How one transaction fared.
+enum Sent {
+    Yes,
+    /// The warp waits for this and repeats the transaction.
+    Waits(Wait),
+}
+
+impl<D: Data> Sm<D> {
+    /// The access of the instruction at hand: issues its transactions from where it left off.
+    pub(super) fn access<C: Coherence>(
+        &mut self,
+        slot: usize,
+        scope: Scope,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        let op = self.op(slot);
+        let (accesses, returns) = match op {
+            Op::Load { accesses, .. } => (accesses, true),
+            Op::WaitUntil { access, .. } => (Accesses { start: access, len: 1 }, true),
+            Op::Atomic { accesses, result, .. } => (accesses, result == AtomicResult::Returned),
+            Op::Store { accesses, .. } => (accesses, false),
+            Op::Compute { .. }
+            | Op::Fence { .. }
+            | Op::Shared { .. }
+            | Op::Barrier
+            | Op::Use { .. }
+            | Op::Signal { .. } => unreachable!("only memory instructions access memory"),
+        };
+        if returns && !self.warps[slot].has_slot && !self.take_slot(slot, uncore) {
+            return Progress::Blocked;
+        }
+        let flag = self.flag(slot);
+        while self.warps[slot].issued < accesses.len {
+            let access = self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)];
+            if let Some(at) = self.translate(access.line, uncore, out.now()) {
+                self.ready_at[slot] = at;
+                return Progress::Blocked;
+            }
+            let sent = match op {
+                Op::Store { .. } => self.store(slot, access, scope, flag, uncore, out),
+                Op::Atomic { .. } => self.atomic(slot, access, scope, flag, returns, uncore, out),
+                _ => self.load(slot, access, scope, flag, uncore, out),
+            };
+            if let Sent::Waits(wait) = sent {
+                self.stats.parks += 1;
+                self.block(slot, wait);
+                return Progress::Blocked;
+            }
+            self.stats.transactions += 1;
+            self.warps[slot].issued += 1;
+        }
+        self.finish_access(slot, returns, out);
+        Progress::Done
+    }
+
+    /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
+    fn take_slot<C: Coherence>(&mut self, slot: usize, uncore: &Uncore<C, D>) -> bool {
+        let limit = uncore.machine.sm.pending_loads;
+        let warp = &mut self.warps[slot];
+        if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
+            self.block(slot, Wait::AnyResult);
+            return false;
+        }
+        let result = warp.next_result % RESULTS;
+        warp.next_result = warp.next_result.wrapping_add(1);
+        warp.has_slot = true;
+        warp.flag_seen = false;
+        warp.pending |= 1 << result;
+        // One more than the transactions, until all are issued.
+        self.outstanding[slot][usize::from(result)] = 1;
+        true
+    }
+
+    fn finish_access(&mut self, slot: usize, returns: bool, out: &mut Out<'_, D>) {
+        let warp = &mut self.warps[slot];
+        warp.issued = 0;
+        warp.has_slot = false;
+        if warp.holds_register {
+            warp.holds_register = false;
+            self.reserved_registers -= 1;
+            self.hand_out_registers(out);
+        }
+        if returns {
+            let result = self.warps[slot].current_slot();
+            let left = &mut self.outstanding[slot][usize::from(result)];
+            *left -= 1;
+            if *left == 0 {
+                self.warps[slot].pending &= !(1 << result);
+            }
+        }
+    }
+
+    /// The flag that the instruction at hand leaves or looks for.
+    fn flag(&self, slot: usize) -> Flag {
+        let stream = &self.cta(slot).stream;
+        let next = self.warps[slot].pc as usize + 1;
+        let token = match self.op(slot) {
+            Op::WaitUntil { token, .. } => Some(token),
+            Op::Store { .. } | Op::Atomic { .. } if next < self.warps[slot].end as usize => match stream.ops[next] {
+                Op::Signal { token } => Some(token),
+                _ => None,
+            },
+            _ => None,
+        };
+        token.map_or(Flag::NONE, |token| Flag(stream.tokens[usize::from(token)].0 + 1))
+    }
+
+    /// Translates a line's page; on a miss, returns when the translation will be there.
+    fn translate<C: Coherence>(&mut self, line: Line, uncore: &mut Uncore<C, D>, now: Ps) -> Option<Ps> {
+        let page = Page(line.0 >> self.costs.lines_per_page_shift);
+        if self.tlb.lookup(page) {
+            return None;
+        }
+        self.stats.tlb_misses += 1;
+        let translation = uncore.tlb.translate(page, now);
+        self.stats.tlb_walks += u64::from(translation.walked);
+        self.tlb.insert(page);
+        Some(translation.at)
+    }
+
+    /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
+    fn depart<C: Coherence>(&mut self, now: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
+        let at = self.look_up(now) + uncore.machine.l1.hit_latency;
+        self.port.send(at, Bytes(bytes)) + uncore.machine.crossbar.latency
+    }
+
+    /// The time of the next lookup, one transaction after the other.
+    fn look_up(&mut self, now: Ps) -> Ps {
+        let at = now.max(self.l1_free);
+        self.l1_free = at + self.costs.transaction;
+        at
+    }
+
+    fn load<C: Coherence>(
+        &mut self,
+        slot: usize,
+        access: Access,
+        scope: Scope,
+        flag: Flag,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Sent {
+        let line = access.line;
+        let mask = access.mask.sectors(self.costs.sector_grains);
+        let before = self.l1.lookup(line).copied();
+        let mut after = before;
+        let entry = self.mshr.find(line);
+        let pending = entry.map(|entry| self.mshr.get(entry).pending);
+        let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
+        let result = self.warps[slot].current_slot();
+        match action {
+            Load::Hit(_) => {
+                let at = self.look_up(out.now()) + uncore.machine.l1.hit_latency;
+                let warp = &mut self.warps[slot];
+                warp.hit_at = warp.hit_at.max(at);
+                self.stats.l1_hits += 1;
+                let seen = self.has_left(flag);
+                self.warps[slot].flag_seen |= seen;
+            }
+            Load::Merge => {
+                let entry = entry.expect("a load merges with a pending miss");
+                if !self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag }) {
+                    self.mshr.park(entry, slot as u8);
+                    return Sent::Waits(Wait::Line);
+                }
+                self.look_up(out.now());
+                self.stats.l1_merges += 1;
+                self.outstanding[slot][usize::from(result)] += 1;
+            }
+            Load::Stall => {
+                let entry = entry.expect("a load stalls on a pending miss");
+                self.mshr.park(entry, slot as u8);
+                return Sent::Waits(Wait::Line);
+            }
+            Load::Miss => {
+                if !self.register(slot) {
+                    return Sent::Waits(Wait::MissRegister);
+                }
+                self.keep_line(line, before, after);
+                self.miss(slot, line, mask, scope, flag, uncore, out);
+            }
+        }
+        self.stats.l1_accesses += 1;
+        Sent::Yes
+    }
+
+    /// Whether a miss register is there for a warp; parks it where not.
+    fn register(&mut self, slot: usize) -> bool {
+        let warp = &mut self.warps[slot];
+        if warp.holds_register {
+            warp.holds_register = false;
+            self.reserved_registers -= 1;
+            return true;
+        }
+        if self.mshr.has_backlog() || self.mshr.used() + self.reserved_registers >= self.mshr_entries() {
+            self.mshr.park_for_room(slot as u8);
+            return false;
+        }
+        true
+    }
+
+    fn miss<C: Coherence>(
+        &mut self,
+        slot: usize,
+        line: Line,
+        mask: Mask,
+        scope: Scope,
+        flag: Flag,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let result = self.warps[slot].current_slot();
+        let miss = Pending { mask, scope, stale: false };
+        let pending = L1Pending { miss, poisoned: false };
+        let entry = self.mshr.allocate(line, Miss { pending, flag }).expect("a register was kept for it");
+        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag });
+        assert!(first, "a miss takes at least the load that caused it");
+        self.outstanding[slot][usize::from(result)] += 1;
+        let at = self.depart(out.now(), 0, uncore);
+        let request = Request::Read { mask, scope };
+        self.send(slot, line, request, flag, Generation::default(), at, uncore, out);
+    }
+
+    fn send<C: Coherence>(
+        &mut self,
+        slot: usize,
+        line: Line,
+        request: Request<D>,
+        flag: Flag,
+        ticket: Generation,
+        at: Ps,
+        uncore: &Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let result = self.warps[slot].current_slot();
+        let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result };
+        let to = uncore.layout.slice(uncore.module, uncore.map.slice(line));
+        out.send(at, self.id, to, Message::Local(LineRequest { line, request, origin, flag, ticket }));
+    }
+
+    fn store<C: Coherence>(
+        &mut self,
+        slot: usize,
+        access: Access,
+        scope: Scope,
+        flag: Flag,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Sent {
+        let Some(ticket) = self.credit(slot, uncore, out) else {
+            return Sent::Waits(Wait::StoreCredit);
+        };
+        let data = D::default();
+        let Access { line, mask } = access;
+        self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
+        self.leave(flag);
+        let at = self.depart(out.now(), self.bytes(mask, uncore), uncore);
+        let request = Request::Write { mask, scope, data, tracked: true };
+        self.send(slot, line, request, flag, ticket, at, uncore, out);
+        Sent::Yes
+    }
+
+    fn atomic<C: Coherence>(
+        &mut self,
+        slot: usize,
+        access: Access,
+        scope: Scope,
+        flag: Flag,
+        returns: bool,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Sent {
+        let Some(ticket) = self.credit(slot, uncore, out) else {
+            return Sent::Waits(Wait::StoreCredit);
+        };
+        let Access { line, mask } = access;
+        self.change_line(line, l1::atomic, uncore);
+        self.leave(flag);
+        if returns {
+            let result = self.warps[slot].current_slot();
+            self.outstanding[slot][usize::from(result)] += 1;
+        }
+        let at = self.depart(out.now(), self.bytes(mask, uncore), uncore);
+        let request = Request::Atomic { mask, scope, update: Default::default(), returns };
+        self.send(slot, line, request, flag, ticket, at, uncore, out);
+        Sent::Yes
+    }
+
+    fn bytes<C: Coherence>(&self, mask: Mask, uncore: &Uncore<C, D>) -> u64 {
+        u64::from(mask.grains()) * uncore.machine.line.grain()
+    }
+
+    /// Applies what a store or atomic does to its line and to the miss pending on it.
+    fn change_line<C: Coherence>(
+        &mut self,
+        line: Line,
+        change: impl FnOnce(&C, &mut Option<l1::L1Line<D>>, &mut Option<L1Pending>),
+        uncore: &Uncore<C, D>,
+    ) {
+        let before = self.l1.lookup(line).copied();
+        let mut after = before;
+        let entry = self.mshr.find(line);
+        let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
+        change(&uncore.protocol, &mut after, &mut pending);
+        self.keep_line(line, before, after);
+        if let (Some(entry), Some(pending)) = (entry, pending) {
+            self.mshr.get_mut(entry).pending = pending;
+        }
+    }
+
+    /// Takes a store credit for a warp; queues the warp where none is left.
+    fn credit<C: Coherence>(
+        &mut self,
+        slot: usize,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Option<Generation> {
+        let index = usize::from(self.sm.0);
+        let now = out.now();
+        if self.warps[slot].holds_credit {
+            self.warps[slot].holds_credit = false;
+            self.reserved_credits -= 1;
+            let credit = uncore.posted[index].try_take(now);
+            self.stats.retries += u64::from(credit.is_none());
+            return credit;
+        }
+        if self.credit_queue.is_empty() && uncore.posted[index].available(now) > self.reserved_credits {
+            return uncore.posted[index].try_take(now);
+        }
+        self.credit_queue.push_back(slot as u8);
+        self.await_credit(uncore, out);
+        None
+    }
+
+    /// Makes sure that this SM hears of the next credit that comes back.
+    fn await_credit<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let index = usize::from(self.sm.0);
+        if uncore.wants_credit[index] || self.credit_due {
+            return;
+        }
+        match uncore.posted[index].next_return() {
+            Some(at) => {
+                self.credit_due = true;
+                out.send(at.max(out.now()), self.id, self.id, Message::StoreReturned);
+            }
+            None => uncore.wants_credit[index] = true,
+        }
+    }
+
+    /// Store credits have come back: keeps them for the warps that have waited longest.
+    pub fn store_returned<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        self.credit_due = false;
+        let index = usize::from(self.sm.0);
+        while uncore.posted[index].available(out.now()) > self.reserved_credits
+            && let Some(slot) = self.credit_queue.pop_front()
+        {
+            self.reserved_credits += 1;
+            self.warps[usize::from(slot)].holds_credit = true;
+            self.wake(usize::from(slot), out.now(), out);
+        }
+        if !self.credit_queue.is_empty() {
+            self.await_credit(uncore, out);
+        }
+    }
+
+    /// Has a warp whose poll failed poll again.
+    pub(super) fn poll_again(&mut self, slot: usize, out: &Out<'_, D>) {
+        self.stats.failed_polls += 1;
+        self.ready_at[slot] = out.now() + POLL_INTERVAL;
+    }
+}

@@ -1,0 +1,220 @@
+//! The issue loop: one event a memory instruction; arithmetic only moves time on.
+
+use super::{Cta, Sm};
+use crate::sm::warp::Wait;
+use crate::uncore::{Out, Uncore};
+use tombolo_protocol::{Coherence, Data};
+use tombolo_types::Ps;
+use tombolo_types::stream::Op;
+
+/// What became of an instruction that needs the event's own time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Issued; the next may follow.
+    Done,
+    /// The warp waits and will come back to the same instruction.
+    Blocked,
+}
+
+/// What the issue loop does next.
+enum Next {
+    /// Go on with the same warp.
+    Continue,
+    /// The warp has to wait or has ended.
+    Switch,
+    /// The warp's next instruction must happen at the time of its own event.
+    Later,
+}
+
+impl<D: Data> Sm<D> {
+    /// A sub-core's issue event.
+    pub fn issue<C: Coherence>(&mut self, sub_core: u8, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let index = usize::from(sub_core);
+        let now = out.now();
+        self.stats.issues += 1;
+        if self.sub_cores[index].next != now {
+            self.stats.stale_issues += 1;
+            return;
+        }
+        self.sub_cores[index].next = Ps::NEVER;
+        let mut at = now.max(self.sub_cores[index].free_at);
+        while at <= now
+            && let Some(slot) = self.pick(index, now)
+        {
+            self.sub_cores[index].current = slot;
+            loop {
+                match self.instruction(slot, index, &mut at, uncore, out) {
+                    Next::Continue => {}
+                    Next::Switch => break,
+                    Next::Later => {
+                        self.ready_at[slot] = at;
+                        break;
+                    }
+                }
+            }
+        }
+        self.sub_cores[index].free_at = at;
+        let due = self.earliest(index).max(at);
+        if due < Ps::NEVER {
+            self.schedule(index, due, out);
+        }
+    }
+
+    /// Greedy, then oldest: the warp issued last while it is ready, else the one resident longest.
+    fn pick(&self, index: usize, now: Ps) -> Option<usize> {
+        let current = self.sub_cores[index].current;
+        if current % self.sub_cores.len() == index && self.ready_at[current] <= now {
+            return Some(current);
+        }
+        let slots = (index..self.warps.len()).step_by(self.sub_cores.len());
+        slots.filter(|&slot| self.ready_at[slot] <= now).min_by_key(|&slot| self.warps[slot].age)
+    }
+
+    /// When the next warp of a sub-core is ready.
+    fn earliest(&self, index: usize) -> Ps {
+        let slots = (index..self.warps.len()).step_by(self.sub_cores.len());
+        slots.map(|slot| self.ready_at[slot]).min().unwrap_or(Ps::NEVER)
+    }
+
+    /// Runs one instruction of a warp at `at`, which moves on by its issue time.
+    fn instruction<C: Coherence>(
+        &mut self,
+        slot: usize,
+        index: usize,
+        at: &mut Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Next {
+        let warp = self.warps[slot];
+        if warp.pc == warp.end {
+            self.end_warp(slot, *at, out);
+            return Next::Switch;
+        }
+        match self.op(slot) {
+            Op::Use { distance } => self.use_result(slot, distance, *at),
+            Op::Compute { class, count } => {
+                let cost = self.costs.compute[class as usize] * u64::from(count);
+                *at = self.sub_cores[index].spend(*at, cost);
+                self.stats.warp_instructions += u64::from(count);
+                self.advance(slot)
+            }
+            Op::Shared { passes } => {
+                let start = (*at).max(self.shared_free);
+                self.shared_free = start + Ps(self.costs.shared_pass.0 * u64::from(passes));
+                self.warps[slot].shared_at = self.shared_free + uncore.machine.sm.shared_latency;
+                *at = self.sub_cores[index].spend(start, self.costs.slot);
+                self.stats.warp_instructions += 1;
+                self.advance(slot)
+            }
+            Op::Barrier => {
+                *at = self.sub_cores[index].spend(*at, self.costs.slot);
+                self.stats.warp_instructions += 1;
+                self.barrier(slot, *at, out)
+            }
+            Op::Signal { .. } => self.advance(slot),
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
+                if *at > out.now() {
+                    return Next::Later;
+                }
+                match self.memory_instruction(slot, uncore, out) {
+                    Progress::Done => {
+                        *at = self.sub_cores[index].spend(*at, self.costs.slot);
+                        *at = (*at).max(self.l1_free.saturating_sub(self.costs.backlog));
+                        self.stats.warp_instructions += 1;
+                        self.advance(slot)
+                    }
+                    Progress::Blocked => Next::Switch,
+                }
+            }
+        }
+    }
+
+    /// The instruction that a warp is at.
+    pub(super) fn op(&self, slot: usize) -> Op {
+        let warp = &self.warps[slot];
+        self.cta(slot).stream.ops[warp.pc as usize]
+    }
+
+    pub(super) fn cta(&self, slot: usize) -> &Cta {
+        let cta = self.ctas[usize::from(self.warps[slot].cta)].as_ref();
+        cta.expect("a resident warp belongs to a resident CTA")
+    }
+
+    fn advance(&mut self, slot: usize) -> Next {
+        self.warps[slot].pc += 1;
+        Next::Continue
+    }
+
+    /// The next instruction needs a result.
+    fn use_result(&mut self, slot: usize, distance: u8, at: Ps) -> Next {
+        let warp = &self.warps[slot];
+        let result = warp.slot(distance);
+        if warp.is_pending(result) {
+            self.block(slot, Wait::Result(result));
+            return Next::Switch;
+        }
+        if warp.hit_at > at {
+            self.ready_at[slot] = warp.hit_at;
+            return Next::Switch;
+        }
+        self.advance(slot)
+    }
+
+    fn barrier(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) -> Next {
+        let at = at.max(self.warps[slot].shared_at);
+        self.warps[slot].pc += 1;
+        self.block(slot, Wait::Barrier);
+        let index = usize::from(self.warps[slot].cta);
+        let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
+        cta.at_barrier += 1;
+        cta.latest = cta.latest.max(at);
+        self.open_barrier(index, out);
+        Next::Switch
+    }
+
+    /// Lets the warps of a CTA go on if all that have not ended are at the barrier.
+    fn open_barrier(&mut self, index: usize, out: &mut Out<'_, D>) {
+        let Some(cta) = &mut self.ctas[index] else { return };
+        if cta.at_barrier == 0 || cta.at_barrier < cta.alive {
+            return;
+        }
+        cta.at_barrier = 0;
+        let latest = cta.latest;
+        for slot in 0..self.warps.len() {
+            let warp = &self.warps[slot];
+            if self.taken >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
+                self.wake(slot, latest.max(out.now()), out);
+            }
+        }
+    }
+
+    fn end_warp(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
+        let warp = &self.warps[slot];
+        if warp.pending != 0 {
+            // Results nobody uses still come: the slot stays until they have.
+            self.block(slot, Wait::AllResults);
+            return;
+        }
+        let index = usize::from(warp.cta);
+        self.ready_at[slot] = Ps::NEVER;
+        self.taken &= !(1 << slot);
+        let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
+        cta.alive -= 1;
+        cta.latest = cta.latest.max(at);
+        if cta.alive == 0 {
+            self.end_cta(index);
+        } else {
+            self.open_barrier(index, out);
+        }
+    }
+
+    /// Frees a CTA's slot; the controller asks for it.
+    pub(super) fn end_cta(&mut self, index: usize) {
+        let cta = self.ctas[index].take().expect("a CTA ends once");
+        self.finished += 1;
+        self.finished_at = self.finished_at.max(cta.latest);
+        let mut stream = cta.stream;
+        stream.clear();
+        self.spare.push(stream);
+    }
+}

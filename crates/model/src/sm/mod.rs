@@ -1,0 +1,379 @@
+//! A streaming multiprocessor: warps that issue in order, their loads and posted stores, and the L1.
+//!
+//! Modelled: issue slots by instruction class, load-use waits, coalesced line transactions, bounded misses
+//! and posted stores, barriers, acquire and release by the protocol's front end. Not modelled: instruction
+//! fetch, register banks, the pipeline below issue, dependences between arithmetic instructions.
+//!
+//! - [`warp`]: one warp's state. [`sub_core`]: a scheduler. [`issue`]: the issue loop.
+//! - [`access`]: loads, stores and atomics at the L1. [`synchronize`]: the stages of acquire and release.
+
+mod access;
+mod issue;
+mod sub_core;
+mod synchronize;
+mod warp;
+
+use crate::cache::Cache;
+use crate::message::{Flag, Message};
+use crate::mshr::{Mshr, MshrConfig};
+use crate::stats::SmStats;
+use crate::tlb::Tlb;
+use crate::uncore::{Out, Uncore};
+use std::collections::VecDeque;
+use sub_core::SubCore;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::l1::{L1Line, L1Pending};
+use tombolo_protocol::{Coherence, Data};
+use tombolo_types::stream::{ComputeClass, CtaStream};
+use tombolo_types::{ComponentId, Line, Ps, Serializer, SmId};
+use warp::{RESULTS, Wait, Warp};
+
+/// A miss of the L1.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    pending: L1Pending,
+    flag: Flag,
+}
+
+/// A load that waits for a miss.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    warp: u8,
+    result: u8,
+    flag: Flag,
+}
+
+/// A resident CTA.
+struct Cta {
+    stream: CtaStream,
+    /// Warps that have not ended.
+    alive: u32,
+    /// Of these, at the barrier.
+    at_barrier: u32,
+    /// When the last of them came, or a warp ended.
+    latest: Ps,
+}
+
+/// Constants of an SM, resolved once.
+#[derive(Clone, Debug)]
+struct Costs {
+    /// Issue time of one instruction of each [`ComputeClass`], in 1024ths of a picosecond.
+    compute: [u64; 6],
+    /// One issue slot, likewise.
+    slot: u64,
+    /// One coalesced transaction.
+    transaction: Ps,
+    /// One scratchpad pass.
+    shared_pass: Ps,
+    /// Transactions that may queue before the L1.
+    backlog: Ps,
+    /// Grains of an L1 sector.
+    sector_grains: u32,
+    lines_per_page_shift: u32,
+}
+
+/// Transactions that may queue between the coalescer and the L1 before issue stalls. Assumed: one warp's
+/// worth of fully divergent lanes.
+const BACKLOG_TRANSACTIONS: u64 = 32;
+
+/// From a failed poll of a flag to the next. Assumed: a branch and a load's issue in a spin loop.
+const POLL_INTERVAL: Ps = Ps::from_ns(20);
+
+impl Costs {
+    fn new(machine: &MachineConfig) -> Costs {
+        let period = u128::from(machine.sm.clock.span(1 << 20).0);
+        let fixed = |numerator: u32, denominator: u32| {
+            (period * u128::from(numerator) * 1024 / (u128::from(denominator) << 20)) as u64
+        };
+        let classes = [
+            ComputeClass::Fp32,
+            ComputeClass::Int,
+            ComputeClass::Fp64,
+            ComputeClass::Special,
+            ComputeClass::Tensor,
+            ComputeClass::Other,
+        ];
+        let cost = |class| {
+            let cycles = machine.sm.cycles(class);
+            fixed(cycles.numerator, cycles.denominator)
+        };
+        let pass = machine.sm.shared_pass_cycles;
+        let transaction = Ps(fixed(1, machine.sm.coalescer_lines_per_cycle) / 1024);
+        Costs {
+            compute: classes.map(cost),
+            slot: fixed(1, 1),
+            transaction,
+            shared_pass: Ps(fixed(pass.numerator, pass.denominator) / 1024),
+            backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
+            sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,
+            lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
+        }
+    }
+}
+
+/// One SM.
+pub struct Sm<D: Data> {
+    id: ComponentId,
+    sm: SmId,
+    costs: Costs,
+    /// By warp slot; slot `i` belongs to sub-core `i % sub_cores`.
+    warps: Vec<Warp>,
+    /// By warp slot: when it may issue; [`Ps::NEVER`] while it waits or where there is no warp.
+    ready_at: Vec<Ps>,
+    /// By warp slot and result slot: transactions outstanding.
+    outstanding: Vec<[u8; RESULTS as usize]>,
+    /// Bit `i`: warp slot `i` is taken.
+    taken: u64,
+    next_age: u32,
+    sub_cores: Vec<SubCore>,
+    ctas: Vec<Option<Cta>>,
+    /// Streams of CTAs that have ended, to be used again.
+    spare: Vec<CtaStream>,
+    l1: Cache<L1Line<D>>,
+    mshr: Mshr<Miss, Waiter, u8>,
+    /// Miss registers kept for warps that have been woken.
+    reserved_registers: u32,
+    /// Warps that wait for a store credit, oldest first.
+    credit_queue: VecDeque<u8>,
+    /// Store credits kept for warps that have been woken.
+    reserved_credits: u32,
+    /// Whether this SM will hear of a credit that comes back.
+    credit_due: bool,
+    /// Bit `i`: this SM has left flag `i`.
+    flags: Vec<u64>,
+    tlb: Tlb,
+    /// Port toward the slices.
+    port: Serializer,
+    /// When the L1 takes the next transaction.
+    l1_free: Ps,
+    /// When the scratchpad takes the next access.
+    shared_free: Ps,
+    /// CTAs that have ended and that the controller has not seen, with the time of the latest end.
+    finished: u32,
+    finished_at: Ps,
+    /// Counters.
+    pub stats: SmStats,
+}
+
+impl<D: Data> Sm<D> {
+    /// An idle SM.
+    pub fn new(id: ComponentId, sm: SmId, machine: &MachineConfig) -> Sm<D> {
+        let slots = machine.sm.warps as usize;
+        assert!(slots <= 64, "warp slots of an SM are bits of a word");
+        Sm {
+            id,
+            sm,
+            costs: Costs::new(machine),
+            warps: vec![Warp::new(0, 0, 0, 0); slots],
+            ready_at: vec![Ps::NEVER; slots],
+            outstanding: vec![[0; RESULTS as usize]; slots],
+            taken: 0,
+            next_age: 0,
+            sub_cores: vec![SubCore::default(); machine.sm.sub_cores as usize],
+            ctas: (0..machine.sm.ctas).map(|_| None).collect(),
+            spare: Vec::new(),
+            l1: Cache::new(crate::convert::l1(machine)),
+            mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
+            reserved_registers: 0,
+            credit_queue: VecDeque::new(),
+            reserved_credits: 0,
+            credit_due: false,
+            flags: Vec::new(),
+            tlb: Tlb::new(crate::convert::l1_tlb(machine)),
+            port: Serializer::new(machine.crossbar.rate),
+            l1_free: Ps::ZERO,
+            shared_free: Ps::ZERO,
+            finished: 0,
+            finished_at: Ps::ZERO,
+            stats: SmStats::default(),
+        }
+    }
+
+    /// A stream to decode the next CTA into.
+    pub fn spare_stream(&mut self) -> CtaStream {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Starts a CTA at `at`. The SM must have room for it.
+    pub fn start_cta(&mut self, at: Ps, stream: CtaStream, out: &mut Out<'_, D>) {
+        let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
+        self.stats.ctas += 1;
+        let mut alive = 0;
+        for range in &stream.warps {
+            let free = (!self.taken).trailing_zeros() as usize;
+            assert!(free < self.warps.len(), "the controller knows how many warps fit");
+            self.taken |= 1 << free;
+            self.warps[free] = Warp::new(slot as u8, range.start, range.end, self.next_age);
+            self.next_age = self.next_age.wrapping_add(1);
+            alive += 1;
+            self.wake(free, at, out);
+        }
+        self.ctas[slot] = Some(Cta { stream, alive, at_barrier: 0, latest: at });
+        if alive == 0 {
+            self.end_cta(slot);
+        }
+    }
+
+    /// CTAs that have ended since last asked, and when the latest did.
+    pub fn take_finished(&mut self) -> (u32, Ps) {
+        (std::mem::take(&mut self.finished), self.finished_at)
+    }
+
+    /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
+    pub fn invalidate_l1(&mut self) {
+        self.stats.l1_invalidations += 1;
+        self.l1.invalidate_class(crate::cache::Class::new(0));
+        let entries: Vec<_> = self.mshr.entries().collect();
+        for entry in entries {
+            self.mshr.get_mut(entry).pending.miss.stale = true;
+        }
+    }
+
+    /// Forgets all flags: they are numbered anew in each kernel.
+    pub fn forget_flags(&mut self) {
+        self.flags.clear();
+    }
+
+    /// The answer to a read has come.
+    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let FillMessage { line, mask, data, satisfied } = message;
+        let entry = self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", self.sm));
+        let Miss { pending, flag } = *self.mshr.get(entry);
+        let before = self.l1.peek(line).copied();
+        let mut after = before;
+        tombolo_protocol::l1::fill(&uncore.protocol, &mut after, pending, mask, data);
+        self.keep_line(line, before, after);
+        let mut freed = self.mshr.free(entry);
+        while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
+            let seen = satisfied && waiter.flag == flag;
+            self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
+        }
+        while let Some(warp) = self.mshr.next_parked(&mut freed) {
+            self.wake(usize::from(warp), out.now(), out);
+        }
+        self.hand_out_registers(out);
+    }
+
+    /// The result of an atomic has come.
+    pub fn old(&mut self, warp: u8, result: u8, out: &mut Out<'_, D>) {
+        self.result(usize::from(warp), result, false, out);
+    }
+
+    /// What each waiting warp waits for, for a report of who waits for whom.
+    pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
+        let taken = (0..self.warps.len()).filter(|slot| self.taken >> slot & 1 != 0);
+        taken.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
+    }
+
+    /// One transaction of a result has come.
+    fn result(&mut self, slot: usize, result: u8, flag_seen: bool, out: &mut Out<'_, D>) {
+        let left = &mut self.outstanding[slot][usize::from(result)];
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        let warp = &mut self.warps[slot];
+        warp.pending &= !(1 << result);
+        warp.flag_seen |= flag_seen;
+        let wakes = match warp.wait {
+            Wait::Result(awaited) => awaited == result,
+            Wait::AnyResult => true,
+            Wait::AllResults => warp.pending == 0,
+            Wait::Nothing
+            | Wait::MissRegister
+            | Wait::Line
+            | Wait::StoreCredit
+            | Wait::Barrier
+            | Wait::Drain
+            | Wait::Sync => false,
+        };
+        if wakes {
+            self.wake(slot, out.now(), out);
+        }
+    }
+
+    /// Makes a warp ready at `at` and has its sub-core issue then.
+    fn wake(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
+        self.warps[slot].wait = Wait::Nothing;
+        self.ready_at[slot] = at;
+        let index = slot % self.sub_cores.len();
+        let due = at.max(self.sub_cores[index].free_at).max(out.now());
+        self.schedule(index, due, out);
+    }
+
+    /// Has a sub-core issue at `due`, unless it does so earlier anyway.
+    fn schedule(&mut self, index: usize, due: Ps, out: &mut Out<'_, D>) {
+        if due < self.sub_cores[index].next {
+            self.sub_cores[index].next = due;
+            out.send(due, self.id, self.id, Message::Issue { sub_core: index as u8 });
+        }
+    }
+
+    /// Blocks a warp until somebody wakes it.
+    fn block(&mut self, slot: usize, wait: Wait) {
+        self.warps[slot].wait = wait;
+        self.ready_at[slot] = Ps::NEVER;
+    }
+
+    /// Keeps freed miss registers for the warps that have waited longest.
+    fn hand_out_registers(&mut self, out: &mut Out<'_, D>) {
+        while self.mshr.used() + self.reserved_registers < self.mshr_entries()
+            && let Some(slot) = self.mshr.wake()
+        {
+            self.reserved_registers += 1;
+            self.warps[usize::from(slot)].holds_register = true;
+            self.wake(usize::from(slot), out.now(), out);
+        }
+    }
+
+    fn mshr_entries(&self) -> u32 {
+        self.mshr.capacity()
+    }
+
+    fn keep_line(&mut self, line: Line, before: Option<L1Line<D>>, after: Option<L1Line<D>>) {
+        match (before, after) {
+            (None, None) => {}
+            (Some(old), Some(new)) => {
+                if old != new {
+                    *self.l1.peek_mut(line).expect("the line was just looked up") = new;
+                }
+            }
+            (Some(_), None) => {
+                self.l1.remove(line);
+            }
+            (None, Some(new)) => {
+                // The victim is clean: an L1 writes through.
+                let inserted = self.l1.insert(line, crate::cache::Class::new(0), new, crate::cache::Ways::ALL);
+                inserted.expect("no L1 line is pinned");
+            }
+        }
+    }
+
+    fn leave(&mut self, flag: Flag) {
+        if flag == Flag::NONE {
+            return;
+        }
+        let word = flag.0 as usize / 64;
+        if self.flags.len() <= word {
+            self.flags.resize(word + 1, 0);
+        }
+        self.flags[word] |= 1 << (flag.0 % 64);
+    }
+
+    fn has_left(&self, flag: Flag) -> bool {
+        flag != Flag::NONE && self.flags.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
+    }
+}
+
+/// The content of [`Message::Fill`].
+#[derive(Clone, Copy, Debug)]
+pub struct FillMessage<D> {
+    /// The line.
+    pub line: Line,
+    /// Bytes carried.
+    pub mask: tombolo_types::Mask,
+    /// Contents.
+    pub data: D,
+    /// Whether the flag the read looked for was seen.
+    pub satisfied: bool,
+}

@@ -1,0 +1,168 @@
+//! The stages of memory instructions: what the protocol's front end says they do and wait for, in order.
+
+use super::Sm;
+use super::issue::Progress;
+use super::warp::Wait;
+use crate::message::{Message, SyncKind};
+use crate::uncore::{Drainer, Out, Uncore};
+use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::front::{self, Operation, Stage};
+use tombolo_protocol::{Coherence, Data, l1};
+use tombolo_types::stream::{AtomicResult, Op};
+use tombolo_types::{Order, Ps, Scope, Semantics};
+
+impl<D: Data> Sm<D> {
+    /// Runs the instruction at hand as far as it goes.
+    pub(super) fn memory_instruction<C: Coherence>(
+        &mut self,
+        slot: usize,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        let (operation, order) = describe(self.op(slot));
+        if operation != Operation::Fence && self.warps[slot].stage == 0 && !self.warps[slot].has_slot {
+            self.stats.memory_instructions += u64::from(self.warps[slot].issued == 0);
+        }
+        let stages = front::stages(operation, order);
+        while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
+            if self.stage(slot, stage, uncore, out) == Progress::Blocked {
+                return Progress::Blocked;
+            }
+            self.warps[slot].stage += 1;
+        }
+        self.warps[slot].stage = 0;
+        Progress::Done
+    }
+
+    fn stage<C: Coherence>(
+        &mut self,
+        slot: usize,
+        stage: Stage,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        match stage {
+            Stage::AwaitLoads => {
+                if self.warps[slot].pending == 0 {
+                    return Progress::Done;
+                }
+                self.block(slot, Wait::AllResults);
+                Progress::Blocked
+            }
+            Stage::Issue => {
+                let (_, order) = describe(self.op(slot));
+                self.access(slot, order.scope, uncore, out)
+            }
+            Stage::AwaitResult => self.await_result(slot, out),
+            Stage::Release(scope) => self.release(slot, scope, uncore, out),
+            Stage::Acquire(scope) => self.acquire(slot, scope, uncore, out),
+        }
+    }
+
+    fn await_result(&mut self, slot: usize, out: &mut Out<'_, D>) -> Progress {
+        let warp = &self.warps[slot];
+        let result = warp.current_slot();
+        if warp.is_pending(result) {
+            self.block(slot, Wait::Result(result));
+            return Progress::Blocked;
+        }
+        if warp.hit_at > out.now() {
+            self.ready_at[slot] = warp.hit_at;
+            return Progress::Blocked;
+        }
+        if matches!(self.op(slot), Op::WaitUntil { .. }) && !warp.flag_seen {
+            // Back to the access itself: the poll failed.
+            self.warps[slot].stage -= 1;
+            self.poll_again(slot, out);
+            return Progress::Blocked;
+        }
+        Progress::Done
+    }
+
+    fn release<C: Coherence>(
+        &mut self,
+        slot: usize,
+        scope: Scope,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        if std::mem::take(&mut self.warps[slot].synced) {
+            return Progress::Done;
+        }
+        self.block(slot, Wait::Drain);
+        let index = usize::from(self.sm.0);
+        uncore.posted[index].drain();
+        uncore.draining[index].push_back(Drainer::Warp { warp: slot as u8, scope });
+        uncore.finish_drains(self.sm, out, self.id);
+        Progress::Blocked
+    }
+
+    /// What was posted before a release has been taken: now its plan runs.
+    pub fn drained<C: Coherence>(&mut self, warp: u8, scope: Scope, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
+        let slot = usize::from(warp);
+        if uncore.protocol.release(Sync::Thread(scope)).is_empty() {
+            self.synced(warp, out);
+        } else {
+            self.ask(slot, SyncKind::Release, scope, uncore, out);
+        }
+    }
+
+    fn acquire<C: Coherence>(
+        &mut self,
+        slot: usize,
+        scope: Scope,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        let done = std::mem::take(&mut self.warps[slot].synced);
+        if !done && !uncore.protocol.acquire(Sync::Thread(scope)).is_empty() {
+            self.ask(slot, SyncKind::Acquire, scope, uncore, out);
+            return Progress::Blocked;
+        }
+        if l1::acquire_invalidates(&uncore.protocol, scope) {
+            self.invalidate_l1();
+        }
+        Progress::Done
+    }
+
+    /// Has the controller run a plan for a warp.
+    fn ask<C: Coherence>(
+        &mut self,
+        slot: usize,
+        kind: SyncKind,
+        scope: Scope,
+        uncore: &Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        self.block(slot, Wait::Sync);
+        let to = uncore.layout.controller(uncore.module);
+        let at = out.now() + uncore.machine.crossbar.latency.max(Ps(1));
+        out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
+    }
+
+    /// The controller has run the plan.
+    pub fn synced(&mut self, warp: u8, out: &mut Out<'_, D>) {
+        let slot = usize::from(warp);
+        self.warps[slot].synced = true;
+        self.wake(slot, out.now(), out);
+    }
+}
+
+/// What kind of operation an instruction is for the front end.
+fn describe(op: Op) -> (Operation, Order) {
+    match op {
+        Op::Load { order, .. } => (Operation::Load, order.order()),
+        Op::Store { order, .. } => (Operation::Store, order.order()),
+        Op::Atomic { order, result: AtomicResult::Returned, .. } => (Operation::Atomic, order.order()),
+        Op::Atomic { order, result: AtomicResult::Discarded, .. } => (Operation::Reduction, order.order()),
+        Op::Fence { order } => (Operation::Fence, order.order()),
+        // A wait knows its result before it goes on, whether it acquires or not.
+        Op::WaitUntil { order, .. } => {
+            let order = order.order();
+            (Operation::Load, Order { semantics: Semantics::Acquire, scope: order.scope })
+        }
+        Op::Compute { .. } | Op::Shared { .. } | Op::Barrier | Op::Use { .. } | Op::Signal { .. } => {
+            unreachable!("{op:?} is no memory instruction")
+        }
+    }
+}

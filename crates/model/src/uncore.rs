@@ -1,0 +1,277 @@
+//! What the SMs, the slices and the controller of one module share: ports, memory, store credits, flags.
+
+use crate::credits::{Credits, Generation};
+use crate::dram::Dram;
+use crate::layout::Layout;
+use crate::link::{Link, Traffic};
+use crate::map::Map;
+use crate::message::{Flag, Message, Origin, Packet, Route};
+use crate::stats::{Digest, L2Stats};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tombolo_engine::Outbox;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::{Coherence, Data, Request, Topology};
+use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Ps, Rate, Scope, Serializer, SmId};
+
+/// The scheduler's view of where events go.
+pub type Out<'a, D> = Outbox<'a, Message<D>>;
+
+/// Who waits until everything an SM has posted has been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drainer {
+    /// A warp that releases.
+    Warp {
+        /// Which.
+        warp: u8,
+        /// Scope of its release.
+        scope: Scope,
+    },
+    /// The controller, at the end of a kernel.
+    Kernel,
+}
+
+/// Somebody who waits for a drain of the module's stores or invalidations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrainWaiter {
+    /// The collector to answer.
+    pub collector: ComponentId,
+    /// Which of its collections.
+    pub collection: u16,
+}
+
+/// Sent and not yet taken, with those who wait for it.
+#[derive(Clone, Debug)]
+pub struct Outstanding {
+    /// The operations.
+    pub credits: Credits,
+    /// Waiters of its drains, oldest first.
+    pub waiting: VecDeque<DrainWaiter>,
+}
+
+impl Outstanding {
+    fn new(limit: u32) -> Outstanding {
+        Outstanding { credits: Credits::new(limit), waiting: VecDeque::new() }
+    }
+}
+
+/// What the parts of a module share.
+pub struct Uncore<C, D: Data> {
+    /// Which module.
+    pub module: ModuleId,
+    /// The protocol under test.
+    pub protocol: C,
+    /// Numbering of components.
+    pub layout: Layout,
+    /// The machine.
+    pub machine: Arc<MachineConfig>,
+    /// Homes of lines.
+    pub map: Map,
+    /// The module's memory.
+    pub dram: Dram,
+    /// Contents of memory, where data is modelled.
+    memory: FxHashMap<Line, D>,
+    /// Port toward other modules.
+    outgoing: Link,
+    /// Port from other modules.
+    incoming: Serializer,
+    /// From the slices to each SM.
+    to_sm: Vec<Serializer>,
+    /// Store credits of each SM.
+    pub posted: Vec<Credits>,
+    /// SMs with a warp that waits for a store credit.
+    pub wants_credit: Vec<bool>,
+    /// By SM: who waits for what it has posted so far, oldest first.
+    pub draining: Vec<VecDeque<Drainer>>,
+    /// Stores of this module's SMs on their way to other modules.
+    pub own_stores: Outstanding,
+    /// Stores of other modules on their way through this one.
+    pub forwarded_stores: Outstanding,
+    /// Invalidations on their way.
+    pub invalidations: Outstanding,
+    /// Flags seen here, by bit.
+    flags: Vec<u64>,
+    /// Counters.
+    pub stats: L2Stats,
+    /// Running hash of everything handled.
+    pub digest: Digest,
+}
+
+impl<C: Coherence, D: Data> Uncore<C, D> {
+    /// An idle module.
+    pub fn new(module: ModuleId, protocol: C, layout: Layout, machine: Arc<MachineConfig>, map: Map) -> Uncore<C, D> {
+        let sms = usize::from(layout.sms);
+        Uncore {
+            module,
+            protocol,
+            layout,
+            dram: Dram::new(crate::convert::dram(&machine)),
+            memory: FxHashMap::default(),
+            outgoing: Link::new(crate::convert::link(&machine.module_link)),
+            incoming: Serializer::new(machine.module_link.rate),
+            to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
+            posted: vec![Credits::new(machine.sm.posted_stores); sms],
+            wants_credit: vec![false; sms],
+            draining: vec![VecDeque::new(); sms],
+            own_stores: Outstanding::new(machine.l2.posted_stores),
+            forwarded_stores: Outstanding::new(machine.l2.posted_stores),
+            invalidations: Outstanding::new(u32::MAX),
+            flags: Vec::new(),
+            stats: L2Stats::default(),
+            digest: Digest::default(),
+            machine,
+            map,
+        }
+    }
+
+    /// Counters of the port toward other modules.
+    pub fn outgoing(&self) -> &Link {
+        &self.outgoing
+    }
+
+    /// Sends a packet to another module, no earlier than `ready`.
+    pub fn send(&mut self, ready: Ps, target: ModuleId, packet: Packet<D>, out: &mut Out<'_, D>, from: ComponentId) {
+        let bytes = self.weight(&packet);
+        let component = self.taker(target, &packet);
+        let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
+        let traffic = match packet {
+            Packet::Fill { .. } | Packet::Request(_) => Traffic::Data,
+            _ => Traffic::Control,
+        };
+        let arrival = self.outgoing.send(ready, traffic, bytes);
+        if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
+            out.send(arrival, from, component, Message::Arrive { route, packet });
+        } else {
+            let half = Ps(self.machine.gpu_link.latency.0 / 2);
+            out.send(arrival + half, from, self.layout.switch(), Message::Cross { route, packet });
+        }
+    }
+
+    /// The component of `target` that takes a packet.
+    fn taker(&self, target: ModuleId, packet: &Packet<D>) -> ComponentId {
+        match packet {
+            Packet::Request(request) => self.slice_of(target, request.line),
+            Packet::Downgrade { line } | Packet::Fill { line, .. } | Packet::Invalidate { line, .. } => {
+                self.slice_of(target, *line)
+            }
+            Packet::Old { origin, .. } => self.layout.sm(target, origin.sm),
+            Packet::Act { .. } | Packet::Acted { .. } => self.layout.controller(target),
+        }
+    }
+
+    fn slice_of(&self, module: ModuleId, line: Line) -> ComponentId {
+        self.layout.slice(module, self.map.slice(line))
+    }
+
+    /// Bytes of a packet on a link.
+    fn weight(&self, packet: &Packet<D>) -> Bytes {
+        let sizes = &self.machine.messages;
+        let data = |mask: Mask| u64::from(mask.grains()) * self.machine.line.grain();
+        let bytes = match packet {
+            Packet::Request(request) => match request.request {
+                Request::Read { .. } => sizes.request_bytes.0,
+                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
+                    let partial = if mask == Mask::ALL { 0 } else { sizes.mask_bytes.0 };
+                    sizes.header_bytes.0 + data(mask) + partial
+                }
+            },
+            Packet::Fill { mask, .. } => sizes.header_bytes.0 + data(*mask),
+            Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),
+            Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+                sizes.control_bytes.0
+            }
+        };
+        Bytes(bytes.next_multiple_of(sizes.flit_bytes))
+    }
+
+    /// Takes a packet of `bytes` from the port at `now`; returns when it is wholly inside.
+    pub fn receive(&mut self, now: Ps, bytes: u16) -> Ps {
+        self.incoming.send(now, Bytes(u64::from(bytes)))
+    }
+
+    /// How long a notice without weight takes to another module: flow control rides on other packets.
+    pub fn notice_latency(&self, target: ModuleId) -> Ps {
+        let hop = self.machine.module_link.latency;
+        if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
+            hop
+        } else {
+            hop + hop + self.machine.gpu_link.latency
+        }
+    }
+
+    /// Delivers `bytes` to an SM, no earlier than `ready`; returns the arrival.
+    pub fn deliver(&mut self, ready: Ps, sm: SmId, bytes: u64) -> Ps {
+        self.to_sm[usize::from(sm.0)].send(ready, Bytes(bytes)) + self.machine.crossbar.latency
+    }
+
+    /// A store of an SM has been taken at `now`, in effect at `at`.
+    pub fn return_store(&mut self, sm: SmId, generation: Generation, at: Ps, out: &mut Out<'_, D>, from: ComponentId) {
+        let index = usize::from(sm.0);
+        let to = self.layout.sm(self.module, sm);
+        let back = at + self.machine.crossbar.latency;
+        self.posted[index].return_at(generation, back);
+        if std::mem::take(&mut self.wants_credit[index]) {
+            out.send(back, from, to, Message::StoreReturned);
+        }
+        self.finish_drains(sm, out, from);
+    }
+
+    /// Wakes the warps of an SM whose posted stores have all been taken.
+    pub fn finish_drains(&mut self, sm: SmId, out: &mut Out<'_, D>, from: ComponentId) {
+        let index = usize::from(sm.0);
+        while let Some(drained) = self.posted[index].pop_drained() {
+            let drainer = self.draining[index].pop_front().expect("somebody waits for each drain of an SM's stores");
+            let at = drained.at.max(out.now()) + Ps(1);
+            let (to, message) = match drainer {
+                Drainer::Warp { warp, scope } => (self.layout.sm(self.module, sm), Message::Drained { warp, scope }),
+                Drainer::Kernel => (self.layout.controller(self.module), Message::KernelDrained),
+            };
+            out.send(at, from, to, message);
+        }
+    }
+
+    /// Reads the contents of memory.
+    pub fn read_memory(&self, line: Line) -> D {
+        if size_of::<D>() == 0 { D::default() } else { self.memory.get(&line).copied().unwrap_or_default() }
+    }
+
+    /// Writes the contents of memory.
+    pub fn write_memory(&mut self, line: Line, mask: Mask, data: D) {
+        if size_of::<D>() != 0 {
+            self.memory.entry(line).or_default().merge(data, mask);
+        }
+    }
+
+    /// Records that a store that leaves `flag` has been here.
+    pub fn see(&mut self, flag: Flag) {
+        if flag == Flag::NONE {
+            return;
+        }
+        let word = flag.0 as usize / 64;
+        if self.flags.len() <= word {
+            self.flags.resize(word + 1, 0);
+        }
+        self.flags[word] |= 1 << (flag.0 % 64);
+    }
+
+    /// Whether a store that leaves `flag` has been here.
+    pub fn seen(&self, flag: Flag) -> bool {
+        flag != Flag::NONE && self.flags.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
+    }
+
+    /// Forgets all flags: they are numbered anew in each kernel.
+    pub fn forget_flags(&mut self) {
+        self.flags.clear();
+    }
+
+    /// Whether a request is from an SM of this module.
+    pub fn is_local(&self, origin: Origin, source: ModuleId) -> bool {
+        origin.module == self.module && source == self.module
+    }
+
+    /// The rate at which a slice reads or writes data.
+    pub fn slice_rate(&self) -> Rate {
+        self.machine.l2.rate
+    }
+}
