@@ -1,1 +1,30 @@
-//! Checked descriptions of machines and designs, their presets and their scaling.
+//! Checked descriptions of machines and designs.
+//!
+//! A machine (hardware: [`MachineConfig`]) and a design (a memory system: [`DesignConfig`]) are TOML files.
+//! Files are read into a tree that remembers the line of every value; a file may build on another
+//! (`base = "hmg-4x4"`); settings (`l2.bytes=6MB`) replace values in the tree; then the whole is read into
+//! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
+//! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
+//!
+//! Not here: what a design's options do (crate `protocol`), and how long things take on the machine (crate
+//! `model`). Energy per access is not part of a machine yet.
+//!
+//! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
+//! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns`, `28 cycles` (of the
+//! SM clock); frequencies `1.3GHz`; fractions `1/2`.
+//!
+//! Read [`machine`] next, then `presets/machines/hmg-4x4.toml`.
+
+pub mod design;
+pub mod error;
+pub mod machine;
+pub mod quantity;
+pub mod scale;
+mod section;
+mod tree;
+
+pub use design::DesignConfig;
+pub use error::ConfigError;
+pub use machine::MachineConfig;
+pub use quantity::Fraction;
+pub use scale::Scale;
