@@ -1,8 +1,13 @@
 //! The design: a memory system as one option on each axis. The options that exist are the enums below;
 //! adding one is one variant, and a rule in [`DesignConfig`]'s checks where it does not fit everything.
 
+use crate::check::Fault;
+use crate::description::Described;
+use crate::error::ConfigError;
+use crate::preset::{DESIGNS, Preset};
 use crate::quantity::{Plain, Quantity, choice};
-use crate::section::section;
+use crate::section::{Key, Reader, Section, names, section};
+use crate::tree::Table;
 use tombolo_types::Clock;
 
 choice! {
@@ -188,5 +193,68 @@ impl Coherence {
             Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical => true,
             Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
         }
+    }
+}
+
+impl DesignConfig {
+    /// The first combination that makes no sense, with the reason.
+    fn fault(&self) -> Option<Fault> {
+        let coherence = self.coherence.word();
+        let rules = [
+            (
+                self.l1_write == WritePolicy::Back,
+                "l1_write",
+                "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed".into(),
+            ),
+            (
+                self.l2_write == WritePolicy::Back && !self.coherence.has_directory(),
+                "l2_write",
+                format!(
+                    "under {coherence} nothing writes an L2's dirty bytes back before it drops or passes its lines; \
+                     \"back\" needs a coherence with a directory: nhcc or hmg"
+                ),
+            ),
+            (
+                self.downgrade && !self.coherence.has_directory(),
+                "downgrade",
+                format!("{coherence} has no directory to remove a sharer from; it needs nhcc or hmg"),
+            ),
+            (
+                self.invalidate != Invalidate::All && !self.coherence.has_bulk_invalidation(),
+                "invalidate",
+                format!("{coherence} never invalidates an L2 in bulk; only software coherence does"),
+            ),
+            (
+                !self.l1_coherent && self.coherence != Coherence::Ideal,
+                "l1_coherent",
+                format!("{coherence} is a coherence protocol; only ideal may leave its L1 caches incoherent"),
+            ),
+            (
+                self.coherence == Coherence::Ideal && !self.promises.contains(Promise::Nothing),
+                "promises",
+                "ideal caches are never invalidated; it can promise \"nothing\"".into(),
+            ),
+        ];
+        rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| Fault { key, reason })
+    }
+}
+
+impl Described for DesignConfig {
+    const KIND: &'static str = "design";
+
+    fn sections() -> Vec<(&'static str, &'static [Key])> {
+        vec![("", <DesignConfig as Section>::KEYS)]
+    }
+
+    fn presets() -> &'static [Preset] {
+        DESIGNS
+    }
+
+    fn read(tree: &Table) -> Result<DesignConfig, ConfigError> {
+        // No key of a design is a time.
+        let reader = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
+        reader.refuse_unknown(&names(<DesignConfig as Section>::KEYS))?;
+        let design = <DesignConfig as Section>::read(&reader)?;
+        design.fault().map_or(Ok(design), |fault| Err(fault.at(tree)))
     }
 }

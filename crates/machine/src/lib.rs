@@ -15,16 +15,21 @@
 //!
 //! Read [`machine`] next, then `presets/machines/hmg-4x4.toml`.
 
+mod check;
+pub mod description;
 pub mod design;
 pub mod error;
 pub mod machine;
+mod preset;
 pub mod quantity;
 pub mod scale;
 mod section;
 mod tree;
 
+pub use description::{Described, Description, Listed, apply, design, list_designs, list_machines, machine};
 pub use design::DesignConfig;
 pub use error::ConfigError;
 pub use machine::MachineConfig;
 pub use quantity::Fraction;
 pub use scale::Scale;
+pub use section::Key;

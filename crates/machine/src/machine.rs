@@ -3,9 +3,14 @@
 //! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes a second ([`Rate`]; infinite where
 //! the file says so). "A module" is the NUMA unit inside a GPU; where a GPU is not divided it is the GPU.
 
-use crate::quantity::{Fraction, choice};
+use crate::description::Described;
+use crate::error::ConfigError;
+use crate::preset::{MACHINES, Preset};
+use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
-use crate::section::section;
+use crate::section::{Key, Reader, Section, section};
+use crate::tree::Table;
+use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
 use tombolo_types::{Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
 
@@ -347,5 +352,80 @@ impl MachineConfig {
     /// Bytes of storage of a module's directory, rounded up. Source: HMG, section VII-C.
     pub fn directory_storage_bytes(&self) -> u64 {
         (u64::from(self.directory.entries) * u64::from(self.directory_bits_per_entry())).div_ceil(8)
+    }
+}
+
+/// Keys outside any section. `base` is resolved while a file is read.
+const OWN_KEYS: &[Key] = &[
+    Key { name: "name", doc: "What reports call the machine.", expected: String::EXPECTED },
+    Key { name: "description", doc: "One line for lists.", expected: String::EXPECTED },
+    Key { name: "line", doc: "Cache line of every cache.", expected: LineSize::EXPECTED },
+    Key { name: "page_bytes", doc: "Bytes of a page, a power of two.", expected: u64::EXPECTED },
+];
+
+/// Applies `$each` to every section of a machine: its name and its type.
+macro_rules! sections {
+    ($each:ident) => {
+        $each! {
+            topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
+            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: LinkConfig, dram: DramConfig,
+            tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
+        }
+    };
+}
+
+impl Described for MachineConfig {
+    const KIND: &'static str = "machine";
+
+    fn sections() -> Vec<(&'static str, &'static [Key])> {
+        macro_rules! listed {
+            ($($name:ident: $Type:ty,)+) => { vec![("", OWN_KEYS), $((stringify!($name), <$Type>::KEYS)),+] };
+        }
+        sections!(listed)
+    }
+
+    fn presets() -> &'static [Preset] {
+        MACHINES
+    }
+
+    fn read(tree: &Table) -> Result<MachineConfig, ConfigError> {
+        // Any clock will do to read the clock.
+        let first = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
+        let mut known: Vec<&str> = OWN_KEYS.iter().map(|key| key.name).collect();
+        known.extend(Self::sections().iter().skip(1).map(|(name, _)| *name));
+        first.refuse_unknown(&known)?;
+        let sm: SmConfig = first.section("sm")?;
+        let reader = Reader { clock: sm.clock, ..first };
+        macro_rules! read_all {
+            ($($name:ident: $Type:ty,)+) => {
+                MachineConfig {
+                    name: reader.get("name", None)?,
+                    description: reader.get("description", Some(String::new()))?,
+                    line: reader.get("line", None)?,
+                    page_bytes: reader.get("page_bytes", None)?,
+                    $($name: reader.section::<$Type>(stringify!($name))?,)+
+                    scale: Scale::FULL,
+                }
+            };
+        }
+        let machine = sections!(read_all);
+        machine.fault().map_or(Ok(machine), |fault| Err(fault.at(tree)))
+    }
+}
+
+impl serde::Serialize for MachineConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sections = Self::sections().len() - 1;
+        let mut fields = serializer.serialize_struct("MachineConfig", OWN_KEYS.len() + sections + 1)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("description", &self.description)?;
+        fields.serialize_field("line", &self.line.print())?;
+        fields.serialize_field("page_bytes", &self.page_bytes.print())?;
+        macro_rules! write_all {
+            ($($name:ident: $Type:ty,)+) => { $(fields.serialize_field(stringify!($name), &self.$name)?;)+ };
+        }
+        sections!(write_all);
+        fields.serialize_field("scale", &self.scale.to_string())?;
+        fields.end()
     }
 }

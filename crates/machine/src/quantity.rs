@@ -68,7 +68,10 @@ macro_rules! choice {
         }
 
         impl $crate::quantity::Quantity for $Name {
-            const EXPECTED: &'static str = concat!("one of" $(, " \"", $word, "\"")+);
+            const EXPECTED: &'static str = {
+                let list = concat!("one of" $(, " \"", $word, "\",")+);
+                list.split_at(list.len() - 1).0
+            };
 
             fn parse(text: &str, _: tombolo_types::Clock) -> Option<$Name> {
                 $Name::ALL.iter().copied().find(|option| option.word() == text)

@@ -1,11 +1,11 @@
 //! Sections of a configuration file: one declaration gives the struct, its keys, its reader and its record.
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, near};
 use crate::quantity::Quantity;
 use crate::tree::{Node, Table};
 use tombolo_types::Clock;
 
-/// One key of a section.
+/// One key of a section, for help and documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// As written in a file.
@@ -29,33 +29,80 @@ pub(crate) trait Section: Sized {
 pub(crate) struct Reader<'a> {
     /// The table.
     pub(crate) table: &'a Table,
-    /// Its dotted path with a trailing dot; empty for the whole file.
-    pub(crate) prefix: String,
+    /// Name of the section; empty for the whole file.
+    pub(crate) section: &'static str,
     /// Converts cycles.
     pub(crate) clock: Clock,
 }
 
 impl Reader<'_> {
+    /// The dotted path of `key`.
+    fn path(&self, key: &str) -> String {
+        if self.section.is_empty() { key.to_owned() } else { format!("{}.{key}", self.section) }
+    }
+
     /// The value of `key`, or `default` where the key is absent.
     pub(crate) fn get<T: Quantity>(&self, key: &'static str, default: Option<T>) -> Result<T, ConfigError> {
-        let path = || format!("{}{key}", self.prefix);
         let Some(node) = self.table.entries.get(key) else {
             return default.ok_or_else(|| ConfigError::Missing {
                 place: self.table.place.clone(),
-                key: path(),
+                key: self.path(key),
                 expected: T::EXPECTED.to_owned(),
             });
         };
-        let Node::Leaf(leaf) = node else {
-            return Err(ConfigError::not_a_value(node, path(), T::EXPECTED));
+        let value = match node {
+            Node::Leaf(leaf) => T::parse(&leaf.text, self.clock),
+            Node::Table(_) => None,
         };
-        T::parse(&leaf.text, self.clock).ok_or_else(|| ConfigError::Value {
-            place: leaf.place.clone(),
-            key: path(),
-            value: leaf.text.clone(),
+        value.ok_or_else(|| ConfigError::Value {
+            place: node.place().clone(),
+            key: self.path(key),
+            value: node.text().to_owned(),
             expected: T::EXPECTED.to_owned(),
         })
     }
+
+    /// The table of section `name`, read as `S`. A missing section reads as an empty one.
+    pub(crate) fn section<S: Section>(&self, name: &'static str) -> Result<S, ConfigError> {
+        let empty;
+        let table = match self.table.entries.get(name) {
+            Some(Node::Table(table)) => table,
+            Some(Node::Leaf(leaf)) => {
+                return Err(ConfigError::Value {
+                    place: leaf.place.clone(),
+                    key: name.to_owned(),
+                    value: leaf.text.clone(),
+                    expected: format!("a section with the keys {}", names(S::KEYS).join(", ")),
+                });
+            }
+            None => {
+                empty = Table { place: self.table.place.clone(), entries: Default::default() };
+                &empty
+            }
+        };
+        let reader = Reader { table, section: name, clock: self.clock };
+        reader.refuse_unknown(&names(S::KEYS))?;
+        S::read(&reader)
+    }
+
+    /// An error for the first key that is not in `known`.
+    pub(crate) fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), ConfigError> {
+        match self.table.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, node)) => Err(ConfigError::UnknownKey {
+                place: node.place().clone(),
+                key: self.path(key),
+                near: near(key, known.iter().copied()),
+                within: if self.section.is_empty() { "a file".into() } else { format!("section {}", self.section) },
+                keys: known.iter().map(|key| (*key).to_owned()).collect(),
+            }),
+        }
+    }
+}
+
+/// The names of `keys`.
+pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
+    keys.iter().map(|key| key.name).collect()
 }
 
 macro_rules! default {
@@ -68,6 +115,7 @@ macro_rules! default {
 }
 pub(crate) use default;
 
+/// Declares a section. A field is a key that must be given, unless a default follows it.
 macro_rules! section {
     ($(#[doc = $about:literal])* pub struct $Name:ident {
         $( $(#[doc = $doc:literal])+ $field:ident : $Type:ty $(= $default:expr)? ),+ $(,)?
@@ -79,7 +127,7 @@ macro_rules! section {
         impl $crate::section::Section for $Name {
             const KEYS: &'static [$crate::section::Key] = &[$($crate::section::Key {
                 name: stringify!($field),
-                doc: concat!($($doc),+),
+                doc: concat!($($doc),+).trim_ascii_start(),
                 expected: <$Type as $crate::quantity::Quantity>::EXPECTED,
             }),+];
 
