@@ -15,6 +15,9 @@ const BASE_LIMIT: usize = 8;
 /// Largest description read, in bytes: assumed, a hundred times the largest that ships.
 const FILE_LIMIT: u64 = 1 << 20;
 
+/// The line of a file that has none and builds on nothing.
+pub(crate) const NO_DESCRIPTION: &str = "no description";
+
 /// What a description describes: a machine or a design. Sealed: its types come from private modules.
 pub trait Described: Sized {
     /// `machine` or `design`: also the prefix of its settings.
@@ -214,7 +217,11 @@ fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<File, ConfigE
 
 fn read_file(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |reason: String| ConfigError::Unreadable { path: path.to_string_lossy().into_owned(), reason };
-    let length = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(unreadable("not a file".to_owned()));
+    }
+    let length = metadata.len();
     if length > FILE_LIMIT {
         return Err(unreadable(format!("{length} bytes; a description has at most {FILE_LIMIT}")));
     }
@@ -235,6 +242,9 @@ fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> 
     let (name, place) = (base.text().to_owned(), base.place().clone());
     if depth >= BASE_LIMIT {
         return Err(ConfigError::BaseTooDeep { place, name, limit: BASE_LIMIT });
+    }
+    if tree.find("description").is_none() {
+        tree.put("description", Leaf { text: format!("based on {name}"), place: place.clone() });
     }
     let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
     let mut whole = build::<T>(&below, depth + 1)?;

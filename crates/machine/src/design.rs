@@ -2,7 +2,7 @@
 //! adding one is one variant, and a rule in [`DesignConfig`]'s checks where it does not fit everything.
 
 use crate::check::Fault;
-use crate::description::Described;
+use crate::description::{Described, NO_DESCRIPTION};
 use crate::error::ConfigError;
 use crate::preset::{DESIGNS, Preset};
 use crate::quantity::{Plain, Quantity, choice};
@@ -147,7 +147,7 @@ section! {
         /// Name of the preset, or of the user's file.
         name: String,
         /// One line for lists.
-        description: String = String::new(),
+        description: String = NO_DESCRIPTION.to_owned(),
         /// Who keeps caches coherent.
         coherence: Coherence,
         /// Who removes needless synchronisation at kernel boundaries.

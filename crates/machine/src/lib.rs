@@ -6,6 +6,14 @@
 //! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
 //! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
 //!
+//! ```
+//! let mut hmg = tombolo_machine::machine("hmg-4x4")?;
+//! hmg.set("gpu_link.rate", "400GB/s")?;
+//! let small = hmg.check()?.scaled("1/16".parse()?)?;
+//! assert_eq!((small.topology.sms(), small.gpu_link.rate.0), (32, 25_000_000_000));
+//! # Ok::<(), tombolo_machine::ConfigError>(())
+//! ```
+//!
 //! Not here: what a design's options do (crate `protocol`), and how long things take on the machine (crate
 //! `model`). Energy per access is not part of a machine yet.
 //!
@@ -13,7 +21,7 @@
 //! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns`, `28 cycles` (of the
 //! SM clock); frequencies `1.3GHz`; fractions `1/2`.
 //!
-//! Read [`machine`] next, then `presets/machines/hmg-4x4.toml`.
+//! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 
 mod check;
 pub mod description;

@@ -3,7 +3,7 @@
 //! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes a second ([`Rate`]; infinite where
 //! the file says so). "A module" is the NUMA unit inside a GPU; where a GPU is not divided it is the GPU.
 
-use crate::description::Described;
+use crate::description::{Described, NO_DESCRIPTION};
 use crate::error::ConfigError;
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
@@ -400,7 +400,7 @@ impl Described for MachineConfig {
             ($($name:ident: $Type:ty,)+) => {
                 MachineConfig {
                     name: reader.get("name", None)?,
-                    description: reader.get("description", Some(String::new()))?,
+                    description: reader.get("description", Some(NO_DESCRIPTION.to_owned()))?,
                     line: reader.get("line", None)?,
                     page_bytes: reader.get("page_bytes", None)?,
                     $($name: reader.section::<$Type>(stringify!($name))?,)+

@@ -344,3 +344,58 @@ impl Quantity for String {
         Plain::Text(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> Clock {
+        Clock::from_hz(1_300_000_000)
+    }
+
+    fn printed<T: Quantity>(text: &str) -> Option<Plain> {
+        T::parse(text, clock()).map(|value| value.print())
+    }
+
+    fn text(words: &str) -> Option<Plain> {
+        Some(Plain::Text(words.to_owned()))
+    }
+
+    #[test]
+    fn sizes_are_binary_and_rates_decimal() {
+        assert_eq!(u64::parse("1.5KB", clock()), Some(1536));
+        assert_eq!(u64::parse("3 MB", clock()), u64::parse("3MiB", clock()));
+        assert_eq!(Rate::parse("62.5GB/s", clock()), Some(Rate(62_500_000_000)));
+        assert_eq!(Rate::parse("64B/cycle", clock()), Some(Rate(83_200_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_whole_unit_is_refused_rather_than_rounded() {
+        assert_eq!(u64::parse("1.0001KB", clock()), None);
+        assert_eq!(Ps::parse("0.0005ns", clock()), None);
+        assert_eq!(Rate::parse("0.5B/s", clock()), None);
+        assert_eq!(Clock::parse("1.0000005GHz", clock()), None);
+    }
+
+    #[test]
+    fn values_print_in_the_largest_exact_unit() {
+        assert_eq!(printed::<Rate>("2048GB/s"), text("2048GB/s"));
+        assert_eq!(printed::<Rate>("2TB/s"), text("2TB/s"));
+        assert_eq!(printed::<Rate>("infinite"), text("infinite"));
+        assert_eq!(printed::<Ps>("28 cycles"), text("21538ps"));
+        assert_eq!(printed::<Ps>("0.128us"), text("128ns"));
+        assert_eq!(printed::<Clock>("1.3GHz"), text("1300MHz"));
+        assert_eq!(printed::<Fraction>("0.5"), text("1/2"));
+        assert_eq!(printed::<u64>("3MB"), Some(Plain::Number(3 << 20)));
+    }
+
+    #[test]
+    fn numbers_of_any_length_get_an_answer() {
+        for length in [1, 17, 18, 19, 40, 1000] {
+            let number = "9".repeat(length);
+            assert_eq!(u32::parse(&number, clock()).is_some(), length < 10);
+            assert!(Rate::parse(&format!("{number}TB/s"), clock()).is_none_or(|_| length < 5));
+            assert_eq!(Ps::parse(&format!("0.{number}ns"), clock()).is_some(), length == 1);
+        }
+    }
+}

@@ -181,6 +181,7 @@ fn a_file_builds_on_a_preset_or_on_a_file_beside_it() {
     let config = machine(path("faster.toml").to_str().unwrap()).unwrap().check().unwrap();
     assert_eq!((config.name.as_str(), config.gpu_link.rate), ("faster", Rate(400_000_000_000)));
     assert_eq!((config.gpu_link.latency, config.topology.gpus), (Ps(64_000), 4));
+    assert_eq!(config.description, "based on fast.toml");
 }
 
 #[test]
@@ -213,6 +214,9 @@ fn files_that_cannot_be_read_say_why() {
     let path = folder.path().join("m.toml");
     let message = || machine(path.to_str().unwrap()).unwrap_err().to_string();
     assert!(message().contains("m.toml: No such file"));
+    fs::create_dir(&path).unwrap();
+    assert!(message().ends_with("m.toml: not a file"));
+    fs::remove_dir(&path).unwrap();
     fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(message().contains("not UTF-8"));
     fs::write(&path, "#".repeat(2 << 20)).unwrap();
