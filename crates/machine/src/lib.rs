@@ -1,1 +1,43 @@
-//! Checked descriptions of machines and designs, their presets and their scaling.
+//! Checked descriptions of machines and designs.
+//!
+//! A machine (hardware: [`MachineConfig`]) and a design (a memory system: [`DesignConfig`]) are TOML files.
+//! Files are read into a tree that remembers the line of every value; a file may build on another
+//! (`base = "hmg-4x4"`); settings (`l2.bytes=6MB`) replace values in the tree; then the whole is read into
+//! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
+//! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
+//!
+//! ```
+//! let mut hmg = tombolo_machine::machine("hmg-4x4")?;
+//! hmg.set("gpu_link.rate", "400GB/s")?;
+//! let small = hmg.check()?.scaled("1/16".parse()?)?;
+//! assert_eq!((small.topology.sms(), small.gpu_link.rate.0), (32, 25_000_000_000));
+//! # Ok::<(), tombolo_machine::ConfigError>(())
+//! ```
+//!
+//! Not here: what a design's options do (crate `protocol`), and how long things take on the machine (crate
+//! `model`). Energy per access is not part of a machine yet.
+//!
+//! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
+//! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns`, `28 cycles` (of the
+//! SM clock); frequencies `1.3GHz`; fractions `1/2`.
+//!
+//! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
+
+mod check;
+pub mod description;
+pub mod design;
+pub mod error;
+pub mod machine;
+mod preset;
+pub mod quantity;
+pub mod scale;
+mod section;
+mod tree;
+
+pub use description::{Described, Description, Listed, apply, design, list_designs, list_machines, machine};
+pub use design::DesignConfig;
+pub use error::ConfigError;
+pub use machine::MachineConfig;
+pub use quantity::Fraction;
+pub use scale::Scale;
+pub use section::Key;

@@ -1,0 +1,219 @@
+//! What must hold between the values of a machine.
+
+use crate::error::ConfigError;
+use crate::machine::{MachineConfig, SetIndex};
+use crate::tree::Table;
+use tombolo_types::Ps;
+
+/// A value that does not go with the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Dotted path of the key.
+    pub(crate) key: &'static str,
+    /// Why, and what is allowed.
+    pub(crate) reason: String,
+}
+
+impl Fault {
+    /// The error, with the place and value of the key in `tree`.
+    pub(crate) fn at(self, tree: &Table) -> ConfigError {
+        let node = tree.find(self.key);
+        ConfigError::Refused {
+            place: node.map_or(&tree.place, |node| node.place()).clone(),
+            key: self.key.to_owned(),
+            value: node.map_or("(absent)", |node| node.text()).to_owned(),
+            reason: self.reason,
+        }
+    }
+}
+
+/// Component ids are 16 bits; a module takes one for each SM and slice, and this many for the rest (directory,
+/// DRAM, translation, ports).
+const OTHER_COMPONENTS: u64 = 8;
+/// Most lines of one cache and entries of one directory: assumed, 8 GB of 128-byte lines, whose tags would
+/// fill the memory of the machine that simulates them.
+const LINES_LIMIT: u64 = 1 << 26;
+/// Most ways: assumed; a set is searched in one pass.
+const WAYS_LIMIT: u64 = 1024;
+/// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
+const QUEUE_LIMIT: u64 = 1 << 16;
+
+/// `Some` fault unless `holds`.
+fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Fault> {
+    (!holds).then(|| Fault { key, reason: reason() })
+}
+
+fn at_most(value: u64, limit: u64, key: &'static str) -> Option<Fault> {
+    demand(value <= limit, key, || format!("at most {limit} is supported"))
+}
+
+fn power_of_two(value: u64, key: &'static str) -> Option<Fault> {
+    demand(value.is_power_of_two(), key, || "it must be a power of two".to_owned())
+}
+
+/// The sets of a cache of `bytes` in `parts` equal parts of `ways` ways, and what is wrong with them.
+fn sets(keys: [&'static str; 3], bytes: u64, (parts, ways, line): (u64, u64, u64), index: SetIndex) -> Option<Fault> {
+    let [key, ways_key, index_key] = keys;
+    let grain = parts * ways * line;
+    at_most(ways, WAYS_LIMIT, ways_key)
+        .or_else(|| at_most(bytes, LINES_LIMIT * line, key))
+        .or_else(|| {
+            demand(bytes.is_multiple_of(grain), key, || {
+                format!("it must be a multiple of {grain} bytes ({parts} slices × {ways} ways × {line}-byte lines)")
+            })
+        })
+        .or_else(|| {
+            let sets = bytes / grain;
+            demand(index == SetIndex::Hashed || sets.is_power_of_two(), index_key, || {
+                format!("{sets} sets are no power of two; use \"hashed\"")
+            })
+        })
+}
+
+impl MachineConfig {
+    /// The first thing that does not fit, with the reason.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.topology_fault()
+            .or_else(|| self.sm_fault())
+            .or_else(|| self.cache_fault())
+            .or_else(|| self.sector_fault())
+            .or_else(|| self.directory_fault())
+            .or_else(|| self.network_fault())
+            .or_else(|| self.dram_fault())
+            .or_else(|| self.queue_fault())
+    }
+
+    fn topology_fault(&self) -> Option<Fault> {
+        let modules = self.topology.modules() as u64;
+        let units = u64::from(self.topology.sms_per_module) + u64::from(self.l2.slices) + OTHER_COMPONENTS;
+        demand(modules <= 256, "topology.modules_per_gpu", || {
+            format!("{} GPUs of as many make {modules} modules; at most 256 have ids", self.topology.gpus)
+        })
+        .or_else(|| {
+            demand(modules * units < 1 << 16, "topology.sms_per_module", || {
+                let all = modules * units;
+                format!("with {} L2 slices in each of {modules} modules this makes {all} components; fewer than 65536 have ids", self.l2.slices)
+            })
+        })
+    }
+
+    fn sm_fault(&self) -> Option<Fault> {
+        let sm = &self.sm;
+        demand(matches!(sm.warp_width, 32 | 64), "sm.warp_width", || "a warp has 32 or 64 lanes".into())
+            .or_else(|| at_most(sm.warps.into(), 1024, "sm.warps"))
+            .or_else(|| {
+                demand(sm.warps.is_multiple_of(sm.sub_cores), "sm.sub_cores", || {
+                    format!("{} warps cannot be shared equally", sm.warps)
+                })
+            })
+            .or_else(|| {
+                demand(sm.warps / sm.sub_cores <= 64, "sm.sub_cores", || {
+                    format!("{} warps a sub-core; at most 64 are supported", sm.warps / sm.sub_cores)
+                })
+            })
+            .or_else(|| {
+                let lanes = sm.warps * sm.warp_width;
+                demand(sm.threads >= sm.warp_width && sm.threads <= lanes, "sm.threads", || {
+                    format!("expected {} (one warp) to {lanes} ({} warps)", sm.warp_width, sm.warps)
+                })
+            })
+            .or_else(|| {
+                demand(sm.ctas <= sm.warps, "sm.ctas", || {
+                    format!("a CTA has at least one warp, and {} warps fit", sm.warps)
+                })
+            })
+            .or_else(|| at_most(sm.pending_loads.into(), 64, "sm.pending_loads"))
+            .or_else(|| at_most(sm.coalescer_lines_per_cycle.into(), 64, "sm.coalescer_lines_per_cycle"))
+    }
+
+    fn cache_fault(&self) -> Option<Fault> {
+        let line = self.line.bytes();
+        let (l1, l2) = (&self.l1, &self.l2);
+        sets(["l1.bytes", "l1.ways", "l1.set_index"], l1.bytes, (1, l1.ways.into(), line), l1.set_index).or_else(|| {
+            let shape = (l2.slices.into(), l2.ways.into(), line);
+            sets(["l2.bytes", "l2.ways", "l2.set_index"], l2.bytes, shape, l2.set_index)
+        })
+    }
+
+    fn sector_fault(&self) -> Option<Fault> {
+        let (line, grain) = (self.line.bytes(), self.line.grain());
+        [("l1.sector_bytes", self.l1.sector_bytes), ("l2.sector_bytes", self.l2.sector_bytes)].into_iter().find_map(
+            |(key, bytes)| {
+                demand(bytes.is_power_of_two() && (grain..=line).contains(&bytes), key, || {
+                    format!("expected a power of two from {grain} to the line of {line} bytes")
+                })
+            },
+        )
+    }
+
+    fn directory_fault(&self) -> Option<Fault> {
+        let directory = &self.directory;
+        at_most(directory.ways.into(), WAYS_LIMIT, "directory.ways")
+            .or_else(|| at_most(directory.entries.into(), LINES_LIMIT, "directory.entries"))
+            .or_else(|| {
+                demand(directory.entries.is_multiple_of(directory.ways), "directory.entries", || {
+                    format!("it must be a multiple of the {} ways", directory.ways)
+                })
+            })
+            .or_else(|| power_of_two(directory.lines_per_entry.into(), "directory.lines_per_entry"))
+            .or_else(|| at_most(directory.lines_per_entry.into(), 64, "directory.lines_per_entry"))
+            .or_else(|| at_most(directory.tag_bits.into(), 64, "directory.tag_bits"))
+            .or_else(|| power_of_two(self.page_bytes, "page_bytes"))
+            .or_else(|| {
+                demand(self.page_bytes >= self.region_bytes(), "page_bytes", || {
+                    format!("a directory entry tracks {} bytes, which must have one home", self.region_bytes())
+                })
+            })
+    }
+
+    /// Partitions run side by side for as long as the shortest latency between them: none may be zero.
+    fn network_fault(&self) -> Option<Fault> {
+        let positive = |needed: bool, latency: Ps, key: &'static str| {
+            demand(!needed || latency > Ps::ZERO, key, || "a message between components takes time".to_owned())
+        };
+        positive(true, self.crossbar.latency, "crossbar.latency")
+            .or_else(|| positive(self.topology.modules() > 1, self.module_link.latency, "module_link.latency"))
+            .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
+    }
+
+    fn dram_fault(&self) -> Option<Fault> {
+        let (dram, line) = (&self.dram, self.line.bytes());
+        demand(dram.row_bytes.is_power_of_two() && dram.row_bytes >= line, "dram.row_bytes", || {
+            format!("expected a power of two, at least the line of {line} bytes")
+        })
+        .or_else(|| {
+            demand(dram.burst_bytes.is_power_of_two() && dram.burst_bytes <= line, "dram.burst_bytes", || {
+                format!("expected a power of two, at most the line of {line} bytes")
+            })
+        })
+        .or_else(|| {
+            demand(dram.bytes.is_multiple_of(self.page_bytes), "dram.bytes", || {
+                format!("it must hold whole pages of {} bytes", self.page_bytes)
+            })
+        })
+        .or_else(|| at_most(dram.channels.into(), 1024, "dram.channels"))
+        .or_else(|| at_most(dram.banks.into(), 1024, "dram.banks"))
+        .or_else(|| {
+            demand(self.tlb.l2_entries.is_multiple_of(self.tlb.l2_ways), "tlb.l2_entries", || {
+                format!("it must be a multiple of the {} ways", self.tlb.l2_ways)
+            })
+        })
+    }
+
+    fn queue_fault(&self) -> Option<Fault> {
+        [
+            ("sm.posted_stores", self.sm.posted_stores),
+            ("l1.mshrs", self.l1.mshrs),
+            ("l1.merges", self.l1.merges),
+            ("l2.mshrs", self.l2.mshrs),
+            ("l2.merges", self.l2.merges),
+            ("l2.posted_stores", self.l2.posted_stores),
+            ("dram.queue_depth", self.dram.queue_depth),
+            ("tlb.l1_entries", self.tlb.l1_entries),
+            ("tlb.l2_entries", self.tlb.l2_entries),
+            ("tlb.walkers", self.tlb.walkers),
+        ]
+        .into_iter()
+        .find_map(|(key, value)| at_most(value.into(), QUEUE_LIMIT, key))
+    }
+}

@@ -1,0 +1,263 @@
+//! From a name, a file and settings to a checked configuration.
+
+use crate::design::DesignConfig;
+use crate::error::{ConfigError, Place, near};
+use crate::machine::MachineConfig;
+use crate::preset::Preset;
+use crate::section::Key;
+use crate::tree::{Leaf, Table};
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Longest chain of files that build on one another: assumed, far beyond what anyone can follow.
+const BASE_LIMIT: usize = 8;
+/// Largest description read, in bytes: assumed, a hundred times the largest that ships.
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// The line of a file that has none and builds on nothing.
+pub(crate) const NO_DESCRIPTION: &str = "no description";
+
+/// What a description describes: a machine or a design. Sealed: its types come from private modules.
+pub trait Described: Sized {
+    /// `machine` or `design`: also the prefix of its settings.
+    const KIND: &'static str;
+
+    /// Every section by name, with its keys; the keys outside any section first, under the empty name.
+    fn sections() -> Vec<(&'static str, &'static [Key])>;
+
+    #[doc(hidden)]
+    fn presets() -> &'static [Preset];
+
+    #[doc(hidden)]
+    fn read(tree: &Table) -> Result<Self, ConfigError>;
+}
+
+/// A description as read, not yet checked: settings can still replace its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description<T> {
+    tree: Table,
+    described: PhantomData<T>,
+}
+
+/// The description of the machine called `name`: a preset, or the path of a `.toml` file.
+pub fn machine(name: &str) -> Result<Description<MachineConfig>, ConfigError> {
+    Description::named(name)
+}
+
+/// The description of the design called `name`: a preset, or the path of a `.toml` file.
+pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
+    Description::named(name)
+}
+
+/// A preset for a list.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Listed {
+    /// What to call it.
+    pub name: &'static str,
+    /// One line.
+    pub description: String,
+}
+
+/// The machines that ship.
+pub fn list_machines() -> Vec<Listed> {
+    list::<MachineConfig>()
+}
+
+/// The designs that ship.
+pub fn list_designs() -> Vec<Listed> {
+    list::<DesignConfig>()
+}
+
+fn list<T: Described>() -> Vec<Listed> {
+    let line = |preset: &Preset| {
+        let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
+        tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
+    };
+    T::presets().iter().map(|preset| Listed { name: preset.name, description: line(preset) }).collect()
+}
+
+impl<T: Described> Description<T> {
+    fn named(name: &str) -> Result<Description<T>, ConfigError> {
+        Ok(Description { tree: load::<T>(name, None)?, described: PhantomData })
+    }
+
+    /// A description in `text`, called `name` in errors; `base` names presets or files from where we stand.
+    pub fn parse(name: &str, text: &str) -> Result<Description<T>, ConfigError> {
+        let file = File { label: name.into(), name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() };
+        Ok(Description { tree: build::<T>(&file, 0)?, described: PhantomData })
+    }
+
+    /// Replaces the value at `path` (`l2.bytes`, or `machine.l2.bytes`). An unknown path is an error at once,
+    /// a wrong value when the description is checked.
+    pub fn set(&mut self, path: &str, value: &str) -> Result<(), ConfigError> {
+        let setting: Arc<str> = format!("{path}={value}").into();
+        let inner = path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
+        refuse_unknown_path::<T>(inner, &setting)?;
+        self.tree.put(inner, Leaf { text: value.trim().to_owned(), place: Place::Setting(setting) });
+        Ok(())
+    }
+
+    /// The configuration, if every value is what its key takes and all go together.
+    pub fn check(&self) -> Result<T, ConfigError> {
+        T::read(&self.tree)
+    }
+}
+
+/// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or
+/// key that only one of the two has; a design's setting applies to each of `designs`.
+pub fn apply(
+    settings: &[impl AsRef<str>],
+    machine: &mut Description<MachineConfig>,
+    designs: &mut [Description<DesignConfig>],
+) -> Result<(), ConfigError> {
+    for setting in settings {
+        let text = setting.as_ref();
+        let (path, value) = text.split_once('=').ok_or_else(|| ConfigError::Setting { text: text.to_owned() })?;
+        let (path, value) = (path.trim(), value.trim());
+        let first = path.split('.').next().unwrap_or_default();
+        if first == DesignConfig::KIND || settable::<DesignConfig>().iter().any(|known| known == first) {
+            designs.iter_mut().try_for_each(|design| design.set(path, value))?;
+            // The path is checked even where there is no design to set it on.
+            refuse_unknown_path::<DesignConfig>(path.strip_prefix("design.").unwrap_or(path), &text.into())?;
+        } else if first == MachineConfig::KIND || starts::<MachineConfig>(first) {
+            machine.set(path, value)?;
+        } else {
+            return Err(unknown_everywhere(path, text));
+        }
+    }
+    Ok(())
+}
+
+/// Dotted paths that a setting may name. A name and its line for lists belong to files.
+fn settable<T: Described>() -> Vec<String> {
+    let own = |section: &str, key: &Key| {
+        if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) }
+    };
+    let paths = T::sections().into_iter().flat_map(|(section, keys)| keys.iter().map(move |key| own(section, key)));
+    paths.filter(|path| path != "name" && path != "description").collect()
+}
+
+/// Whether some settable path begins with `first`.
+fn starts<T: Described>(first: &str) -> bool {
+    settable::<T>().iter().any(|path| path.split('.').next() == Some(first))
+}
+
+fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
+    let known = settable::<T>();
+    if known.iter().any(|known| known == path) {
+        return Ok(());
+    }
+    let section = path.split('.').next().unwrap_or_default();
+    let inside: Vec<String> = known.iter().filter(|known| known.starts_with(&format!("{section}."))).cloned().collect();
+    let (within, keys, candidates) = match inside.is_empty() {
+        true => (format!("a {}", T::KIND), tops::<T>(), known),
+        false => (format!("section {section} of a {}", T::KIND), inside.clone(), inside),
+    };
+    Err(ConfigError::UnknownKey {
+        place: Place::Setting(setting.clone()),
+        key: path.to_owned(),
+        near: near(path, candidates.iter().map(String::as_str)),
+        within,
+        keys,
+    })
+}
+
+/// The first words of all settable paths.
+fn tops<T: Described>() -> Vec<String> {
+    let mut tops: Vec<String> =
+        settable::<T>().iter().filter_map(|path| path.split('.').next().map(str::to_owned)).collect();
+    tops.dedup();
+    tops
+}
+
+fn unknown_everywhere(path: &str, setting: &str) -> ConfigError {
+    let known = [settable::<MachineConfig>(), settable::<DesignConfig>()].concat();
+    ConfigError::UnknownKey {
+        place: Place::Setting(setting.into()),
+        key: path.to_owned(),
+        near: near(path, known.iter().map(String::as_str)),
+        within: "a machine or a design".to_owned(),
+        keys: [tops::<MachineConfig>(), tops::<DesignConfig>()].concat(),
+    }
+}
+
+/// A file before it is taken apart.
+struct File {
+    /// As errors call it.
+    label: Arc<str>,
+    /// As users call it, unless the file says otherwise.
+    name: String,
+    text: String,
+    /// Where relative bases are looked for.
+    folder: PathBuf,
+}
+
+/// The tree of the preset or file called `name`, found from `folder`.
+fn load<T: Described>(name: &str, folder: Option<&Path>) -> Result<Table, ConfigError> {
+    build::<T>(&open::<T>(name, folder)?, 0)
+}
+
+fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<File, ConfigError> {
+    if let Some(preset) = T::presets().iter().find(|preset| preset.name == name) {
+        let label = format!("preset {}s/{name}.toml", T::KIND).into();
+        return Ok(File { label, name: name.to_owned(), text: preset.text.to_owned(), folder: PathBuf::new() });
+    }
+    if !name.ends_with(".toml") {
+        let known: Vec<String> = T::presets().iter().map(|preset| preset.name.to_owned()).collect();
+        let near = near(name, known.iter().map(String::as_str));
+        return Err(ConfigError::UnknownName { kind: T::KIND, name: name.to_owned(), near, known });
+    }
+    let path = folder.unwrap_or(Path::new("")).join(name);
+    let text = read_file(&path)?;
+    let stem = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    Ok(File { label: path.to_string_lossy().into(), name: stem, text, folder })
+}
+
+fn read_file(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |reason: String| ConfigError::Unreadable { path: path.to_string_lossy().into_owned(), reason };
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(unreadable("not a file".to_owned()));
+    }
+    let length = metadata.len();
+    if length > FILE_LIMIT {
+        return Err(unreadable(format!("{length} bytes; a description has at most {FILE_LIMIT}")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| unreadable(format!("not UTF-8: {}", error.utf8_error())))
+}
+
+/// The tree of `file`, laid over that of its base.
+fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> {
+    let mut tree = Table::parse(&file.label, &file.text)?;
+    let name = Leaf { text: file.name.clone(), place: tree.place.clone() };
+    if tree.find("name").is_none() {
+        tree.put("name", name);
+    }
+    let Some(base) = tree.entries.remove("base") else {
+        return Ok(tree);
+    };
+    let (name, place) = (base.text().to_owned(), base.place().clone());
+    if depth >= BASE_LIMIT {
+        return Err(ConfigError::BaseTooDeep { place, name, limit: BASE_LIMIT });
+    }
+    if tree.find("description").is_none() {
+        tree.put("description", Leaf { text: format!("based on {name}"), place: place.clone() });
+    }
+    let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
+    let mut whole = build::<T>(&below, depth + 1)?;
+    whole.overlay(tree);
+    Ok(whole)
+}
+
+/// An error of finding a base, told from where the base is named.
+fn at_base(error: &ConfigError, place: &Place, name: &str) -> ConfigError {
+    ConfigError::Refused {
+        place: place.clone(),
+        key: "base".to_owned(),
+        value: name.to_owned(),
+        reason: error.to_string(),
+    }
+}

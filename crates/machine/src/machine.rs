@@ -1,0 +1,431 @@
+//! The machine: what hardware there is, how much of it, and how fast. Integers only, resolved and checked.
+//!
+//! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes a second ([`Rate`]; infinite where
+//! the file says so). "A module" is the NUMA unit inside a GPU; where a GPU is not divided it is the GPU.
+
+use crate::description::{Described, NO_DESCRIPTION};
+use crate::error::ConfigError;
+use crate::preset::{MACHINES, Preset};
+use crate::quantity::{Fraction, Quantity, choice};
+use crate::scale::Scale;
+use crate::section::{Key, Reader, Section, section};
+use crate::tree::Table;
+use serde::ser::SerializeStruct;
+use tombolo_types::stream::ComputeClass;
+use tombolo_types::{Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
+
+/// A whole machine, resolved and checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineConfig {
+    /// Name of the preset, or of the user's file.
+    pub name: String,
+    /// One line for lists.
+    pub description: String,
+    /// Cache line of every cache.
+    pub line: LineSize,
+    /// Bytes of a page: the grain of placement and translation. A power of two, at least a directory region.
+    pub page_bytes: u64,
+    /// GPUs, modules, SMs.
+    pub topology: Topology,
+    /// One SM.
+    pub sm: SmConfig,
+    /// The L1 cache of an SM.
+    pub l1: L1Config,
+    /// The L2 cache of a module.
+    pub l2: L2Config,
+    /// The coherence directory of a module. Present on every machine, used by the designs that have one.
+    pub directory: DirectoryConfig,
+    /// Inside a module, between its SMs and its L2 slices.
+    pub crossbar: CrossbarConfig,
+    /// Between the modules of a GPU: `rate` is that of a module's port each way; `latency` is from port to port.
+    pub module_link: LinkConfig,
+    /// Between GPUs, through the switch: `rate` is that of a GPU's port each way; `latency` is from port to
+    /// port, switch included. What crosses from a module to another GPU's module also pays
+    /// `module_link.latency` once at each end, to and from its GPU's port.
+    pub gpu_link: LinkConfig,
+    /// The DRAM of a module.
+    pub dram: DramConfig,
+    /// Address translation.
+    pub tlb: TlbConfig,
+    /// What launches kernels and copies memory.
+    pub host: HostConfig,
+    /// Sizes of the messages on links.
+    pub messages: MessageConfig,
+    /// The fraction of the described machine that this one is.
+    pub scale: Scale,
+}
+
+section! {
+    /// How many of each.
+    pub struct Topology {
+        /// GPUs of the machine.
+        gpus: u8,
+        /// Modules of a GPU.
+        modules_per_gpu: u8,
+        /// SMs of a module.
+        sms_per_module: u16,
+    }
+}
+
+choice! {
+    /// Which ready warp issues next.
+    pub enum Scheduler {
+        /// The same warp while it is ready, then the one resident longest.
+        GreedyOldest = "greedy-oldest",
+        /// The same warp while it is ready, then the next in turn.
+        GreedyRoundRobin = "greedy-round-robin",
+    }
+}
+
+section! {
+    /// One SM (AMD: compute unit).
+    pub struct SmConfig {
+        /// Core clock: that of SMs, L1, crossbar and L2, and of every `cycles` in the file.
+        clock: Clock,
+        /// Lanes of a warp: 32 or 64.
+        warp_width: u32,
+        /// Resident warps, at most; a multiple of `sub_cores`.
+        warps: u32,
+        /// Resident threads, at most.
+        threads: u32,
+        /// Resident CTAs, at most.
+        ctas: u32,
+        /// Schedulers, each with its share of the warps and its own pipelines, each issuing one warp
+        /// instruction a cycle.
+        sub_cores: u32,
+        /// 32-bit registers, shared among the resident threads.
+        registers: u32,
+        /// Scratchpad ("shared memory", LDS) shared among the resident CTAs, in bytes.
+        shared_bytes: u64,
+        /// Which ready warp of a sub-core issues next.
+        scheduler: Scheduler,
+        /// Line transactions that leave the coalescer each cycle.
+        coalescer_lines_per_cycle: u32,
+        /// Loads and returning atomics of a warp whose result is outstanding, at most: 1 to 64.
+        pending_loads: u32,
+        /// Stores of the SM sent and not yet acknowledged, at most, in line transactions.
+        posted_stores: u32,
+        /// Issue cycles of a warp instruction on one sub-core: single precision.
+        fp32_cycles: Fraction,
+        /// Issue cycles of a warp instruction on one sub-core: integer.
+        int_cycles: Fraction,
+        /// Issue cycles of a warp instruction on one sub-core: double precision.
+        fp64_cycles: Fraction,
+        /// Issue cycles of a warp instruction on one sub-core: transcendentals.
+        special_cycles: Fraction,
+        /// Issue cycles of a warp instruction on one sub-core: matrix units.
+        tensor_cycles: Fraction,
+        /// Issue cycles of a warp instruction on one sub-core: control flow and the rest.
+        other_cycles: Fraction,
+        /// Scratchpad access: issue to result, without conflicts.
+        shared_latency: Ps,
+        /// Cycles that the SM's one scratchpad is busy for each conflict-free pass.
+        shared_pass_cycles: Fraction,
+    }
+}
+
+choice! {
+    /// How a line chooses its set.
+    pub enum SetIndex {
+        /// By a hash of the line number: any number of sets.
+        Hashed = "hashed",
+        /// By the low bits of the line number: a power of two of sets.
+        LowBits = "low-bits",
+    }
+}
+
+section! {
+    /// The L1 data cache of an SM.
+    pub struct L1Config {
+        /// Capacity, in bytes.
+        bytes: u64,
+        /// Lines of a set.
+        ways: u32,
+        /// Bytes fetched together: a power of two that divides the line, at least a 32nd of it.
+        sector_bytes: u64,
+        /// Outstanding misses, at most, in lines.
+        mshrs: u32,
+        /// Requests that wait on one outstanding line, at most, the first included.
+        merges: u32,
+        /// Load hit: issue to result. A miss leaves for the crossbar within it, so that a load served
+        /// elsewhere takes this time plus what happens beyond the L1.
+        hit_latency: Ps,
+        /// How a line chooses its set.
+        set_index: SetIndex,
+    }
+}
+
+section! {
+    /// The L2 cache of a module.
+    pub struct L2Config {
+        /// Capacity of a module, over all its slices, in bytes.
+        bytes: u64,
+        /// Lines of a set.
+        ways: u32,
+        /// Slices of a module; lines are spread over them by a hash.
+        slices: u16,
+        /// Bytes fetched together: a power of two that divides the line, at least a 32nd of it.
+        sector_bytes: u64,
+        /// Outstanding misses of a slice, at most, in lines.
+        mshrs: u32,
+        /// Requests that wait on one outstanding line, at most, the first included.
+        merges: u32,
+        /// Slice access: from the arrival of a request to its reply leaving on a hit, or its miss leaving.
+        hit_latency: Ps,
+        /// Data that a slice reads or writes.
+        rate: Rate,
+        /// Stores of a module sent to other modules and not yet acknowledged, at most, in line transactions.
+        posted_stores: u32,
+        /// How a line chooses its set within its slice.
+        set_index: SetIndex,
+    }
+}
+
+section! {
+    /// The coherence directory of a module.
+    pub struct DirectoryConfig {
+        /// Entries of a module.
+        entries: u32,
+        /// Entries of a set.
+        ways: u32,
+        /// Neighbouring lines tracked by one entry: a power of two.
+        lines_per_entry: u32,
+        /// Tag bits of an entry, for the hardware cost only.
+        tag_bits: u32,
+    }
+}
+
+section! {
+    /// Inside a module, between its SMs and its L2 slices.
+    pub struct CrossbarConfig {
+        /// One way, without queueing.
+        latency: Ps,
+        /// An SM's port, each way.
+        rate: Rate,
+    }
+}
+
+section! {
+    /// A level of the network between modules.
+    pub struct LinkConfig {
+        /// One port, each way.
+        rate: Rate,
+        /// One way from port to port, without queueing or serialisation.
+        latency: Ps,
+    }
+}
+
+section! {
+    /// The DRAM of a module.
+    pub struct DramConfig {
+        /// Capacity of a module, in bytes.
+        bytes: u64,
+        /// All channels of a module together.
+        rate: Rate,
+        /// Channels of a module; lines are spread over them.
+        channels: u16,
+        /// Banks of a channel.
+        banks: u32,
+        /// Bytes of an open row of a bank: a power of two, at least a line.
+        row_bytes: u64,
+        /// Least bytes a channel transfers: a power of two, at most a line.
+        burst_bytes: u64,
+        /// Column access to an open row: command to first data (tCL).
+        column: Ps,
+        /// Opening a row: activate to column command (tRCD).
+        activate: Ps,
+        /// Closing a row: precharge to activate (tRP).
+        precharge: Ps,
+        /// A row stays open at least this long (tRAS).
+        row_active: Ps,
+        /// Controller, queues and wires, both ways, besides the bank's own times.
+        base_latency: Ps,
+        /// Requests that a channel's scheduler chooses among.
+        queue_depth: u32,
+    }
+}
+
+section! {
+    /// Address translation, at the machine's page size.
+    pub struct TlbConfig {
+        /// Entries of an SM's fully associative TLB.
+        l1_entries: u32,
+        /// Entries of a module's TLB.
+        l2_entries: u32,
+        /// Entries of a set of the module's TLB.
+        l2_ways: u32,
+        /// A miss of the SM's TLB that hits the module's: added to the access.
+        l2_latency: Ps,
+        /// A miss of both: added on top of `l2_latency`.
+        walk_latency: Ps,
+        /// Page walks of a module in flight, at most.
+        walkers: u32,
+    }
+}
+
+section! {
+    /// What launches kernels and copies memory.
+    pub struct HostConfig {
+        /// Launch on an idle machine to the dispatch of its first CTA.
+        launch_latency: Ps,
+        /// End of a kernel to the first dispatch of one that depends on it and was already queued.
+        dependent_launch_latency: Ps,
+        /// Between two CTA dispatches of a module.
+        dispatch_interval: Ps,
+        /// Start of a copy to its first byte.
+        copy_latency: Ps,
+        /// Copies between host and one GPU, each way.
+        copy_rate: Rate,
+    }
+}
+
+section! {
+    /// Sizes of messages on the links between modules and between GPUs. The crossbar carries data alone.
+    pub struct MessageConfig {
+        /// Added to the data of a message that carries some.
+        header_bytes: Bytes,
+        /// A load request, whole.
+        request_bytes: Bytes,
+        /// An invalidation, acknowledgment, marker or release request, whole.
+        control_bytes: Bytes,
+        /// Byte enables, added to a store that covers part of what it carries.
+        mask_bytes: Bytes,
+        /// A message takes a multiple of this on a link.
+        flit_bytes: u64,
+    }
+}
+
+impl Topology {
+    /// Modules of the whole machine. At most 256 once checked.
+    pub fn modules(&self) -> usize {
+        usize::from(self.gpus) * usize::from(self.modules_per_gpu)
+    }
+
+    /// SMs of the whole machine.
+    pub fn sms(&self) -> usize {
+        self.modules() * usize::from(self.sms_per_module)
+    }
+
+    /// The GPU that holds `module`.
+    pub fn gpu_of(&self, module: ModuleId) -> GpuId {
+        GpuId(module.0 / self.modules_per_gpu)
+    }
+}
+
+impl SmConfig {
+    /// Cycles that one sub-core is busy issuing a warp instruction of `class`.
+    pub fn cycles(&self, class: ComputeClass) -> Fraction {
+        match class {
+            ComputeClass::Fp32 => self.fp32_cycles,
+            ComputeClass::Int => self.int_cycles,
+            ComputeClass::Fp64 => self.fp64_cycles,
+            ComputeClass::Special => self.special_cycles,
+            ComputeClass::Tensor => self.tensor_cycles,
+            ComputeClass::Other => self.other_cycles,
+        }
+    }
+}
+
+impl MachineConfig {
+    /// Bytes that one directory entry tracks.
+    pub fn region_bytes(&self) -> u64 {
+        self.line.bytes() * u64::from(self.directory.lines_per_entry)
+    }
+
+    /// Bytes of data that the directory of a module can track.
+    pub fn directory_reach_bytes(&self) -> u64 {
+        self.region_bytes() * u64::from(self.directory.entries)
+    }
+
+    /// Sharers that an entry of a hierarchical directory distinguishes: the other modules of its GPU and the
+    /// other GPUs. Source: HMG, section V-A (M + N - 2).
+    pub fn directory_sharers(&self) -> u32 {
+        u32::from(self.topology.modules_per_gpu) + u32::from(self.topology.gpus) - 2
+    }
+
+    /// Bits of a hierarchical directory entry: tag, one bit of state (valid or invalid), sharers. Source:
+    /// HMG, section VII-C.
+    pub fn directory_bits_per_entry(&self) -> u32 {
+        self.directory.tag_bits + 1 + self.directory_sharers()
+    }
+
+    /// Bytes of storage of a module's directory, rounded up. Source: HMG, section VII-C.
+    pub fn directory_storage_bytes(&self) -> u64 {
+        (u64::from(self.directory.entries) * u64::from(self.directory_bits_per_entry())).div_ceil(8)
+    }
+}
+
+/// Keys outside any section. `base` is resolved while a file is read.
+const OWN_KEYS: &[Key] = &[
+    Key { name: "name", doc: "What reports call the machine.", expected: String::EXPECTED },
+    Key { name: "description", doc: "One line for lists.", expected: String::EXPECTED },
+    Key { name: "line", doc: "Cache line of every cache.", expected: LineSize::EXPECTED },
+    Key { name: "page_bytes", doc: "Bytes of a page, a power of two.", expected: u64::EXPECTED },
+];
+
+/// Applies `$each` to every section of a machine: its name and its type.
+macro_rules! sections {
+    ($each:ident) => {
+        $each! {
+            topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
+            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: LinkConfig, dram: DramConfig,
+            tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
+        }
+    };
+}
+
+impl Described for MachineConfig {
+    const KIND: &'static str = "machine";
+
+    fn sections() -> Vec<(&'static str, &'static [Key])> {
+        macro_rules! listed {
+            ($($name:ident: $Type:ty,)+) => { vec![("", OWN_KEYS), $((stringify!($name), <$Type>::KEYS)),+] };
+        }
+        sections!(listed)
+    }
+
+    fn presets() -> &'static [Preset] {
+        MACHINES
+    }
+
+    fn read(tree: &Table) -> Result<MachineConfig, ConfigError> {
+        // Any clock will do to read the clock.
+        let first = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
+        let mut known: Vec<&str> = OWN_KEYS.iter().map(|key| key.name).collect();
+        known.extend(Self::sections().iter().skip(1).map(|(name, _)| *name));
+        first.refuse_unknown(&known)?;
+        let sm: SmConfig = first.section("sm")?;
+        let reader = Reader { clock: sm.clock, ..first };
+        macro_rules! read_all {
+            ($($name:ident: $Type:ty,)+) => {
+                MachineConfig {
+                    name: reader.get("name", None)?,
+                    description: reader.get("description", Some(NO_DESCRIPTION.to_owned()))?,
+                    line: reader.get("line", None)?,
+                    page_bytes: reader.get("page_bytes", None)?,
+                    $($name: reader.section::<$Type>(stringify!($name))?,)+
+                    scale: Scale::FULL,
+                }
+            };
+        }
+        let machine = sections!(read_all);
+        machine.fault().map_or(Ok(machine), |fault| Err(fault.at(tree)))
+    }
+}
+
+impl serde::Serialize for MachineConfig {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sections = Self::sections().len() - 1;
+        let mut fields = serializer.serialize_struct("MachineConfig", OWN_KEYS.len() + sections + 1)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("description", &self.description)?;
+        fields.serialize_field("line", &self.line.print())?;
+        fields.serialize_field("page_bytes", &self.page_bytes.print())?;
+        macro_rules! write_all {
+            ($($name:ident: $Type:ty,)+) => { $(fields.serialize_field(stringify!($name), &self.$name)?;)+ };
+        }
+        sections!(write_all);
+        fields.serialize_field("scale", &self.scale.to_string())?;
+        fields.end()
+    }
+}

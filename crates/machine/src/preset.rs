@@ -1,0 +1,23 @@
+//! The machines and designs that ship, embedded in the program. Adding one is a file and a line here.
+
+/// A file that ships.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// What users call it.
+    pub(crate) name: &'static str,
+    /// The file's text.
+    pub(crate) text: &'static str,
+}
+
+macro_rules! presets {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$(Preset { name: $name, text: include_str!(concat!("../presets/", $folder, "/", $name, ".toml")) }),+]
+    };
+}
+
+/// Machines, in the order of lists.
+pub(crate) const MACHINES: &[Preset] = presets!("machines": "hmg-4x4", "hmg-1x4", "v100");
+
+/// Designs, in the order of lists.
+pub(crate) const DESIGNS: &[Preset] =
+    presets!("designs": "no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal");

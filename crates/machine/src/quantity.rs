@@ -1,0 +1,401 @@
+//! How a value is written in a file: one parser and one printer for each type a configuration holds.
+
+use serde::{Serialize, Serializer};
+use tombolo_types::{Bytes, Clock, LineSize, Ps, Rate};
+
+/// A value as a record or a file shows it; reading it back gives the same value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plain {
+    /// A count, or a size in bytes.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A number with its unit, or a word.
+    Text(String),
+    /// Several words.
+    List(Vec<&'static str>),
+}
+
+impl Serialize for Plain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Plain::Number(number) => serializer.serialize_u64(*number),
+            Plain::Flag(flag) => serializer.serialize_bool(*flag),
+            Plain::Text(text) => serializer.serialize_str(text),
+            Plain::List(words) => words.serialize(serializer),
+        }
+    }
+}
+
+/// A type that a key of a configuration file can hold.
+pub trait Quantity: Sized {
+    /// What may be written, for error messages and help.
+    const EXPECTED: &'static str;
+
+    /// Reads the text of a value, or `None` where it is not [`Quantity::EXPECTED`]. `clock` converts cycles.
+    fn parse(text: &str, clock: Clock) -> Option<Self>;
+
+    /// The value in the largest unit that states it exactly.
+    fn print(&self) -> Plain;
+}
+
+/// A small exact number, such as the cycles that one instruction occupies a pipeline. In lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fraction {
+    /// Above the line: 1 to 65535.
+    pub numerator: u32,
+    /// Below the line: 1 to 65535.
+    pub denominator: u32,
+}
+
+/// A word chosen from a list: an enum whose variants are the options that exist.
+macro_rules! choice {
+    ($(#[doc = $about:literal])* pub enum $Name:ident {
+        $( $(#[doc = $doc:literal])* $Variant:ident = $word:literal ),+ $(,)?
+    }) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Name { $( $(#[doc = $doc])* $Variant ),+ }
+
+        impl $Name {
+            /// Every option, in the order of the documentation.
+            pub const ALL: &'static [$Name] = &[$($Name::$Variant),+];
+
+            /// The word in a file.
+            pub const fn word(self) -> &'static str {
+                match self { $($Name::$Variant => $word),+ }
+            }
+        }
+
+        impl $crate::quantity::Quantity for $Name {
+            const EXPECTED: &'static str = {
+                let list = concat!("one of" $(, " \"", $word, "\",")+);
+                list.split_at(list.len() - 1).0
+            };
+
+            fn parse(text: &str, _: tombolo_types::Clock) -> Option<$Name> {
+                $Name::ALL.iter().copied().find(|option| option.word() == text)
+            }
+
+            fn print(&self) -> $crate::quantity::Plain {
+                $crate::quantity::Plain::Text(self.word().to_owned())
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// Digits with an optional decimal point, as `digits / 10^decimals`.
+struct Decimal {
+    digits: u128,
+    decimals: u32,
+}
+
+impl Decimal {
+    /// At most 18 digits in all: products with any unit fit 128 bits.
+    fn parse(text: &str) -> Option<Decimal> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !all_digits(whole) || !all_digits(part) || whole.len() + part.len() > 18 {
+            return None;
+        }
+        let digits = format!("{whole}{part}").parse().ok()?;
+        Some(Decimal { digits, decimals: part.len() as u32 })
+    }
+
+    /// `self × unit` where that is a whole number of at most `limit`.
+    fn times(&self, unit: u64, limit: u64) -> Option<u64> {
+        let product = self.digits * u128::from(unit);
+        let divisor = 10_u128.pow(self.decimals);
+        let whole = product.is_multiple_of(divisor).then_some(product / divisor)?;
+        u64::try_from(whole).ok().filter(|whole| *whole <= limit)
+    }
+}
+
+/// Splits `12.5 GB/s` into the number and the unit.
+fn measure(text: &str) -> Option<(Decimal, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    Some((Decimal::parse(&text[..end])?, text[end..].trim_start()))
+}
+
+/// A number in one of `units`, as a multiple of the smallest.
+fn in_units(text: &str, units: &[(&str, u64)], limit: u64) -> Option<u64> {
+    let (number, unit) = measure(text)?;
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    number.times(*factor, limit)
+}
+
+/// `value` in the first unit (largest first) that divides it.
+fn print_in(value: u64, units: &[(&str, u64)]) -> Plain {
+    let exact = units.iter().find(|(_, factor)| value.is_multiple_of(*factor));
+    let (name, factor) = exact.expect("the last unit of every list is 1");
+    Plain::Text(format!("{}{name}", value / factor))
+}
+
+/// Sizes are binary. Source: JEDEC Standard 100B.01 defines K, M and G as powers of 1024 for semiconductor
+/// storage, and GPU papers state cache sizes so.
+const SIZES: &[(&str, u64)] = &[
+    ("", 1),
+    ("B", 1),
+    ("KB", 1 << 10),
+    ("KiB", 1 << 10),
+    ("MB", 1 << 20),
+    ("MiB", 1 << 20),
+    ("GB", 1 << 30),
+    ("GiB", 1 << 30),
+];
+/// Largest size, in bytes. Source: a 49-bit virtual address (GPS, Table 1).
+const SIZE_LIMIT: u64 = 1 << 49;
+
+/// Rates are decimal, in bytes a second, as datasheets of links and memories state them.
+const RATES: &[(&str, u64)] =
+    &[("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("KB/s", 1_000), ("B/s", 1)];
+/// Largest rate, in bytes a second: assumed, a thousand times what any package reaches.
+const RATE_LIMIT: u64 = 10_000_000_000_000_000;
+
+/// Times in picoseconds.
+const TIMES: &[(&str, u64)] = &[("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
+/// Largest time, in picoseconds: one second, assumed, beyond any latency of a machine.
+const TIME_LIMIT: u64 = 1_000_000_000_000;
+
+/// Frequencies in hertz; a [`Clock`] holds whole kilohertz.
+const FREQUENCIES: &[(&str, u64)] = &[("GHz", 1_000_000_000), ("MHz", 1_000_000), ("kHz", 1_000)];
+/// Largest frequency, in hertz: assumed, beyond any silicon; a cycle stays at least 10 ps.
+const FREQUENCY_LIMIT: u64 = 100_000_000_000;
+
+macro_rules! count {
+    ($Type:ty, $expected:literal) => {
+        impl Quantity for $Type {
+            const EXPECTED: &'static str = $expected;
+
+            fn parse(text: &str, _: Clock) -> Option<$Type> {
+                let (number, unit) = measure(text)?;
+                let whole = unit.is_empty().then(|| number.times(1, u64::from(<$Type>::MAX)))??;
+                <$Type>::try_from(whole).ok().filter(|count| *count > 0)
+            }
+
+            fn print(&self) -> Plain {
+                Plain::Number(u64::from(*self))
+            }
+        }
+    };
+}
+count!(u8, "a whole number from 1 to 255");
+count!(u16, "a whole number from 1 to 65535");
+count!(u32, "a whole number from 1 to 4294967295");
+
+/// A size of at least one byte.
+impl Quantity for u64 {
+    const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";
+
+    fn parse(text: &str, _: Clock) -> Option<u64> {
+        in_units(text, SIZES, SIZE_LIMIT).filter(|size| *size > 0)
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Number(*self)
+    }
+}
+
+/// A size that may be zero.
+impl Quantity for Bytes {
+    const EXPECTED: &'static str = "a size from 0 bytes to 512 TB, such as 0, 16 or \"1KB\" (1 KB = 1024 B)";
+
+    fn parse(text: &str, _: Clock) -> Option<Bytes> {
+        in_units(text, SIZES, SIZE_LIMIT).map(Bytes)
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Number(self.0)
+    }
+}
+
+impl Quantity for LineSize {
+    const EXPECTED: &'static str = "32, 64, 128 or 256 bytes";
+
+    fn parse(text: &str, _: Clock) -> Option<LineSize> {
+        in_units(text, SIZES, SIZE_LIMIT).and_then(LineSize::new)
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Number(self.bytes())
+    }
+}
+
+impl Quantity for Rate {
+    const EXPECTED: &'static str =
+        "a rate above zero, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
+
+    fn parse(text: &str, clock: Clock) -> Option<Rate> {
+        if text == "infinite" {
+            return Some(Rate::INFINITE);
+        }
+        let rate = in_units(text, RATES, RATE_LIMIT).or_else(|| {
+            let (bytes, unit) = measure(text)?;
+            (unit == "B/cycle").then(|| bytes.times(clock.hz(), RATE_LIMIT))?
+        });
+        rate.filter(|rate| *rate > 0).map(Rate)
+    }
+
+    fn print(&self) -> Plain {
+        if self.is_infinite() { Plain::Text("infinite".to_owned()) } else { print_in(self.0, RATES) }
+    }
+}
+
+impl Quantity for Ps {
+    const EXPECTED: &'static str = "a time of at most one second, such as \"12.5ns\", \"2us\" or \"28 cycles\"";
+
+    fn parse(text: &str, clock: Clock) -> Option<Ps> {
+        if let Some(time) = in_units(text, TIMES, TIME_LIMIT) {
+            return Some(Ps(time));
+        }
+        let (number, unit) = measure(text)?;
+        let cycles = matches!(unit, "cycle" | "cycles").then(|| number.times(1, clock.hz()))??;
+        Some(clock.span(cycles))
+    }
+
+    fn print(&self) -> Plain {
+        print_in(self.0, TIMES)
+    }
+}
+
+impl Quantity for Clock {
+    const EXPECTED: &'static str = "a frequency from 1 kHz to 100 GHz in whole kHz, such as \"1.3GHz\" or \"1380MHz\"";
+
+    fn parse(text: &str, _: Clock) -> Option<Clock> {
+        let hz = in_units(text, FREQUENCIES, FREQUENCY_LIMIT)?;
+        (hz > 0 && hz.is_multiple_of(1000)).then(|| Clock::from_hz(hz))
+    }
+
+    fn print(&self) -> Plain {
+        print_in(self.hz(), FREQUENCIES)
+    }
+}
+
+impl Fraction {
+    /// `numerator / denominator` in lowest terms, or `None` unless both then lie in 1 to 65535.
+    pub fn new(numerator: u64, denominator: u64) -> Option<Fraction> {
+        if numerator == 0 || denominator == 0 {
+            return None;
+        }
+        let divisor = greatest_common_divisor(numerator, denominator);
+        let small = |part: u64| u16::try_from(part / divisor).ok().map(u32::from);
+        Some(Fraction { numerator: small(numerator)?, denominator: small(denominator)? })
+    }
+
+    /// Reads `3`, `0.0625` or `1/16`.
+    pub fn from_text(text: &str) -> Option<Fraction> {
+        let whole = |text: &str| Decimal::parse(text.trim());
+        match text.split_once('/') {
+            Some((above, below)) => Fraction::new(whole(above)?.times(1, u64::MAX)?, whole(below)?.times(1, u64::MAX)?),
+            None => {
+                let Decimal { digits, decimals } = whole(text)?;
+                Fraction::new(u64::try_from(digits).ok()?, 10_u64.checked_pow(decimals)?)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Fraction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            below => write!(f, "{}/{below}", self.numerator),
+        }
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+impl Quantity for Fraction {
+    const EXPECTED: &'static str = "a number above zero, such as 2, 0.5 or \"1/2\"";
+
+    fn parse(text: &str, _: Clock) -> Option<Fraction> {
+        Fraction::from_text(text)
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Text(self.to_string())
+    }
+}
+
+impl Quantity for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn parse(text: &str, _: Clock) -> Option<bool> {
+        text.parse().ok()
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Flag(*self)
+    }
+}
+
+impl Quantity for String {
+    const EXPECTED: &'static str = "one line of text";
+
+    fn parse(text: &str, _: Clock) -> Option<String> {
+        (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Text(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> Clock {
+        Clock::from_hz(1_300_000_000)
+    }
+
+    fn printed<T: Quantity>(text: &str) -> Option<Plain> {
+        T::parse(text, clock()).map(|value| value.print())
+    }
+
+    fn text(words: &str) -> Option<Plain> {
+        Some(Plain::Text(words.to_owned()))
+    }
+
+    #[test]
+    fn sizes_are_binary_and_rates_decimal() {
+        assert_eq!(u64::parse("1.5KB", clock()), Some(1536));
+        assert_eq!(u64::parse("3 MB", clock()), u64::parse("3MiB", clock()));
+        assert_eq!(Rate::parse("62.5GB/s", clock()), Some(Rate(62_500_000_000)));
+        assert_eq!(Rate::parse("64B/cycle", clock()), Some(Rate(83_200_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_whole_unit_is_refused_rather_than_rounded() {
+        assert_eq!(u64::parse("1.0001KB", clock()), None);
+        assert_eq!(Ps::parse("0.0005ns", clock()), None);
+        assert_eq!(Rate::parse("0.5B/s", clock()), None);
+        assert_eq!(Clock::parse("1.0000005GHz", clock()), None);
+    }
+
+    #[test]
+    fn values_print_in_the_largest_exact_unit() {
+        assert_eq!(printed::<Rate>("2048GB/s"), text("2048GB/s"));
+        assert_eq!(printed::<Rate>("2TB/s"), text("2TB/s"));
+        assert_eq!(printed::<Rate>("infinite"), text("infinite"));
+        assert_eq!(printed::<Ps>("28 cycles"), text("21538ps"));
+        assert_eq!(printed::<Ps>("0.128us"), text("128ns"));
+        assert_eq!(printed::<Clock>("1.3GHz"), text("1300MHz"));
+        assert_eq!(printed::<Fraction>("0.5"), text("1/2"));
+        assert_eq!(printed::<u64>("3MB"), Some(Plain::Number(3 << 20)));
+    }
+
+    #[test]
+    fn numbers_of_any_length_get_an_answer() {
+        for length in [1, 17, 18, 19, 40, 1000] {
+            let number = "9".repeat(length);
+            assert_eq!(u32::parse(&number, clock()).is_some(), length < 10);
+            assert!(Rate::parse(&format!("{number}TB/s"), clock()).is_none_or(|_| length < 5));
+            assert_eq!(Ps::parse(&format!("0.{number}ns"), clock()).is_some(), length == 1);
+        }
+    }
+}

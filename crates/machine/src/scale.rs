@@ -1,0 +1,199 @@
+//! A machine in miniature: the same ratios of footprint to capacity and of compute to bandwidth, sooner.
+//!
+//! | scales by F | stays |
+//! | --- | --- |
+//! | SMs of a module | what an SM holds: L1, warps, MSHRs, scratchpad, its crossbar port |
+//! | L2 and DRAM capacity, L2 MSHRs, stores posted by a module, directory entries | ways, entries of TLBs |
+//! | rates of links, L2, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
+//! | page size: the largest power of two not above, at least a directory region | GPUs and modules |
+
+use crate::error::ConfigError;
+use crate::machine::MachineConfig;
+use crate::quantity::Fraction;
+use std::fmt;
+use tombolo_types::Rate;
+
+/// The fraction of a machine that is simulated: above 0, at most 1, in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale(Fraction);
+
+impl Scale {
+    /// The whole machine.
+    pub const FULL: Scale = Scale(Fraction { numerator: 1, denominator: 1 });
+
+    /// `numerator / denominator`, or `None` unless above 0 and at most 1, with parts up to 65535.
+    pub fn new(numerator: u64, denominator: u64) -> Option<Scale> {
+        Fraction::new(numerator, denominator).filter(|f| f.numerator <= f.denominator).map(Scale)
+    }
+
+    /// Above the line.
+    pub fn numerator(self) -> u64 {
+        u64::from(self.0.numerator)
+    }
+
+    /// Below the line.
+    pub fn denominator(self) -> u64 {
+        u64::from(self.0.denominator)
+    }
+
+    /// `value × F`, rounded to the nearest whole number, halves up.
+    pub fn of(self, value: u64) -> u64 {
+        nearest(u128::from(value) * u128::from(self.numerator()), self.denominator())
+    }
+}
+
+impl std::str::FromStr for Scale {
+    type Err = ConfigError;
+
+    /// Reads `1/16`, `0.0625` or `1`.
+    fn from_str(text: &str) -> Result<Scale, ConfigError> {
+        let fraction = Fraction::from_text(text.trim()).filter(|f| f.numerator <= f.denominator);
+        fraction.map(Scale).ok_or_else(|| ConfigError::Scale {
+            scale: text.to_owned(),
+            machine: "any machine".to_owned(),
+            reason: "expected a fraction above 0 and at most 1, such as 1/16, 0.0625 or 1".to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `above / below`, rounded to the nearest whole number, halves up. Every caller scales a 64-bit value down or
+/// spreads it over a part of what held it, so that the result fits.
+fn nearest(above: u128, below: u64) -> u64 {
+    let below = u128::from(below);
+    u64::try_from((2 * above + below) / (2 * below)).unwrap_or(u64::MAX)
+}
+
+/// `units × F` identical units: as many whole ones as fit, at least one, and what each of them then is of an
+/// unscaled one, so that the total is exactly `F` of what it was.
+struct Units {
+    count: u16,
+    /// Each unit's share is `above / below` of the original.
+    above: u64,
+    below: u64,
+}
+
+impl Units {
+    fn scaled(units: u16, scale: Scale) -> Units {
+        let total = u64::from(units) * scale.numerator();
+        let count = u16::try_from(total / scale.denominator()).unwrap_or(units).max(1);
+        Units { count, above: total, below: scale.denominator() * u64::from(count) }
+    }
+
+    /// The share of a count or rate that a unit keeps: nearest, at least 1.
+    fn share(&self, value: u64) -> u64 {
+        nearest(u128::from(value) * u128::from(self.above), self.below).max(1)
+    }
+}
+
+/// The multiple of `grain` nearest to `value × F`, at least one.
+fn in_grains(value: u64, grain: u64, scale: Scale) -> u64 {
+    let wanted = u128::from(value) * u128::from(scale.numerator());
+    nearest(wanted, scale.denominator().saturating_mul(grain)).max(1) * grain
+}
+
+/// `count × F`, nearest, at least 1.
+fn count(value: u32, scale: Scale) -> u32 {
+    u32::try_from(scale.of(u64::from(value))).unwrap_or(value).max(1)
+}
+
+fn rate(value: Rate, scale: Scale) -> Rate {
+    if value.is_infinite() { value } else { Rate(scale.of(value.0).max(1)) }
+}
+
+/// The largest power of two that is at most `bytes`.
+fn power_of_two_below(bytes: u64) -> u64 {
+    1 << bytes.max(1).ilog2()
+}
+
+impl MachineConfig {
+    /// The scales at which a module keeps a whole number of SMs, smallest first; the last is 1.
+    pub fn allowed_scales(&self) -> Vec<Scale> {
+        let sms = u64::from(self.topology.sms_per_module);
+        (1..=sms).filter_map(|kept| Scale::new(kept, sms)).collect()
+    }
+
+    /// The fraction `scale` of this machine. An error where a module would not keep a whole number of SMs, or
+    /// where the machine is scaled already.
+    pub fn scaled(&self, scale: Scale) -> Result<MachineConfig, ConfigError> {
+        if scale == Scale::FULL {
+            return Ok(self.clone());
+        }
+        let sms = u64::from(self.topology.sms_per_module) * scale.numerator();
+        if self.scale != Scale::FULL {
+            return Err(self.not_at(scale, format!("it is {} of a machine already", self.scale)));
+        }
+        if !sms.is_multiple_of(scale.denominator()) {
+            return Err(self.not_at(scale, self.whole_sms_only(scale)));
+        }
+        let mut small = self.clone();
+        small.scale = scale;
+        small.topology.sms_per_module = (sms / scale.denominator()) as u16;
+        small.shrink_pages(scale);
+        small.shrink_l2(scale);
+        small.shrink_dram(scale);
+        small.module_link.rate = rate(self.module_link.rate, scale);
+        small.gpu_link.rate = rate(self.gpu_link.rate, scale);
+        small.host.copy_rate = rate(self.host.copy_rate, scale);
+        match small.fault() {
+            None => Ok(small),
+            Some(fault) => Err(self.not_at(scale, format!("{} would not fit: {}", fault.key, fault.reason))),
+        }
+    }
+
+    fn shrink_pages(&mut self, scale: Scale) {
+        self.page_bytes = power_of_two_below(scale.of(self.page_bytes)).max(self.region_bytes());
+    }
+
+    fn shrink_l2(&mut self, scale: Scale) {
+        let line = self.line.bytes();
+        let l2 = &mut self.l2;
+        let slices = Units::scaled(l2.slices, scale);
+        l2.slices = slices.count;
+        l2.bytes = in_grains(l2.bytes, u64::from(slices.count) * u64::from(l2.ways) * line, scale);
+        l2.mshrs = u32::try_from(slices.share(l2.mshrs.into())).unwrap_or(l2.mshrs);
+        if !l2.rate.is_infinite() {
+            l2.rate = Rate(slices.share(l2.rate.0));
+        }
+        l2.posted_stores = count(l2.posted_stores, scale);
+        let directory = &mut self.directory;
+        let entries = in_grains(directory.entries.into(), directory.ways.into(), scale);
+        directory.entries = u32::try_from(entries).unwrap_or(directory.entries);
+    }
+
+    fn shrink_dram(&mut self, scale: Scale) {
+        self.dram.channels = Units::scaled(self.dram.channels, scale).count;
+        self.dram.rate = rate(self.dram.rate, scale);
+        self.dram.bytes = in_grains(self.dram.bytes, self.page_bytes, scale);
+    }
+
+    fn not_at(&self, scale: Scale, reason: String) -> ConfigError {
+        ConfigError::Scale { scale: scale.to_string(), machine: self.name.clone(), reason }
+    }
+
+    fn whole_sms_only(&self, scale: Scale) -> String {
+        let sms = u64::from(self.topology.sms_per_module);
+        let below = sms * scale.numerator() / scale.denominator();
+        let nearest: Vec<String> = [below, below + 1]
+            .iter()
+            .filter_map(|kept| Scale::new(*kept, sms))
+            .map(|scale| scale.to_string())
+            .collect();
+        let round: Vec<String> = (0..=sms.ilog2())
+            .filter(|power| sms.is_multiple_of(1 << power))
+            .filter_map(|power| Scale::new(1, 1 << power))
+            .map(|scale| scale.to_string())
+            .collect();
+        format!(
+            "its modules have {sms} SMs and must keep a whole number: allowed are k/{sms} for k from 1 to {sms} \
+             (nearest: {}; round ones: {})",
+            nearest.join(" and "),
+            round.join(", ")
+        )
+    }
+}

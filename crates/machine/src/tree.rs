@@ -1,0 +1,197 @@
+//! A file as a tree that remembers where every value stands.
+
+use crate::error::{ConfigError, Place};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// One value, as text; its key decides what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leaf {
+    /// As written, without quotes; a list as its words joined by commas.
+    pub(crate) text: String,
+    /// Where it stands.
+    pub(crate) place: Place,
+}
+
+/// A value or a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A value.
+    Leaf(Leaf),
+    /// A section.
+    Table(Table),
+}
+
+impl Node {
+    /// Where it stands.
+    pub(crate) fn place(&self) -> &Place {
+        match self {
+            Node::Leaf(leaf) => &leaf.place,
+            Node::Table(table) => &table.place,
+        }
+    }
+
+    /// The value, or that there is none.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Node::Leaf(leaf) => &leaf.text,
+            Node::Table(_) => "a section",
+        }
+    }
+}
+
+/// A section, or a whole file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Where it begins.
+    pub(crate) place: Place,
+    /// By key.
+    pub(crate) entries: BTreeMap<String, Node>,
+}
+
+impl Table {
+    /// Reads the text of the file called `file`.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
+        let source = Source { file: file.into(), text };
+        match DeTable::parse(text) {
+            Ok(table) => source.table(table.get_ref(), 0),
+            Err(error) => Err(ConfigError::Syntax {
+                place: source.place(error.span().map_or(0, |span| span.start)),
+                reason: error.message().trim().replace('\n', "; "),
+            }),
+        }
+    }
+
+    /// Lays `upper` over this: its values replace, its sections merge.
+    pub(crate) fn overlay(&mut self, upper: Table) {
+        self.place = upper.place;
+        for (key, node) in upper.entries {
+            match (self.entries.get_mut(&key), node) {
+                (Some(Node::Table(below)), Node::Table(above)) => below.overlay(above),
+                (_, node) => {
+                    self.entries.insert(key, node);
+                }
+            }
+        }
+    }
+
+    /// Puts `leaf` at the dotted `path`, in the place of whatever stands there.
+    pub(crate) fn put(&mut self, path: &str, leaf: Leaf) {
+        match path.split_once('.') {
+            None => {
+                self.entries.insert(path.to_owned(), Node::Leaf(leaf));
+            }
+            Some((section, rest)) => {
+                let place = self.place.clone();
+                let empty = || Node::Table(Table { place, entries: BTreeMap::new() });
+                match self.entries.entry(section.to_owned()).or_insert_with(empty) {
+                    Node::Table(table) => table.put(rest, leaf),
+                    // A file that gives a value for a section is refused when it is read.
+                    Node::Leaf(_) => {}
+                }
+            }
+        }
+    }
+
+    /// What stands at the dotted `path`.
+    pub(crate) fn find(&self, path: &str) -> Option<&Node> {
+        match path.split_once('.') {
+            None => self.entries.get(path),
+            Some((section, rest)) => match self.entries.get(section)? {
+                Node::Table(table) => table.find(rest),
+                Node::Leaf(_) => None,
+            },
+        }
+    }
+}
+
+/// Turns offsets into places while a file is taken apart.
+struct Source<'a> {
+    file: Arc<str>,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn place(&self, offset: usize) -> Place {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Place::Line { file: self.file.clone(), line }
+    }
+
+    fn table(&self, table: &DeTable<'_>, offset: usize) -> Result<Table, ConfigError> {
+        let mut entries = BTreeMap::new();
+        for (key, value) in table {
+            let name = key.get_ref().to_string();
+            let at = value.span().start;
+            let node = match value.get_ref() {
+                // A section's header has no span of its own; its key has.
+                DeValue::Table(inner) => Node::Table(self.table(inner, key.span().start)?),
+                DeValue::Array(list) => Node::Leaf(Leaf { text: self.list(&name, list)?, place: self.place(at) }),
+                scalar => Node::Leaf(Leaf { text: self.scalar(&name, scalar, at)?, place: self.place(at) }),
+            };
+            entries.insert(name, node);
+        }
+        Ok(Table { place: self.place(offset), entries })
+    }
+
+    fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {
+        let words = list.iter().map(|word| self.scalar(key, word.get_ref(), word.span().start));
+        Ok(words.collect::<Result<Vec<String>, ConfigError>>()?.join(","))
+    }
+
+    fn scalar(&self, key: &str, value: &DeValue<'_>, offset: usize) -> Result<String, ConfigError> {
+        match value {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_owned()),
+            DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
+                Ok(value) => Ok(value.to_string()),
+                Err(_) => Ok(number.to_string()),
+            },
+            DeValue::Float(number) => Ok(number.as_str().to_owned()),
+            DeValue::Boolean(flag) => Ok(flag.to_string()),
+            DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => Err(ConfigError::Value {
+                place: self.place(offset),
+                key: key.to_owned(),
+                value: format!("a {}", value.type_str()),
+                expected: "text, a number, true or false, or a list of these".to_owned(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"x\"\n[l2]\nbytes = 1_024\nways = 0x10\n[dram]\nlist = [\"a\", 2]\nrate = 1.50\n";
+
+    #[test]
+    fn every_value_knows_its_line_and_text() {
+        let tree = Table::parse("m.toml", TEXT).unwrap();
+        let leaf =
+            |path: &str| (tree.find(path).unwrap().text().to_owned(), tree.find(path).unwrap().place().to_string());
+        assert_eq!(leaf("name"), ("x".to_owned(), "m.toml:1".to_owned()));
+        assert_eq!(leaf("l2.bytes"), ("1024".to_owned(), "m.toml:3".to_owned()));
+        assert_eq!(leaf("l2.ways"), ("16".to_owned(), "m.toml:4".to_owned()));
+        assert_eq!(leaf("dram.list"), ("a,2".to_owned(), "m.toml:6".to_owned()));
+        assert_eq!(leaf("dram.rate"), ("1.50".to_owned(), "m.toml:7".to_owned()));
+        assert_eq!(leaf("l2"), ("a section".to_owned(), "m.toml:2".to_owned()));
+    }
+
+    #[test]
+    fn an_overlay_replaces_values_and_merges_sections() {
+        let mut tree = Table::parse("base.toml", TEXT).unwrap();
+        tree.overlay(Table::parse("top.toml", "\n[l2]\nways = 4").unwrap());
+        assert_eq!(tree.find("l2.bytes").unwrap().place().to_string(), "base.toml:3");
+        assert_eq!(tree.find("l2.ways").unwrap().place().to_string(), "top.toml:3");
+    }
+
+    #[test]
+    fn broken_toml_is_an_error_with_its_line() {
+        let error = Table::parse("m.toml", "a = 1\nb = = 2\n").unwrap_err().to_string();
+        assert!(error.starts_with("m.toml:2: "), "{error}");
+        let error = Table::parse("m.toml", "a = [{ b = 1 }]\n").unwrap_err().to_string();
+        assert_eq!(error, "m.toml:1: a = a table: expected text, a number, true or false, or a list of these");
+    }
+}

@@ -1,0 +1,338 @@
+//! What a user is told about a description that cannot be used.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fs;
+use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale, apply, design, machine};
+use tombolo_types::{Ps, Rate};
+
+/// The error of checking `hmg-4x4` with one setting.
+fn refused(path: &str, value: &str) -> String {
+    let mut description = machine("hmg-4x4").unwrap();
+    description.set(path, value).unwrap();
+    description.check().unwrap_err().to_string()
+}
+
+/// The error of checking design `name` with one setting.
+fn refused_design(name: &str, path: &str, value: &str) -> String {
+    let mut description = design(name).unwrap();
+    description.set(path, value).unwrap();
+    description.check().unwrap_err().to_string()
+}
+
+/// `hmg-4x4` with settings.
+fn with(settings: &[(&str, &str)]) -> MachineConfig {
+    let mut description = machine("hmg-4x4").unwrap();
+    settings.iter().for_each(|(path, value)| description.set(path, value).unwrap());
+    description.check().unwrap()
+}
+
+fn own(text: &str) -> Result<MachineConfig, ConfigError> {
+    Description::parse("mine.toml", text).and_then(|description| description.check())
+}
+
+#[test]
+fn a_setting_replaces_a_value_in_any_unit() {
+    assert_eq!(with(&[("l2.bytes", "6MB")]).l2.bytes, 6 << 20);
+    assert_eq!(with(&[("machine.l2.bytes", "6MiB")]).l2.bytes, 6 << 20);
+    assert_eq!(with(&[("gpu_link.rate", "0.4TB/s")]).gpu_link.rate, Rate(400_000_000_000));
+    assert_eq!(with(&[("gpu_link.rate", "infinite")]).gpu_link.rate, Rate::INFINITE);
+    assert_eq!(with(&[("gpu_link.latency", "130 cycles")]).gpu_link.latency, Ps(100_000));
+    assert_eq!(with(&[("line", "64B"), ("l1.set_index", "low-bits")]).line.bytes(), 64);
+}
+
+#[test]
+fn cycles_follow_the_clock_that_a_setting_gives() {
+    let fast = with(&[("sm.clock", "2GHz")]);
+    assert_eq!(fast.l1.hit_latency, Ps(14_000), "28 cycles");
+    assert_eq!(fast.crossbar.rate, Rate(128_000_000_000), "64 B a cycle");
+    assert_eq!(fast.gpu_link.latency, Ps(128_000), "stated in ns");
+}
+
+#[test]
+fn the_last_setting_wins() {
+    assert_eq!(with(&[("l2.ways", "8"), ("l2.ways", "4")]).l2.ways, 4);
+}
+
+#[test]
+fn an_unknown_setting_lists_near_names_and_the_sections_keys() {
+    let error = machine("hmg-4x4").unwrap().set("l2.byte", "6MB").unwrap_err().to_string();
+    assert!(error.starts_with("setting l2.byte=6MB: no key l2.byte (did you mean l2.bytes?"), "{error}");
+    assert!(error.contains("section l2 of a machine has l2.bytes, l2.ways, l2.slices"), "{error}");
+    let error = machine("hmg-4x4").unwrap().set("gpulink.rate", "1GB/s").unwrap_err().to_string();
+    assert!(error.contains("did you mean gpu_link.rate"), "{error}");
+    assert!(error.contains("a machine has line, page_bytes, topology, sm, l1, l2"), "{error}");
+    assert!(machine("hmg-4x4").unwrap().set("l2", "6MB").is_err(), "a section takes no value");
+    assert!(machine("hmg-4x4").unwrap().set("l2.bytes.x", "6MB").is_err());
+    assert!(machine("hmg-4x4").unwrap().set("name", "x").is_err());
+}
+
+#[test]
+fn a_wrong_value_says_what_is_allowed() {
+    let expected = "setting l2.bytes=6Mb: l2.bytes = 6Mb: expected a size from 1 byte to 512 TB";
+    assert!(refused("l2.bytes", "6Mb").starts_with(expected));
+    for (path, wrong, allowed) in [
+        ("l2.bytes", "-1", "a size from 1 byte"),
+        ("l2.bytes", "0", "a size from 1 byte"),
+        ("l2.ways", "1.5", "a whole number from 1"),
+        ("topology.gpus", "256", "a whole number from 1 to 255"),
+        ("gpu_link.rate", "0GB/s", "a rate above zero"),
+        ("gpu_link.rate", "200", "a rate above zero"),
+        ("gpu_link.rate", "200GB", "a rate above zero"),
+        ("gpu_link.latency", "12", "a time of at most one second"),
+        ("gpu_link.latency", "2s", "a time of at most one second"),
+        ("gpu_link.latency", "1.5 cycles", "a time of at most one second"),
+        ("gpu_link.latency", "99999999999999999 cycles", "a time of at most one second"),
+        ("sm.clock", "1.3", "a frequency from 1 kHz"),
+        ("sm.clock", "0.1kHz", "a frequency from 1 kHz"),
+        ("sm.fp32_cycles", "1/0", "a number above zero"),
+        ("sm.scheduler", "oldest", "one of \"greedy-oldest\", \"greedy-round-robin\""),
+        ("line", "96", "32, 64, 128 or 256"),
+        ("messages.mask_bytes", "x", "a size from 0 bytes"),
+    ] {
+        let error = refused(path, wrong);
+        assert!(error.contains(&format!("{path} = {wrong}: expected {allowed}")), "{error}");
+    }
+}
+
+#[test]
+fn values_that_do_not_go_together_say_why() {
+    for (path, value, reason) in [
+        ("l2.bytes", "3000000", "a multiple of 32768 bytes (16 slices × 16 ways × 128-byte lines)"),
+        ("l1.ways", "3", "a multiple of 384 bytes"),
+        ("l1.ways", "2048", "at most 1024"),
+        ("l2.bytes", "100GB", "at most 8589934592"),
+        ("l2.set_index", "low-bits", "96 sets are no power of two; use \"hashed\""),
+        ("l1.sector_bytes", "2", "a power of two from 4 to the line of 128 bytes"),
+        ("l2.sector_bytes", "256", "a power of two from 4 to the line of 128 bytes"),
+        ("topology.modules_per_gpu", "100", "make 400 modules; at most 256 have ids"),
+        ("topology.sms_per_module", "5000", "this makes 80384 components; fewer than 65536 have ids"),
+        ("sm.warp_width", "48", "32 or 64 lanes"),
+        ("sm.warps", "2000", "at most 1024"),
+        ("sm.sub_cores", "3", "64 warps cannot be shared equally"),
+        ("sm.warps", "1024", "256 warps a sub-core; at most 64"),
+        ("sm.threads", "31", "expected 32 (one warp) to 2048 (64 warps)"),
+        ("sm.ctas", "65", "a CTA has at least one warp"),
+        ("sm.pending_loads", "65", "at most 64"),
+        ("sm.coalescer_lines_per_cycle", "65", "at most 64"),
+        ("directory.entries", "100", "a multiple of the 16 ways"),
+        ("directory.ways", "2000", "at most 1024"),
+        ("directory.entries", "4000000000", "at most 67108864"),
+        ("directory.lines_per_entry", "3", "a power of two"),
+        ("directory.lines_per_entry", "128", "at most 64"),
+        ("directory.tag_bits", "65", "at most 64"),
+        ("page_bytes", "3MB", "a power of two"),
+        ("page_bytes", "256", "a directory entry tracks 512 bytes, which must have one home"),
+        ("crossbar.latency", "0ns", "takes time"),
+        ("module_link.latency", "0ns", "takes time"),
+        ("gpu_link.latency", "0ns", "takes time"),
+        ("dram.row_bytes", "64", "at least the line of 128 bytes"),
+        ("dram.burst_bytes", "256", "at most the line of 128 bytes"),
+        ("dram.bytes", "1000", "whole pages of 2097152 bytes"),
+        ("dram.channels", "2000", "at most 1024"),
+        ("dram.banks", "2000", "at most 1024"),
+        ("tlb.l2_ways", "3", "a multiple of the 3 ways"),
+        ("l2.mshrs", "100000", "at most 65536"),
+        ("l1.merges", "100000", "at most 65536"),
+    ] {
+        let error = refused(path, value);
+        assert!(error.contains(reason), "{path}={value}: {error}");
+    }
+}
+
+#[test]
+fn links_that_nothing_crosses_may_be_instant() {
+    let one = with(&[("topology.gpus", "1"), ("gpu_link.latency", "0ns")]);
+    assert_eq!(one.gpu_link.latency, Ps::ZERO);
+}
+
+#[test]
+fn an_error_in_a_file_names_file_line_key_value_and_what_is_allowed() {
+    let error = own("base = \"hmg-4x4\"\n\n[l2]\nways = \"many\"\n").unwrap_err().to_string();
+    assert_eq!(error, "mine.toml:4: l2.ways = many: expected a whole number from 1 to 4294967295");
+}
+
+#[test]
+fn an_unknown_key_of_a_file_is_refused_everywhere() {
+    let error = own("base = \"hmg-4x4\"\n[l2]\nsize = 3\n").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:3: no key l2.size; section l2 has bytes, ways, slices"), "{error}");
+    let error = own("base = \"hmg-4x4\"\n[l3]\nbytes = 3\n").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:2: no key l3 (did you mean l1 or l2?); a file has name,"), "{error}");
+    let error = own("base = \"hmg-4x4\"\nl2 = 3\n").unwrap_err().to_string();
+    assert!(error.contains("l2 = 3: expected a section with the keys bytes, ways"), "{error}");
+    let error = own("base = \"hmg-4x4\"\n[line]\nx = 3\n").unwrap_err().to_string();
+    assert!(error.contains("mine.toml:2: line = a section: expected 32, 64, 128 or 256 bytes"), "{error}");
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    let error = own("line = 128\npage_bytes = \"2MB\"\n[sm]\nwarps = 64\n").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:3: key sm.clock is missing; it takes a frequency"), "{error}");
+    let error = own("").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:1: key sm.clock is missing"), "{error}");
+}
+
+#[test]
+fn a_file_builds_on_a_preset_or_on_a_file_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("fast.toml"), "base = \"hmg-4x4\"\n[gpu_link]\nrate = \"400GB/s\"\n").unwrap();
+    fs::write(path("faster.toml"), "base = \"fast.toml\"\n[gpu_link]\nlatency = \"64ns\"\n").unwrap();
+    let config = machine(path("faster.toml").to_str().unwrap()).unwrap().check().unwrap();
+    assert_eq!((config.name.as_str(), config.gpu_link.rate), ("faster", Rate(400_000_000_000)));
+    assert_eq!((config.gpu_link.latency, config.topology.gpus), (Ps(64_000), 4));
+    assert_eq!(config.description, "based on fast.toml");
+}
+
+#[test]
+fn a_circle_of_bases_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    fs::write(&path, "base = \"a.toml\"\n").unwrap();
+    let error = machine(path.to_str().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("more than 8 files build on one another"), "{error}");
+}
+
+#[test]
+fn a_base_that_is_not_there_is_told_from_where_it_is_named() {
+    let error = own("\nbase = \"hmg-5x5\"\n").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:2: base = hmg-5x5: no machine is called \"hmg-5x5\""), "{error}");
+}
+
+#[test]
+fn an_unknown_name_lists_what_there_is() {
+    let error = machine("hmg-4x5").unwrap_err().to_string();
+    assert!(error.contains("no machine is called \"hmg-4x5\" (did you mean hmg-4x4"), "{error}");
+    assert!(error.contains("there are hmg-4x4, hmg-1x4, v100"), "{error}");
+    let error = design("hgm").unwrap_err().to_string();
+    assert!(error.contains("there are no-remote-caching, software-flat"), "{error}");
+}
+
+#[test]
+fn files_that_cannot_be_read_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.toml");
+    let message = || machine(path.to_str().unwrap()).unwrap_err().to_string();
+    assert!(message().contains("m.toml: No such file"));
+    fs::create_dir(&path).unwrap();
+    assert!(message().ends_with("m.toml: not a file"));
+    fs::remove_dir(&path).unwrap();
+    fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+    assert!(message().contains("not UTF-8"));
+    fs::write(&path, "#".repeat(2 << 20)).unwrap();
+    assert!(message().contains("a description has at most 1048576"));
+    fs::write(&path, "a = 1\n[l2\n").unwrap();
+    assert!(message().contains("m.toml:2: "), "{}", message());
+}
+
+#[test]
+fn settings_find_the_machine_or_the_designs() {
+    let mut hmg = machine("hmg-4x4").unwrap();
+    let mut designs = [design("nhcc").unwrap(), design("hmg").unwrap()];
+    let settings = ["l2.ways=8", "machine.page_bytes = 64KB", "downgrade=true", "design.placement=interleaved-page"];
+    apply(&settings, &mut hmg, &mut designs).unwrap();
+    let config = hmg.check().unwrap();
+    assert_eq!((config.l2.ways, config.page_bytes), (8, 64 << 10));
+    for description in designs {
+        let config = description.check().unwrap();
+        assert!(config.downgrade);
+        assert_eq!(config.placement.word(), "interleaved-page");
+    }
+}
+
+#[test]
+fn a_setting_that_fits_neither_is_refused() {
+    let error = |setting: &str| apply(&[setting], &mut machine("v100").unwrap(), &mut []).unwrap_err().to_string();
+    assert!(error("l2.ways").contains("expected path=value"));
+    assert!(error("coherense=hmg").contains("did you mean coherence?"), "{}", error("coherense=hmg"));
+    assert!(error("bytes=3").contains("a machine or a design has line, page_bytes"), "{}", error("bytes=3"));
+    assert!(error("design.l2=3").contains("no key l2"), "checked although there is no design");
+    assert!(error("=3").contains("no key"));
+}
+
+#[test]
+fn designs_that_make_no_sense_are_refused_with_the_reason() {
+    for (name, path, value, reason) in [
+        ("hmg", "l1_write", "back", "only \"through\" is allowed"),
+        ("software-flat", "l2_write", "back", "needs a coherence with a directory"),
+        ("ideal", "l2_write", "back", "needs a coherence with a directory"),
+        ("software-hierarchical", "downgrade", "true", "has no directory"),
+        ("nhcc", "invalidate", "remote", "never invalidates an L2 in bulk"),
+        ("hmg", "l1_coherent", "false", "only ideal"),
+        ("ideal", "promises", "ptx", "it can promise \"nothing\""),
+    ] {
+        let error = refused_design(name, path, value);
+        assert!(error.contains(reason), "{name} {path}={value}: {error}");
+    }
+}
+
+#[test]
+fn designs_take_only_the_options_that_exist() {
+    let error = refused_design("hmg", "coherence", "viper");
+    assert!(error.ends_with("\"nhcc\", \"hmg\", \"ideal\""), "{error}");
+    for promises in ["", "ptx,ptx", "ptx,nothing", "strong"] {
+        assert!(refused_design("hmg", "promises", promises).contains("of \"nothing\" alone"));
+    }
+    let mut both = design("hmg").unwrap();
+    both.set("promises", "ptx, kernel-boundary").unwrap();
+    assert_eq!(both.check().unwrap().promises.iter().count(), 2);
+}
+
+#[test]
+fn variants_of_a_design_that_make_sense_are_allowed() {
+    for (name, path, value) in [
+        ("hmg", "l2_write", "back"),
+        ("nhcc", "downgrade", "true"),
+        ("software-flat", "invalidate", "remote"),
+        ("ideal", "l1_coherent", "false"),
+        ("hmg", "links", "infinite"),
+        ("hmg", "cta_scheduling", "interleaved"),
+    ] {
+        let mut description = design(name).unwrap();
+        description.set(path, value).unwrap();
+        assert!(description.check().is_ok(), "{name} {path}={value}");
+    }
+}
+
+#[test]
+fn a_design_of_ones_own_builds_on_a_preset() {
+    let text = "base = \"hmg\"\nname = \"hmg-wb\"\nl2_write = \"back\"\n";
+    let config: DesignConfig = Description::parse("mine.toml", text).unwrap().check().unwrap();
+    assert_eq!((config.name.as_str(), config.l2_write.word()), ("hmg-wb", "back"));
+}
+
+#[test]
+fn a_scale_without_whole_sms_lists_what_is_allowed() {
+    let whole = machine("hmg-4x4").unwrap().check().unwrap();
+    let error = whole.scaled("1/5".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("have 32 SMs and must keep a whole number: allowed are k/32 for k from 1 to 32"), "{error}");
+    assert!(error.contains("nearest: 3/16 and 7/32; round ones: 1, 1/2, 1/4, 1/8, 1/16, 1/32"), "{error}");
+    let error = whole.scaled("1/64".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("nearest: 1/32;"), "{error}");
+}
+
+#[test]
+fn a_machine_scales_once() {
+    let half = machine("v100").unwrap().check().unwrap().scaled("0.5".parse().unwrap()).unwrap();
+    let error = half.scaled("0.5".parse().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("it is 1/2 of a machine already"), "{error}");
+    assert_eq!(half.scaled(Scale::FULL).unwrap(), half);
+}
+
+#[test]
+fn pages_do_not_shrink_below_a_directory_region() {
+    let small = with(&[("page_bytes", "4KB")]).scaled("1/32".parse().unwrap()).unwrap();
+    assert_eq!(small.page_bytes, 512);
+}
+
+#[test]
+fn a_scale_is_an_exact_fraction() {
+    let scale = |text: &str| text.parse::<Scale>().map(|scale| scale.to_string());
+    assert_eq!(scale("0.0625").unwrap(), "1/16");
+    assert_eq!(scale(" 2/32 ").unwrap(), "1/16");
+    assert_eq!(scale("1").unwrap(), "1");
+    assert_eq!(scale("1.0").unwrap(), "1");
+    for wrong in ["0", "2", "1/0", "-1", "half", "", "1/", "/2", "1e-2", "0.00000000000000000001", "3/2"] {
+        assert!(scale(wrong).unwrap_err().to_string().contains("such as 1/16, 0.0625 or 1"), "{wrong}");
+    }
+}

@@ -1,0 +1,231 @@
+//! What holds for every machine and design that ships.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use serde_json::Value;
+use std::path::PathBuf;
+use tombolo_machine::description::Described;
+use tombolo_machine::{Description, DesignConfig, MachineConfig, Scale};
+use tombolo_machine::{design, list_designs, list_machines, machine};
+use tombolo_types::{Ps, Rate};
+
+fn machines() -> Vec<MachineConfig> {
+    list_machines().iter().map(|listed| machine(listed.name).unwrap().check().unwrap()).collect()
+}
+
+fn designs() -> Vec<DesignConfig> {
+    list_designs().iter().map(|listed| design(listed.name).unwrap().check().unwrap()).collect()
+}
+
+fn preset_files() -> Vec<PathBuf> {
+    let folder = |name| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("presets").join(name);
+    let files = |name| std::fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
+    files("machines").chain(files("designs")).collect()
+}
+
+#[test]
+fn every_preset_loads_under_its_own_name_with_a_line_for_lists() {
+    for (config, listed) in machines().iter().zip(list_machines()) {
+        assert_eq!((config.name.as_str(), &config.description), (listed.name, &listed.description));
+        assert!(!listed.description.is_empty(), "{}", listed.name);
+    }
+    for (config, listed) in designs().iter().zip(list_designs()) {
+        assert_eq!((config.name.as_str(), &config.description), (listed.name, &listed.description));
+        assert!(!listed.description.is_empty(), "{}", listed.name);
+    }
+}
+
+#[test]
+fn every_file_in_the_folders_is_listed() {
+    let listed: Vec<&str> =
+        list_machines().iter().map(|l| l.name).chain(list_designs().iter().map(|l| l.name)).collect();
+    assert_eq!(preset_files().len(), listed.len());
+    for file in preset_files() {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        assert!(listed.contains(&name), "{name} ships but is not listed");
+    }
+}
+
+#[test]
+fn every_value_of_every_preset_states_its_source() {
+    for file in preset_files() {
+        for (number, line) in std::fs::read_to_string(&file).unwrap().lines().enumerate() {
+            let is_value = line.contains('=') && !line.starts_with('#');
+            let source = line.split_once("# Source: ").map_or("", |(_, source)| source.trim());
+            assert!(!is_value || source.len() > 2, "{}:{}: no source: {line}", file.display(), number + 1);
+        }
+    }
+}
+
+#[test]
+fn a_machine_written_down_reads_back_as_itself() {
+    for config in machines() {
+        let mut record: Value = serde_json::to_value(&config).unwrap();
+        assert_eq!(record.as_object_mut().unwrap().remove("scale"), Some("1".into()));
+        assert_eq!(Description::<MachineConfig>::parse("x", &toml_of(&record)).unwrap().check().unwrap(), config);
+    }
+}
+
+#[test]
+fn a_design_written_down_reads_back_as_itself() {
+    for config in designs() {
+        let record = serde_json::to_value(&config).unwrap();
+        assert_eq!(Description::<DesignConfig>::parse("x", &toml_of(&record)).unwrap().check().unwrap(), config);
+    }
+}
+
+/// A record as TOML: values first, then sections.
+fn toml_of(record: &Value) -> String {
+    let object = record.as_object().unwrap();
+    let (sections, values): (Vec<_>, Vec<_>) = object.iter().partition(|(_, value)| value.is_object());
+    let mut text: String = values.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    for (name, section) in sections {
+        text += &format!("[{name}]\n");
+        text += &section.as_object().unwrap().iter().map(|(k, v)| format!("{k} = {v}\n")).collect::<String>();
+    }
+    text
+}
+
+#[test]
+fn every_key_can_be_set_to_its_own_value_and_is_documented() {
+    for config in machines() {
+        let record = serde_json::to_value(&config).unwrap();
+        let mut again = machine(&config.name).unwrap();
+        for (section, keys) in MachineConfig::sections() {
+            for key in keys.iter().filter(|key| !matches!(key.name, "name" | "description")) {
+                assert!(key.doc.len() > 3 && key.expected.len() > 3, "{section}.{} is not documented", key.name);
+                let (path, value) = match section {
+                    "" => (key.name.to_owned(), &record[key.name]),
+                    _ => (format!("{section}.{}", key.name), &record[section][key.name]),
+                };
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                again.set(&path, &text).unwrap();
+            }
+        }
+        assert_eq!(again.check().unwrap(), config);
+    }
+}
+
+/// `small / large`, over the scale: 1 where the ratio is kept.
+fn kept(small: u64, large: u64, scale: Scale) -> f64 {
+    let wanted = large as f64 * scale.numerator() as f64 / scale.denominator() as f64;
+    small as f64 / wanted
+}
+
+/// Half a `grain` as a part of `whole`: what rounding to whole sets may cost.
+fn half(grain: u64, whole: u64) -> f64 {
+    grain as f64 / 2.0 / whole as f64 * 1.02
+}
+
+#[test]
+fn every_machine_keeps_its_ratios_at_every_allowed_scale() {
+    for whole in machines() {
+        for scale in whole.allowed_scales() {
+            let small = whole.scaled(scale).unwrap();
+            let near_one = |what: &str, ratio: f64, slack: f64| {
+                let name = &whole.name;
+                assert!((ratio - 1.0).abs() <= slack, "{name} at {scale}: {what} keeps {ratio:.4} of its share");
+            };
+            assert_eq!(small.scale, scale);
+            near_one("SMs", kept(small.topology.sms() as u64, whole.topology.sms() as u64, scale), 0.0);
+            let set = u64::from(small.l2.slices) * u64::from(small.l2.ways) * small.line.bytes();
+            near_one("L2", kept(small.l2.bytes, whole.l2.bytes, scale), half(set, small.l2.bytes));
+            let entries = |m: &MachineConfig| u64::from(m.directory.entries);
+            let slack = half(small.directory.ways.into(), entries(&small));
+            near_one("directory", kept(entries(&small), entries(&whole), scale), slack);
+            let mshrs = |m: &MachineConfig| u64::from(m.l2.mshrs) * u64::from(m.l2.slices);
+            near_one("L2 MSHRs", kept(mshrs(&small), mshrs(&whole), scale), 0.05);
+            let l2_rate = |m: &MachineConfig| m.l2.rate.0 * u64::from(m.l2.slices);
+            near_one("L2 rate", kept(l2_rate(&small), l2_rate(&whole), scale), 1e-6);
+            near_one("DRAM rate", kept(small.dram.rate.0, whole.dram.rate.0, scale), 1e-6);
+            near_one("DRAM capacity", kept(small.dram.bytes, whole.dram.bytes, scale), 0.01);
+            near_one("GPU link", kept(small.gpu_link.rate.0, whole.gpu_link.rate.0, scale), 1e-6);
+            near_one("posted stores", kept(small.l2.posted_stores.into(), whole.l2.posted_stores.into(), scale), 0.05);
+            assert_eq!(small.module_link.rate.is_infinite(), whole.module_link.rate.is_infinite());
+            let page = kept(small.page_bytes, whole.page_bytes, scale);
+            assert!(page > 0.5 && page <= 1.0, "{} at {scale}: pages keep {page}", whole.name);
+        }
+    }
+}
+
+#[test]
+fn what_an_sm_holds_and_what_takes_time_does_not_scale() {
+    let whole = machine("hmg-4x4").unwrap().check().unwrap();
+    let small = whole.scaled(Scale::new(1, 16).unwrap()).unwrap();
+    assert_eq!((small.sm, small.l1, small.crossbar), (whole.sm, whole.l1, whole.crossbar));
+    assert_eq!((small.tlb, small.messages, small.line), (whole.tlb, whole.messages, whole.line));
+    assert_eq!(small.gpu_link.latency, whole.gpu_link.latency);
+    assert_eq!(small.l2.hit_latency, whole.l2.hit_latency);
+    assert_eq!(small.host.launch_latency, whole.host.launch_latency);
+    assert_eq!((small.topology.gpus, small.topology.modules_per_gpu), (4, 4));
+}
+
+#[test]
+fn a_sixteenth_of_hmgs_machine_is_what_one_expects() {
+    let small = machine("hmg-4x4").unwrap().check().unwrap().scaled("1/16".parse().unwrap()).unwrap();
+    assert_eq!(small.topology.sms_per_module, 2);
+    assert_eq!((small.l2.bytes, small.l2.slices, small.l2.mshrs), (192 << 10, 1, 192));
+    assert_eq!(small.l2.rate, Rate(83_200_000_000), "one whole slice of sixteen");
+    assert_eq!((small.dram.channels, small.dram.rate), (1, Rate(15_625_000_000)), "half a channel: one at half rate");
+    assert_eq!(small.gpu_link.rate, Rate(12_500_000_000));
+    assert_eq!((small.directory.entries, small.page_bytes), (768, 128 << 10));
+}
+
+#[test]
+fn below_one_slice_the_rate_and_the_mshrs_shrink() {
+    let small = machine("hmg-4x4").unwrap().check().unwrap().scaled("1/32".parse().unwrap()).unwrap();
+    assert_eq!((small.l2.slices, small.l2.mshrs, small.l2.rate), (1, 96, Rate(41_600_000_000)));
+}
+
+#[test]
+fn table_ii_of_hmg() {
+    let m = machine("hmg-4x4").unwrap().check().unwrap();
+    let (gpus, modules) = (u64::from(m.topology.gpus), u64::from(m.topology.modules_per_gpu));
+    assert_eq!((gpus, modules, m.topology.sms()), (4, 4, 512));
+    assert_eq!(m.topology.sms() as u64 / gpus, 128);
+    assert_eq!((m.sm.clock.hz(), m.sm.warps), (1_300_000_000, 64));
+    assert_eq!((m.page_bytes, m.line.bytes(), m.l1.bytes), (2 << 20, 128, 128 << 10));
+    assert_eq!((m.l2.bytes * modules, m.l2.ways), (12 << 20, 16));
+    assert_eq!((m.directory.entries, m.directory.lines_per_entry), (12 << 10, 4));
+    assert_eq!(m.module_link.rate.0 * modules, 2_048_000_000_000);
+    assert_eq!(m.gpu_link.rate, Rate(200_000_000_000));
+    assert_eq!((m.dram.rate.0 * modules, m.dram.bytes * modules), (1_000_000_000_000, 32 << 30));
+}
+
+#[test]
+fn hardware_cost_of_hmgs_directory() {
+    let m = machine("hmg-4x4").unwrap().check().unwrap();
+    assert_eq!(m.directory_reach_bytes(), 6 << 20, "12K x 4 x 128 B, section VI");
+    assert_eq!((m.directory_sharers(), m.directory_bits_per_entry()), (6, 55), "section VII-C");
+    assert_eq!(m.directory_storage_bytes(), 84_480);
+    assert_eq!(format!("{:.1}", m.directory_storage_bytes() as f64 * 100.0 / m.l2.bytes as f64), "2.7");
+    assert_eq!(format!("{:.0}", m.directory_storage_bytes() as f64 / 1000.0), "84", "84 KB, section VII-C");
+}
+
+#[test]
+fn an_idle_v100_has_the_measured_load_latencies() {
+    let m = machine("v100").unwrap().check().unwrap();
+    let cycles = |time: Ps| (time.0 as f64 * m.sm.clock.hz() as f64 * 1e-12).round() as u64;
+    let one_way = m.crossbar.latency.0;
+    let l2_hit = Ps(m.l1.hit_latency.0 + 2 * one_way + m.l2.hit_latency.0);
+    let dram = Ps(l2_hit.0 + m.dram.base_latency.0 + m.dram.activate.0 + m.dram.column.0);
+    let walked = Ps(dram.0 + m.tlb.l2_latency.0 + m.tlb.walk_latency.0);
+    assert_eq!((cycles(m.l1.hit_latency), cycles(l2_hit)), (28, 193), "Jia et al. 2018");
+    assert_eq!((cycles(dram), cycles(walked)), (375, 1029), "Jia et al. 2018");
+}
+
+#[test]
+fn a_load_from_idle_dram_takes_100_ns_beyond_the_l2_on_hmgs_machine() {
+    let m = machine("hmg-4x4").unwrap().check().unwrap();
+    assert_eq!(m.dram.base_latency + m.dram.activate + m.dram.column, Ps::from_ns(100));
+}
+
+#[test]
+fn one_gpu_of_hmgs_machine_differs_in_nothing_else() {
+    let four = machine("hmg-4x4").unwrap().check().unwrap();
+    let mut one = machine("hmg-1x4").unwrap().check().unwrap();
+    assert_eq!(one.topology.gpus, 1);
+    one.topology.gpus = 4;
+    (one.name, one.description) = (four.name.clone(), four.description.clone());
+    assert_eq!(one, four);
+}
