@@ -4,6 +4,29 @@
 /// (Fibonacci hashing).
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// A divisor known in advance: dividing by it multiplies instead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Divisor {
+    by: u64,
+    /// 2^64 / `by`, rounded down: quotients by it are right or one too small.
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// A divisor, not zero.
+    pub(crate) fn new(by: u64) -> Divisor {
+        Divisor { by, reciprocal: u64::MAX / by }
+    }
+
+    /// Quotient and remainder of `number`.
+    #[inline]
+    pub(crate) fn split(self, number: u64) -> (u64, u64) {
+        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = number - quotient * self.by;
+        if rest >= self.by { (quotient + 1, rest - self.by) } else { (quotient, rest) }
+    }
+}
+
 /// Maps numbers to `0..sets`, for any count of sets.
 ///
 /// A number is split into quotient and remainder by the count; the set is the remainder, turned round the
@@ -12,39 +35,34 @@ pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// aligned may meet a set twice at its two ends.
 #[derive(Clone, Copy, Debug)]
 pub struct SetIndex {
-    sets: u64,
-    /// 2^64 / `sets`, rounded down: quotients by it are right or one too small.
-    reciprocal: u64,
+    sets: Divisor,
 }
 
 impl SetIndex {
     /// An index over `sets` sets. Panics on zero.
     pub fn new(sets: u32) -> SetIndex {
         assert!(sets > 0, "an index needs at least one set");
-        let sets = u64::from(sets);
-        SetIndex { sets, reciprocal: u64::MAX / sets }
+        SetIndex { sets: Divisor::new(u64::from(sets)) }
     }
 
     /// How many sets.
     pub fn sets(self) -> u32 {
-        self.sets as u32
+        self.sets.by as u32
     }
 
     /// Quotient and remainder of `number` by the count of sets, without a division.
     #[inline]
     pub fn split(self, number: u64) -> (u64, u64) {
-        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
-        let rest = number - quotient * self.sets;
-        if rest >= self.sets { (quotient + 1, rest - self.sets) } else { (quotient, rest) }
+        self.sets.split(number)
     }
 
     /// Set of `number`, and its quotient by the count: the two together name the number.
     #[inline]
     pub fn place(self, number: u64) -> (u64, usize) {
         let (quotient, rest) = self.split(number);
-        let turn = ((quotient.wrapping_mul(GOLDEN) >> 32) * self.sets) >> 32;
+        let turn = ((quotient.wrapping_mul(GOLDEN) >> 32) * self.sets.by) >> 32;
         let turned = rest + turn;
-        (quotient, (if turned >= self.sets { turned - self.sets } else { turned }) as usize)
+        (quotient, (if turned >= self.sets.by { turned - self.sets.by } else { turned }) as usize)
     }
 
     /// Set of `number`.
@@ -88,9 +106,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_split_is_a_division(number: u64, sets in 1..=u32::MAX) {
-            let wide = u64::from(sets);
-            prop_assert_eq!(SetIndex::new(sets).split(number), (number / wide, number % wide));
+        fn the_split_is_a_division(number: u64, by in 1..=u64::MAX, shift in 0..64_u32) {
+            let by = (by >> shift).max(1);
+            prop_assert_eq!(Divisor::new(by).split(number), (number / by, number % by));
         }
     }
 }
