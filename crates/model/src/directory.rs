@@ -1,0 +1,175 @@
+//! A coherence directory: a set-associative array of entries, each for a region of one or several lines.
+//!
+//! What an entry says is the protocol's. Not modelled here: time.
+
+use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use tombolo_types::Line;
+
+/// Shape of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryConfig {
+    /// Sets: any number from 1.
+    pub sets: u32,
+    /// Ways of a set, 1 to [`MAX_WAYS`](crate::cache::MAX_WAYS).
+    pub ways: u32,
+    /// Lines an entry covers: a power of two.
+    pub lines_per_entry: u32,
+}
+
+/// An entry that an insertion pushed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvictedEntry<E> {
+    /// The first line it covered.
+    pub region: Line,
+    /// What it said.
+    pub entry: E,
+}
+
+/// Counters of a directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectoryStats {
+    /// Entries pushed out by others.
+    pub evictions: u64,
+    /// Most entries in use at once.
+    pub peak: u64,
+}
+
+/// A directory whose entries hold an `E`.
+#[derive(Clone)]
+pub struct Directory<E> {
+    entries: Cache<E>,
+    region_shift: u32,
+    used: u64,
+    stats: DirectoryStats,
+}
+
+impl<E: Copy + Default> Directory<E> {
+    /// An empty directory. Panics on a shape outside what [`DirectoryConfig`] allows.
+    pub fn new(config: DirectoryConfig) -> Directory<E> {
+        let lines = config.lines_per_entry;
+        assert!(lines.is_power_of_two(), "an entry covers a power of two of lines, not {lines}");
+        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
+        Directory {
+            entries: Cache::new(shape),
+            region_shift: lines.trailing_zeros(),
+            used: 0,
+            stats: DirectoryStats::default(),
+        }
+    }
+
+    /// The entry that covers `line`, which becomes the newest of its set.
+    #[inline]
+    pub fn lookup(&mut self, line: Line) -> Option<&mut E> {
+        self.entries.lookup(self.key(line))
+    }
+
+    /// The entry that covers `line`; the replacement order stays.
+    #[inline]
+    pub fn peek(&self, line: Line) -> Option<&E> {
+        self.entries.peek(self.key(line))
+    }
+
+    /// Stores the entry that covers `line`, as the newest of its set and over the one there is; returns the
+    /// entry of another region that had to go.
+    #[inline]
+    pub fn insert(&mut self, line: Line, entry: E) -> Option<EvictedEntry<E>> {
+        let key = self.key(line);
+        let fresh = self.entries.peek(key).is_none();
+        let inserted = self.entries.insert(key, Class::default(), entry, Ways::ALL);
+        let victim = inserted.expect("no entry is ever pinned").victim;
+        if let Some(victim) = victim {
+            self.stats.evictions += 1;
+            return Some(EvictedEntry { region: Line(victim.line.0 << self.region_shift), entry: victim.state });
+        }
+        self.used += u64::from(fresh);
+        self.stats.peak = self.stats.peak.max(self.used);
+        None
+    }
+
+    /// Drops the entry that covers `line` and returns it.
+    #[inline]
+    pub fn remove(&mut self, line: Line) -> Option<E> {
+        let entry = self.entries.remove(self.key(line))?;
+        self.used -= 1;
+        Some(entry)
+    }
+
+    /// The first line of the region of `line`.
+    #[inline]
+    pub fn region_of(&self, line: Line) -> Line {
+        Line(self.key(line).0 << self.region_shift)
+    }
+
+    /// Lines an entry covers.
+    pub fn lines_per_entry(&self) -> u32 {
+        1 << self.region_shift
+    }
+
+    /// Entries in use.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &DirectoryStats {
+        &self.stats
+    }
+
+    #[inline]
+    fn key(&self, line: Line) -> Line {
+        Line(line.0 >> self.region_shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(sets: u32, ways: u32) -> Directory<u32> {
+        Directory::new(DirectoryConfig { sets, ways, lines_per_entry: 4 })
+    }
+
+    #[test]
+    fn an_entry_covers_its_region() {
+        let mut directory = directory(16, 4);
+        directory.insert(Line(6), 0b1010);
+        assert!((4..8).all(|line| directory.peek(Line(line)) == Some(&0b1010)));
+        assert_eq!((directory.peek(Line(3)), directory.peek(Line(8))), (None, None));
+        assert_eq!(directory.region_of(Line(6)), Line(4));
+    }
+
+    #[test]
+    fn a_full_set_reports_the_region_it_drops() {
+        let mut directory = directory(1, 2);
+        assert_eq!(directory.insert(Line(0), 10), None);
+        assert_eq!(directory.insert(Line(4), 11), None);
+        assert!(directory.lookup(Line(1)).is_some());
+        assert_eq!(directory.insert(Line(8), 12), Some(EvictedEntry { region: Line(4), entry: 11 }));
+        assert_eq!(*directory.stats(), DirectoryStats { evictions: 1, peak: 2 });
+    }
+
+    #[test]
+    fn storing_an_entry_again_uses_no_more_room() {
+        let mut directory = directory(4, 2);
+        directory.insert(Line(0), 1);
+        directory.insert(Line(3), 2);
+        assert_eq!((directory.used(), directory.peek(Line(0))), (1, Some(&2)));
+    }
+
+    #[test]
+    fn a_removed_entry_is_gone() {
+        let mut directory = directory(4, 2);
+        directory.insert(Line(0), 1);
+        assert_eq!(directory.remove(Line(2)), Some(1));
+        assert_eq!((directory.remove(Line(0)), directory.used()), (None, 0));
+    }
+
+    #[test]
+    fn lines_tracked_at_the_point_of_overflow_are_four_times_the_entries() {
+        let mut directory = directory(768, 16);
+        let lines = 768 * 16 * 4;
+        let overflow =
+            (0..).position(|line| directory.peek(Line(line)).is_none() && directory.insert(Line(line), 0).is_some());
+        assert_eq!(overflow, Some(lines));
+    }
+}

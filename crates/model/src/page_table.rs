@@ -1,0 +1,171 @@
+//! Where pages live: the home module of every line, fixed before a run and shared by all threads.
+
+use crate::set_index::SetIndex;
+use rustc_hash::FxHashMap;
+use tombolo_types::{Line, ModuleId, Page};
+
+/// A gap of so many unplaced pages or more ends a segment: a byte a page is cheaper than another segment.
+const GAP: u64 = 4096;
+
+/// Segments that are searched one after the other; smaller ones go to a hash table.
+const MAX_SEGMENTS: usize = 8;
+
+/// In [`Segment::homes`]: nobody placed the page.
+const UNPLACED: u8 = u8::MAX;
+
+/// Pages that lie close together.
+#[derive(Clone, Debug)]
+struct Segment {
+    first: u64,
+    homes: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum Placement {
+    /// By page: the largest segments, then all other pages.
+    Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8> },
+    /// Granules of 2^`shift` lines, round robin over the modules.
+    Interleaved { modules: SetIndex, shift: u32 },
+}
+
+/// The home module of every line.
+#[derive(Clone, Debug)]
+pub struct PageTable {
+    placement: Placement,
+    /// Binary logarithm of lines in a page.
+    page_shift: u32,
+}
+
+impl PageTable {
+    /// Pages of `lines_per_page` lines (a power of two), each at home where it is first named.
+    ///
+    /// Panics on module 255, which no machine has.
+    pub fn from_first_touch(touches: impl IntoIterator<Item = (Page, ModuleId)>, lines_per_page: u64) -> PageTable {
+        let mut pages: Vec<(Page, ModuleId)> = touches.into_iter().collect();
+        pages.sort_by_key(|(page, _)| *page);
+        pages.dedup_by_key(|(page, _)| *page);
+        assert!(pages.iter().all(|(_, module)| module.0 != UNPLACED), "module {UNPLACED} does not exist");
+        let mut runs: Vec<&[(Page, ModuleId)]> = pages.chunk_by(|a, b| b.0.0 - a.0.0 < GAP).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+        let (dense, rest) = runs.split_at(runs.len().min(MAX_SEGMENTS));
+        let segments = dense.iter().map(|run| Segment::new(run)).collect();
+        let sparse = rest.iter().copied().flatten().map(|(page, module)| (page.0, module.0)).collect();
+        PageTable { placement: Placement::Table { segments, sparse }, page_shift: shift(lines_per_page) }
+    }
+
+    /// Page `p` at module `p` modulo `modules`.
+    pub fn interleaved_by_page(modules: u8, lines_per_page: u64) -> PageTable {
+        PageTable::interleaved(modules, lines_per_page, lines_per_page)
+    }
+
+    /// Granules of `granule` lines (a power of two, at most a page: one for single lines) over `modules`
+    /// modules in turn.
+    pub fn interleaved_by_line(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
+        PageTable::interleaved(modules, granule, lines_per_page)
+    }
+
+    fn interleaved(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
+        let modules = SetIndex::new(u32::from(modules));
+        let placement = Placement::Interleaved { modules, shift: shift(granule) };
+        PageTable { placement, page_shift: shift(lines_per_page) }
+    }
+
+    /// The page of `line`.
+    #[inline]
+    pub fn page_of(&self, line: Line) -> Page {
+        Page(line.0 >> self.page_shift)
+    }
+
+    /// The home module of `line`; `None` for a page that nobody placed.
+    #[inline]
+    pub fn home(&self, line: Line) -> Option<ModuleId> {
+        match &self.placement {
+            Placement::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
+            Placement::Table { segments, sparse } => {
+                let page = self.page_of(line).0;
+                for segment in segments {
+                    if let Some(&home) = segment.homes.get(page.wrapping_sub(segment.first) as usize) {
+                        return (home != UNPLACED).then_some(ModuleId(home));
+                    }
+                }
+                if sparse.is_empty() { None } else { sparse.get(&page).map(|&home| ModuleId(home)) }
+            }
+        }
+    }
+}
+
+impl Segment {
+    /// The segment of `run`, which is not empty and ascends.
+    fn new(run: &[(Page, ModuleId)]) -> Segment {
+        let first = run[0].0.0;
+        let mut homes = vec![UNPLACED; (run[run.len() - 1].0.0 - first) as usize + 1];
+        for (page, module) in run {
+            homes[(page.0 - first) as usize] = module.0;
+        }
+        Segment { first, homes }
+    }
+}
+
+fn shift(lines: u64) -> u32 {
+    assert!(lines.is_power_of_two(), "{lines} lines are no power of two");
+    lines.trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_first_touch_places_a_page() {
+        let touches = [(3, 1), (4, 2), (3, 0)].map(|(page, module)| (Page(page), ModuleId(module)));
+        let table = PageTable::from_first_touch(touches, 16);
+        assert_eq!(table.home(Line(3 * 16 + 15)), Some(ModuleId(1)));
+        assert_eq!(table.home(Line(4 * 16)), Some(ModuleId(2)));
+        assert_eq!(table.home(Line(5 * 16)), None, "nobody placed it");
+    }
+
+    #[test]
+    fn pages_far_apart_are_found_too() {
+        let far: Vec<(Page, ModuleId)> = (0..40).map(|i| (Page(i << 30), ModuleId(i as u8))).collect();
+        let table = PageTable::from_first_touch(far.iter().copied(), 1);
+        assert!(far.iter().all(|&(page, module)| table.home(Line(page.0)) == Some(module)));
+    }
+
+    #[test]
+    fn pages_take_turns() {
+        let table = PageTable::interleaved_by_page(3, 8);
+        let homes: Vec<_> = (0..5).map(|page| table.home(Line(page * 8 + 7)).unwrap().0).collect();
+        assert_eq!(homes, [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn lines_take_turns_by_granule() {
+        let table = PageTable::interleaved_by_line(4, 2, 8);
+        let homes: Vec<_> = (0..10).map(|line| table.home(Line(line)).unwrap().0).collect();
+        assert_eq!(homes, [0, 0, 1, 1, 2, 2, 3, 3, 0, 0]);
+        assert_eq!(table.page_of(Line(9)), Page(1));
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_map_does(
+            touches in prop::collection::vec(
+                (prop_oneof![0..100_u64, 100_000..100_100_u64, (0..60_u64).prop_map(|i| i << 40)], 0..16_u8),
+                0..300,
+            ),
+        ) {
+            let mut naive = BTreeMap::new();
+            for &(page, module) in &touches {
+                naive.entry(page).or_insert(module);
+            }
+            let pairs = touches.iter().map(|&(page, module)| (Page(page), ModuleId(module)));
+            let table = PageTable::from_first_touch(pairs, 4);
+            for page in touches.iter().flat_map(|&(page, _)| [page, page + 1]) {
+                let expected = naive.get(&page).map(|&module| ModuleId(module));
+                prop_assert_eq!(table.home(Line(page * 4 + 1)), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Which set, channel or bank a line goes to, for any number of them.
+
+/// 2^64 divided by the golden ratio, odd. Source: Knuth, The Art of Computer Programming 3, section 6.4
+/// (Fibonacci hashing).
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A divisor known in advance: dividing by it multiplies instead.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Divisor {
+    by: u64,
+    /// 2^64 / `by`, rounded down: quotients by it are right or one too small.
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// A divisor, not zero.
+    pub(crate) fn new(by: u64) -> Divisor {
+        Divisor { by, reciprocal: u64::MAX / by }
+    }
+
+    /// Quotient and remainder of `number`.
+    #[inline]
+    pub(crate) fn split(self, number: u64) -> (u64, u64) {
+        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = number - quotient * self.by;
+        if rest >= self.by { (quotient + 1, rest - self.by) } else { (quotient, rest) }
+    }
+}
+
+/// Maps numbers to `0..sets`, for any count of sets.
+///
+/// A number is split into quotient and remainder by the count; the set is the remainder, turned round the
+/// sets by a hash of the quotient. So every aligned run of `sets` consecutive numbers fills each set once, as
+/// plain modulo does, but numbers a multiple of `sets` apart do not pile up in one set. A run that is not
+/// aligned may meet a set twice at its two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct SetIndex {
+    sets: Divisor,
+}
+
+impl SetIndex {
+    /// An index over `sets` sets. Panics on zero.
+    pub fn new(sets: u32) -> SetIndex {
+        assert!(sets > 0, "an index needs at least one set");
+        SetIndex { sets: Divisor::new(u64::from(sets)) }
+    }
+
+    /// How many sets.
+    pub fn sets(self) -> u32 {
+        self.sets.by as u32
+    }
+
+    /// Quotient and remainder of `number` by the count of sets, without a division.
+    #[inline]
+    pub fn split(self, number: u64) -> (u64, u64) {
+        self.sets.split(number)
+    }
+
+    /// Set of `number`, and its quotient by the count: the two together name the number.
+    #[inline]
+    pub fn place(self, number: u64) -> (u64, usize) {
+        let (quotient, rest) = self.split(number);
+        let turn = ((quotient.wrapping_mul(GOLDEN) >> 32) * self.sets.by) >> 32;
+        let turned = rest + turn;
+        (quotient, (if turned >= self.sets.by { turned - self.sets.by } else { turned }) as usize)
+    }
+
+    /// Set of `number`.
+    #[inline]
+    pub fn index(self, number: u64) -> usize {
+        self.place(number).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fullest(sets: u32, numbers: impl Iterator<Item = u64>) -> u32 {
+        let index = SetIndex::new(sets);
+        let mut count = vec![0; sets as usize];
+        numbers.for_each(|number| count[index.index(number)] += 1);
+        count.into_iter().max().unwrap()
+    }
+
+    #[test]
+    fn an_aligned_run_fills_every_set_once() {
+        for sets in [1, 3, 64, 1536] {
+            for block in [0, 1, 77] {
+                let start = block * u64::from(sets);
+                assert_eq!(fullest(sets, start..start + u64::from(sets)), 1, "{sets} sets");
+            }
+        }
+    }
+
+    #[test]
+    fn strides_do_not_pile_up_in_one_set() {
+        for sets in [64, 1024, 1536] {
+            for stride in [2, 32, 64, 96, 512, 1024, 1536, 4096, 1 << 14, 1 << 20] {
+                let most = fullest(sets, (0..u64::from(sets) * 8).map(|i| i * stride));
+                assert!(most <= 32, "{sets} sets, stride {stride}: {most} of 8 on average");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_split_is_a_division(number: u64, by in 1..=u64::MAX, shift in 0..64_u32) {
+            let by = (by >> shift).max(1);
+            prop_assert_eq!(Divisor::new(by).split(number), (number / by, number % by));
+        }
+    }
+}
