@@ -19,7 +19,8 @@ struct Token {
     data: u64,
 }
 
-/// One component, with a state of its own to work on.
+/// One component, with a state of its own to work on, on cache lines of its own like that of any real one.
+#[repr(align(128))]
 struct Station {
     data: u64,
     /// Steps of a chain of dependent multiplications for each event.

@@ -3,7 +3,9 @@
 use crate::event::Event;
 use crate::lane::Lane;
 use crate::parallel;
-use crate::partition::{Map, Others, Outbox, Partition};
+use crate::partition::Partition;
+use crate::share::{Map, Share};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
 /// Partitions with the events that wait for them.
@@ -48,7 +50,7 @@ impl<P: Partition> Engine<P> {
         for (component, &home) in home.iter().enumerate() {
             assert!(usize::from(home) < count, "component {component} has partition {home} of {count} as its home");
         }
-        let lanes = (0..count).map(|partition| Lane::new(partition, count, &home)).collect();
+        let lanes = (0..count).map(|partition| Lane::new(partition, &home)).collect();
         Engine { partitions, lanes, home, lookahead, unfinished: false }
     }
 
@@ -71,8 +73,8 @@ impl<P: Partition> Engine<P> {
     /// called again after more has been scheduled.
     ///
     /// # Panics
-    /// With the panic of a handler, after the other partitions have finished their window; of several, with
-    /// that of the first partition. The partitions can still be looked at, but a further run panics.
+    /// With the panic of a handler; where several partitions panic in the same window, with that of the first
+    /// one. Other threads finish their window before. The partitions can still be looked at, but a further run panics.
     pub fn run(&mut self, threads: usize) -> EngineStats {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;
@@ -109,33 +111,27 @@ impl<P: Partition> Engine<P> {
     }
 }
 
-/// End of the window that begins at `start`: one partition alone has no one to wait for.
-pub(crate) fn window_end(start: Ps, map: Map<'_>, partitions: usize) -> Ps {
-    match partitions {
-        1 => Ps::NEVER,
-        _ => Ps(start.0.saturating_add(map.lookahead.0)),
-    }
-}
-
 /// Runs all partitions on the calling thread, window by window, without any synchronisation; returns the
-/// number of windows.
-fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut [Lane<P::Message>], map: Map<'_>) -> u64 {
-    let mut due: Vec<Ps> = lanes.iter().map(Lane::due).collect();
-    let mut windows = 0;
-    while let Some(&start) = due.iter().min().filter(|&&start| start != Ps::NEVER) {
-        let end = window_end(start, map, partitions.len());
-        windows += 1;
-        for (index, partition) in partitions.iter_mut().enumerate() {
-            if due[index] >= end {
-                continue;
-            }
-            let (before, rest) = lanes.split_at_mut(index);
-            let (lane, after) = rest.split_first_mut().expect("each partition has a lane");
-            let others = Others::Direct { before, after, due: &mut due };
-            let mut outbox = Outbox { now: Ps::ZERO, partition: index as u16, lane, map, others };
-            outbox.run(partition, end);
-            due[index] = lanes[index].due();
-        }
+/// number of windows. The panic of a handler goes on from here, when all is back in its place.
+fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message>>, map: Map<'_>) -> u64 {
+    let count = partitions.len();
+    let mut share = Share::new(0, &vec![0; count], 1, map);
+    for (index, (partition, lane)) in partitions.iter_mut().zip(lanes.drain(..)).enumerate() {
+        share.seat(index, partition, lane);
     }
+    let mut windows = 0;
+    let run = AssertUnwindSafe(|| {
+        loop {
+            let start = share.earliest();
+            if start == Ps::NEVER {
+                return;
+            }
+            windows += 1;
+            share.run_window(map.window_end(start, count));
+        }
+    });
+    let outcome = catch_unwind(run);
+    lanes.extend(share.into_seats().map(|(_, _, lane)| lane));
+    outcome.unwrap_or_else(|panic| resume_unwind(panic));
     windows
 }

@@ -1,70 +1,51 @@
-//! What partitions on several threads have for each other: one mailbox for each pair.
+//! What threads have for each other at the end of a window: one mailbox for each pair.
 //!
-//! A mailbox is locked only while a buffer is swapped or emptied into it, never while anything is handled,
-//! and its buffers go round between the two sides: in a steady state nothing is allocated. Mail may lie until
-//! its receiver has something to do, and may be fetched in the very window it was sent in: it is never due
-//! before the next one.
+//! A mailbox is locked only while its buffer is swapped for another, by one thread at a time, so that nobody
+//! waits for it. The buffers go round between the two sides: in a steady state nothing is allocated.
 
 use crate::event::Event;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The mailboxes of all pairs of partitions.
+/// The mailboxes of all pairs of threads.
 pub(crate) struct Exchange<M> {
-    partitions: usize,
-    /// By sender, then receiver.
-    mailboxes: Vec<Mutex<Vec<Event<M>>>>,
-    /// For each receiver, which senders may have left something: a bit each, in words of 64.
-    senders: Vec<AtomicU64>,
+    threads: usize,
+    /// By parity of the window, sender and receiver. While one window's mail is still being collected, the
+    /// next one's goes to the other half.
+    mailboxes: Vec<Mailbox<M>>,
 }
 
+/// Messages from one thread to another. On cache lines of its own: its neighbours belong to other threads.
+#[repr(align(128))]
+struct Mailbox<M>(Mutex<Vec<Event<M>>>);
+
 impl<M> Exchange<M> {
-    /// Empty mailboxes between so many partitions.
-    pub(crate) fn new(partitions: usize) -> Exchange<M> {
-        let words = partitions * partitions.div_ceil(64);
-        Exchange {
-            partitions,
-            mailboxes: (0..partitions * partitions).map(|_| Mutex::new(Vec::new())).collect(),
-            senders: (0..words).map(|_| AtomicU64::new(0)).collect(),
+    /// Empty mailboxes between so many threads.
+    pub(crate) fn new(threads: usize) -> Exchange<M> {
+        let mailbox = || Mailbox(Mutex::new(Vec::new()));
+        Exchange { threads, mailboxes: std::iter::repeat_with(mailbox).take(2 * threads * threads).collect() }
+    }
+
+    /// Leaves `events` of thread `from` for thread `to` in window `window`; they are empty afterwards.
+    pub(crate) fn put(&self, window: u64, from: usize, to: usize, events: &mut Vec<Event<M>>) {
+        let mut mailbox = self.mailbox(window, from, to);
+        debug_assert!(mailbox.is_empty(), "mail is collected before the window after the next");
+        std::mem::swap(&mut *mailbox, events);
+    }
+
+    /// Gives all that has been left for thread `to` in window `window` to `receive`. `spare` is an empty
+    /// buffer, before and after.
+    pub(crate) fn collect(&self, window: u64, to: usize, spare: &mut Vec<Event<M>>, mut receive: impl FnMut(Event<M>)) {
+        for from in (0..self.threads).filter(|&from| from != to) {
+            std::mem::swap(&mut *self.mailbox(window, from, to), spare);
+            spare.drain(..).for_each(&mut receive);
         }
     }
 
-    /// Leaves `events` of partition `from` for partition `to`; they are empty afterwards.
-    pub(crate) fn put(&self, from: usize, to: usize, events: &mut Vec<Event<M>>) {
-        let mut mailbox = self.mailbox(from, to);
-        if mailbox.is_empty() {
-            std::mem::swap(&mut *mailbox, events);
-        } else {
-            mailbox.append(events);
-        }
-        drop(mailbox);
-        let word = to * self.partitions.div_ceil(64) + from / 64;
-        self.senders[word].fetch_or(1 << (from % 64), Ordering::Release);
-    }
-
-    /// Gives all that has been left for partition `to` to `receive`. `spare` is an empty buffer, before and
-    /// after.
-    pub(crate) fn collect(&self, to: usize, spare: &mut Vec<Event<M>>, mut receive: impl FnMut(Event<M>)) {
-        let words = self.partitions.div_ceil(64);
-        for word in 0..words {
-            let senders = &self.senders[to * words + word];
-            if senders.load(Ordering::Relaxed) == 0 {
-                continue;
-            }
-            let mut bits = senders.swap(0, Ordering::Acquire);
-            while bits != 0 {
-                let from = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                std::mem::swap(&mut *self.mailbox(from, to), spare);
-                spare.drain(..).for_each(&mut receive);
-            }
-        }
-    }
-
-    fn mailbox(&self, from: usize, to: usize) -> MutexGuard<'_, Vec<Event<M>>> {
-        let mailbox = &self.mailboxes[from * self.partitions + to];
-        // Nothing panics while it holds a mailbox, short of running out of memory.
-        mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn mailbox(&self, window: u64, from: usize, to: usize) -> MutexGuard<'_, Vec<Event<M>>> {
+        let half = (window % 2) as usize * self.threads * self.threads;
+        let mailbox = &self.mailboxes[half + from * self.threads + to];
+        // Nothing panics between taking a mailbox and giving it back.
+        mailbox.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,26 +54,24 @@ mod tests {
     use super::*;
     use tombolo_types::{ComponentId, Ps};
 
-    fn collected(exchange: &Exchange<u32>, to: usize) -> Vec<u32> {
+    fn collected(exchange: &Exchange<u32>, window: u64, to: usize) -> Vec<u32> {
         let mut received = Vec::new();
-        exchange.collect(to, &mut Vec::new(), |event| received.push(event.message));
+        exchange.collect(window, to, &mut Vec::new(), |event| received.push(event.message));
         received
     }
 
-    fn event(message: u32) -> Event<u32> {
-        Event { time: Ps(1), to: ComponentId(0), from: ComponentId(0), sequence: message, message }
-    }
-
     #[test]
-    fn what_is_left_is_collected_once_by_its_receiver() {
-        let exchange = Exchange::new(130);
-        for (from, message) in [(0, 1), (63, 2), (64, 3), (129, 4), (63, 5)] {
-            let mut parcel = vec![event(message)];
-            exchange.put(from, 129, &mut parcel);
+    fn mail_is_collected_once_by_its_receiver_in_its_window() {
+        let exchange = Exchange::new(3);
+        for (window, from, to, message) in [(0, 0, 1, 1), (0, 2, 1, 2), (1, 2, 1, 3), (1, 1, 0, 4)] {
+            let event = Event { time: Ps(1), to: ComponentId(0), from: ComponentId(0), sequence: 0, message };
+            let mut parcel = vec![event];
+            exchange.put(window, from, to, &mut parcel);
             assert!(parcel.is_empty());
         }
-        assert!(collected(&exchange, 128).is_empty());
-        assert_eq!(collected(&exchange, 129), [1, 2, 5, 3, 4], "by sender, each in its order");
-        assert!(collected(&exchange, 129).is_empty());
+        assert_eq!(collected(&exchange, 0, 1), [1, 2]);
+        assert!(collected(&exchange, 0, 1).is_empty() && collected(&exchange, 0, 0).is_empty());
+        assert_eq!(collected(&exchange, 1, 1), [3]);
+        assert_eq!(collected(&exchange, 1, 0), [4]);
     }
 }

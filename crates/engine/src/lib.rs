@@ -15,6 +15,7 @@
 //! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for the windows on one thread, and
 //! `parallel.rs` for those on several. The crate `model` holds the hardware.
 
+mod balance;
 mod barrier;
 mod engine;
 mod event;
@@ -24,6 +25,7 @@ mod occupancy;
 mod parallel;
 mod partition;
 mod queue;
+mod share;
 
 pub use engine::{Engine, EngineStats};
 pub use event::Event;
