@@ -1,1 +1,33 @@
-//! Deterministic parallel discrete-event engine: event queues, partitions and lookahead windows.
+//! Deterministic parallel discrete-event engine.
+//!
+//! A machine is cut into [`Partition`]s of components that talk only through timestamped messages. The
+//! smallest delay between two partitions is the lookahead: a window of time within which none can hear from
+//! another, so that all may run side by side. Events are totally ordered by time, destination, source and
+//! the source's own sequence number ([`Event`]), and each partition handles its events in that order.
+//! Therefore neither the number of threads nor the cut into partitions changes what is simulated, provided
+//! that components of different partitions share nothing and that no two components that a cut may separate
+//! are closer than the lookahead.
+//!
+//! Modelled: time, order, delivery. Not modelled: anything of a machine; no event is ever taken back or
+//! moved, and messages between components are neither lost nor delayed by the engine.
+//!
+//! Read next: [`Partition`] and [`Outbox`] (`partition.rs`) for what a model sees, [`EventQueue`]
+//! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for the windows on one thread, and
+//! `parallel.rs` for those on several. The crate `model` holds the hardware.
+
+mod balance;
+mod barrier;
+mod engine;
+mod event;
+mod exchange;
+mod lane;
+mod occupancy;
+mod parallel;
+mod partition;
+mod queue;
+mod share;
+
+pub use engine::{Engine, EngineStats};
+pub use event::Event;
+pub use partition::{Outbox, Partition};
+pub use queue::EventQueue;

@@ -1,0 +1,137 @@
+//! The engine: partitions, their queues, and the windows in which they run side by side.
+
+use crate::event::Event;
+use crate::lane::Lane;
+use crate::parallel;
+use crate::partition::Partition;
+use crate::share::{Map, Share};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use tombolo_types::{ComponentId, Ps};
+
+/// Partitions with the events that wait for them.
+///
+/// Time goes in windows: each begins at the earliest event that waits anywhere and lasts for the lookahead,
+/// the least delay between two partitions. Within it no partition can hear from another, so all of them run
+/// side by side, each through its own events in their total order.
+pub struct Engine<P: Partition> {
+    partitions: Vec<P>,
+    lanes: Vec<Lane<P::Message>>,
+    home: Vec<u16>,
+    lookahead: Ps,
+    /// A run has begun and not come to its end: it is going on, or a handler panicked.
+    unfinished: bool,
+}
+
+/// What one run did. All but `threads` is the same for every number of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Events handled in this run.
+    pub events: u64,
+    /// Windows of this run: how often the partitions exchanged messages.
+    pub windows: u64,
+    /// Time of the last event handled, in this run or before it.
+    pub last_event: Ps,
+    /// Threads that took part: as many as asked for, but no more than there are partitions.
+    pub threads: usize,
+}
+
+impl<P: Partition> Engine<P> {
+    /// An engine at time zero. `home[c]` is the partition of component `c`, by its index in `partitions`.
+    /// `lookahead` is the least delay of a message from one partition to another.
+    ///
+    /// # Panics
+    /// When there is no partition, or more than 2^16; when a component's home is none of them; when the
+    /// lookahead is zero and there are several.
+    pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Ps) -> Self {
+        let count = partitions.len();
+        assert!((1..=1 << 16).contains(&count), "an engine has 1 to 2^16 partitions, not {count}");
+        assert!(home.len() <= 1 << 16, "an engine has at most 2^16 components, not {}", home.len());
+        assert!(count == 1 || lookahead > Ps::ZERO, "{count} partitions need a lookahead above zero");
+        for (component, &home) in home.iter().enumerate() {
+            assert!(usize::from(home) < count, "component {component} has partition {home} of {count} as its home");
+        }
+        let lanes = (0..count).map(|partition| Lane::new(partition, &home)).collect();
+        Engine { partitions, lanes, home, lookahead, unfinished: false }
+    }
+
+    /// Schedules `message` from `from` to `to` at `at`, from outside a run; counts as sent by `from`.
+    ///
+    /// # Panics
+    /// When `at` lies before [`Engine::now`] or is [`Ps::NEVER`]; when `from` or `to` is no component of the
+    /// engine; when `from` has sent 2^32 events.
+    pub fn schedule(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: P::Message) {
+        let now = self.now();
+        assert!(at >= now, "component {} is sent an event at {at}, in the past: it is {now}", to.0);
+        assert!(at != Ps::NEVER, "component {} is sent an event at a time that never comes", to.0);
+        let map = Map { home: &self.home, lookahead: self.lookahead };
+        let (source, home) = (usize::from(map.home_of(from)), usize::from(map.home_of(to)));
+        let sequence = self.lanes[source].next_sequence(from);
+        self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
+    }
+
+    /// Handles events until none is left, on up to `threads` threads, the calling one among them. May be
+    /// called again after more has been scheduled.
+    ///
+    /// # Panics
+    /// With the panic of a handler; where several partitions panic in the same window, with that of the first
+    /// one. Other threads finish their window before. The partitions can still be looked at, but a further run panics.
+    pub fn run(&mut self, threads: usize) -> EngineStats {
+        assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
+        self.unfinished = true;
+        let before: u64 = self.lanes.iter().map(|lane| lane.events).sum();
+        let map = Map { home: &self.home, lookahead: self.lookahead };
+        let threads = threads.clamp(1, self.partitions.len());
+        let (windows, threads) = match threads {
+            1 => (run_alone(&mut self.partitions, &mut self.lanes, map), 1),
+            _ => parallel::run(&mut self.partitions, &mut self.lanes, map, threads),
+        };
+        self.unfinished = false;
+        let events = self.lanes.iter().map(|lane| lane.events).sum::<u64>() - before;
+        EngineStats { events, windows, last_event: self.now(), threads }
+    }
+
+    /// Time of the last event handled; zero before the first.
+    pub fn now(&self) -> Ps {
+        self.lanes.iter().map(|lane| lane.last_event).max().unwrap_or(Ps::ZERO)
+    }
+
+    /// The partitions, in the order given to [`Engine::new`].
+    pub fn partitions(&self) -> &[P] {
+        &self.partitions
+    }
+
+    /// The partitions, to change them between runs.
+    pub fn partitions_mut(&mut self) -> &mut [P] {
+        &mut self.partitions
+    }
+
+    /// The partitions, without the engine.
+    pub fn into_partitions(self) -> Vec<P> {
+        self.partitions
+    }
+}
+
+/// Runs all partitions on the calling thread, window by window, without any synchronisation; returns the
+/// number of windows. The panic of a handler goes on from here, when all is back in its place.
+fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message>>, map: Map<'_>) -> u64 {
+    let count = partitions.len();
+    let mut share = Share::new(0, &vec![0; count], 1, map);
+    for (index, (partition, lane)) in partitions.iter_mut().zip(lanes.drain(..)).enumerate() {
+        share.seat(index, partition, lane);
+    }
+    let mut windows = 0;
+    let run = AssertUnwindSafe(|| {
+        loop {
+            let start = share.earliest();
+            if start == Ps::NEVER {
+                return;
+            }
+            windows += 1;
+            share.run_window(map.window_end(start, count));
+        }
+    });
+    let outcome = catch_unwind(run);
+    lanes.extend(share.into_seats().map(|(_, _, lane)| lane));
+    outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    windows
+}

@@ -1,0 +1,77 @@
+//! What threads have for each other at the end of a window: one mailbox for each pair.
+//!
+//! A mailbox is locked only while its buffer is swapped for another, by one thread at a time, so that nobody
+//! waits for it. The buffers go round between the two sides: in a steady state nothing is allocated.
+
+use crate::event::Event;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The mailboxes of all pairs of threads.
+pub(crate) struct Exchange<M> {
+    threads: usize,
+    /// By parity of the window, sender and receiver. While one window's mail is still being collected, the
+    /// next one's goes to the other half.
+    mailboxes: Vec<Mailbox<M>>,
+}
+
+/// Messages from one thread to another. On cache lines of its own: its neighbours belong to other threads.
+#[repr(align(128))]
+struct Mailbox<M>(Mutex<Vec<Event<M>>>);
+
+impl<M> Exchange<M> {
+    /// Empty mailboxes between so many threads.
+    pub(crate) fn new(threads: usize) -> Exchange<M> {
+        let mailbox = || Mailbox(Mutex::new(Vec::new()));
+        Exchange { threads, mailboxes: std::iter::repeat_with(mailbox).take(2 * threads * threads).collect() }
+    }
+
+    /// Leaves `events` of thread `from` for thread `to` in window `window`; they are empty afterwards.
+    pub(crate) fn put(&self, window: u64, from: usize, to: usize, events: &mut Vec<Event<M>>) {
+        let mut mailbox = self.mailbox(window, from, to);
+        debug_assert!(mailbox.is_empty(), "mail is collected before the window after the next");
+        std::mem::swap(&mut *mailbox, events);
+    }
+
+    /// Gives all that has been left for thread `to` in window `window` to `receive`. `spare` is an empty
+    /// buffer, before and after.
+    pub(crate) fn collect(&self, window: u64, to: usize, spare: &mut Vec<Event<M>>, mut receive: impl FnMut(Event<M>)) {
+        for from in (0..self.threads).filter(|&from| from != to) {
+            std::mem::swap(&mut *self.mailbox(window, from, to), spare);
+            spare.drain(..).for_each(&mut receive);
+        }
+    }
+
+    fn mailbox(&self, window: u64, from: usize, to: usize) -> MutexGuard<'_, Vec<Event<M>>> {
+        let half = (window % 2) as usize * self.threads * self.threads;
+        let mailbox = &self.mailboxes[half + from * self.threads + to];
+        // Nothing panics between taking a mailbox and giving it back.
+        mailbox.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::{ComponentId, Ps};
+
+    fn collected(exchange: &Exchange<u32>, window: u64, to: usize) -> Vec<u32> {
+        let mut received = Vec::new();
+        exchange.collect(window, to, &mut Vec::new(), |event| received.push(event.message));
+        received
+    }
+
+    #[test]
+    fn mail_is_collected_once_by_its_receiver_in_its_window() {
+        let exchange = Exchange::new(3);
+        for (window, from, to, message) in [(0, 0, 1, 1), (0, 2, 1, 2), (1, 2, 1, 3), (1, 1, 0, 4)] {
+            let event = Event { time: Ps(1), to: ComponentId(0), from: ComponentId(0), sequence: 0, message };
+            let mut parcel = vec![event];
+            exchange.put(window, from, to, &mut parcel);
+            assert!(parcel.is_empty());
+        }
+        assert_eq!(collected(&exchange, 0, 1), [1, 2]);
+        assert!(collected(&exchange, 0, 1).is_empty() && collected(&exchange, 0, 0).is_empty());
+        assert_eq!(collected(&exchange, 1, 1), [3]);
+        assert_eq!(collected(&exchange, 1, 0), [4]);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the engine keeps for one partition: its queue and the sequence numbers of its components.
+
+use crate::queue::EventQueue;
+use tombolo_types::{ComponentId, Ps};
+
+/// Marks a component of another partition among the sequence numbers.
+const FOREIGN: u64 = u64::MAX;
+
+/// One partition's part of the engine.
+pub(crate) struct Lane<M> {
+    pub(crate) queue: EventQueue<M>,
+    /// Events sent so far by each component of the engine, or `FOREIGN`.
+    sequences: Vec<u64>,
+    /// Events handled so far.
+    pub(crate) events: u64,
+    /// Time of the last event handled.
+    pub(crate) last_event: Ps,
+}
+
+impl<M> Lane<M> {
+    /// The lane of partition `partition`.
+    pub(crate) fn new(partition: usize, home: &[u16]) -> Lane<M> {
+        let own = |&home: &u16| if usize::from(home) == partition { 0 } else { FOREIGN };
+        let sequences = home.iter().map(own).collect();
+        Lane { queue: EventQueue::new(), sequences, events: 0, last_event: Ps::ZERO }
+    }
+
+    /// Time of the first event waiting, or [`Ps::NEVER`].
+    pub(crate) fn due(&self) -> Ps {
+        self.queue.next_time().unwrap_or(Ps::NEVER)
+    }
+
+    /// Numbers the next event of a component of this partition.
+    pub(crate) fn next_sequence(&mut self, from: ComponentId) -> u32 {
+        match self.sequences.get_mut(usize::from(from.0)) {
+            Some(sent) if *sent <= u64::from(u32::MAX) => {
+                *sent += 1;
+                (*sent - 1) as u32
+            }
+            sent => refuse(from, sent.copied()),
+        }
+    }
+}
+
+#[cold]
+fn refuse(from: ComponentId, sent: Option<u64>) -> ! {
+    let from = from.0;
+    match sent {
+        Some(FOREIGN) => panic!("component {from} sends, but its partition is not the one that runs"),
+        Some(_) => panic!("component {from} has sent 2^32 events: their order can no longer be told apart"),
+        None => panic!("component {from} sends, but is not one of this engine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "component 0 has sent 2^32 events")]
+    fn the_last_sequence_number_is_given_once() {
+        let mut lane = Lane::<()>::new(0, &[0]);
+        lane.sequences[0] = u64::from(u32::MAX);
+        assert_eq!(lane.next_sequence(ComponentId(0)), u32::MAX);
+        lane.next_sequence(ComponentId(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "component 1 sends, but its partition is not the one that runs")]
+    fn a_component_of_another_partition_cannot_send() {
+        Lane::<()>::new(0, &[0, 1]).next_sequence(ComponentId(1));
+    }
+}

@@ -1,0 +1,94 @@
+//! Which buckets of a ring hold events: a bitmap of two levels, so that the next one is found in a few
+//! instructions however many are empty.
+
+/// Buckets of a ring: 64 words of 64 bits, so that one more word can tell which words have a bit.
+pub(crate) const BUCKETS: usize = 64 * 64;
+
+/// The set of occupied buckets, by index in the ring.
+pub(crate) struct Occupancy {
+    words: [u64; 64],
+    /// Bit `w`: `words[w]` is not zero.
+    summary: u64,
+}
+
+impl Occupancy {
+    /// No bucket is occupied.
+    pub(crate) fn new() -> Occupancy {
+        Occupancy { words: [0; 64], summary: 0 }
+    }
+
+    /// Marks `bucket` occupied.
+    pub(crate) fn set(&mut self, bucket: usize) {
+        self.words[bucket / 64] |= 1 << (bucket % 64);
+        self.summary |= 1 << (bucket / 64);
+    }
+
+    /// Marks `bucket` empty.
+    pub(crate) fn clear(&mut self, bucket: usize) {
+        let word = &mut self.words[bucket / 64];
+        *word &= !(1 << (bucket % 64));
+        if *word == 0 {
+            self.summary &= !(1 << (bucket / 64));
+        }
+    }
+
+    /// How many buckets after `bucket`, going round the ring, the first occupied one is (1 to
+    /// `BUCKETS - 1`); `bucket` itself is not looked at.
+    pub(crate) fn distance_to_next(&self, bucket: usize) -> Option<usize> {
+        let (word, bit) = (bucket / 64, bucket % 64);
+        let after = self.words[word] & (u64::MAX << bit) & !(1 << bit);
+        if after != 0 {
+            return Some(after.trailing_zeros() as usize - bit);
+        }
+        // Other words in ring order; this word's own lower half comes last, a whole turn away.
+        let rotated = self.summary.rotate_right(word as u32 + 1) & (u64::MAX >> 1);
+        let (step, bits) = match rotated {
+            0 => (64, self.words[word] & !(u64::MAX << bit)),
+            some => {
+                let step = some.trailing_zeros() as usize + 1;
+                (step, self.words[(word + step) % 64])
+            }
+        };
+        (bits != 0).then(|| step * 64 + bits.trailing_zeros() as usize - bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn occupied(buckets: &[usize]) -> Occupancy {
+        let mut occupancy = Occupancy::new();
+        buckets.iter().for_each(|&bucket| occupancy.set(bucket));
+        occupancy
+    }
+
+    #[test]
+    fn the_next_bucket_is_found_from_every_place() {
+        let set = [0, 1, 63, 64, 130, 2000, 4095];
+        let occupancy = occupied(&set);
+        for from in 0..BUCKETS {
+            let expected = (1..BUCKETS).find(|distance| set.contains(&((from + distance) % BUCKETS)));
+            assert_eq!(occupancy.distance_to_next(from), expected, "from {from}");
+        }
+    }
+
+    #[test]
+    fn a_lone_bucket_is_found_round_the_ring_but_not_from_itself() {
+        for lone in [0, 5, 63, 64, 4095] {
+            let occupancy = occupied(&[lone]);
+            assert_eq!(occupancy.distance_to_next(lone), None);
+            assert_eq!(occupancy.distance_to_next((lone + 1) % BUCKETS), Some(BUCKETS - 1));
+            assert_eq!(occupancy.distance_to_next((lone + BUCKETS - 1) % BUCKETS), Some(1));
+        }
+    }
+
+    #[test]
+    fn a_cleared_bucket_is_skipped() {
+        let mut occupancy = occupied(&[10, 11, 700]);
+        occupancy.clear(11);
+        assert_eq!(occupancy.distance_to_next(10), Some(690));
+        occupancy.clear(700);
+        assert_eq!(occupancy.distance_to_next(10), None);
+    }
+}

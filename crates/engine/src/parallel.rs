@@ -1,0 +1,191 @@
+//! The windows of a run on several threads.
+//!
+//! Each thread keeps its share of the partitions from window to window, because its cache holds them and
+//! because messages between them need no exchange. The last thread to finish a window decides on the next
+//! one. Now and then the shares are dealt anew, where some threads have had more to do than others. Who
+//! runs a partition changes nothing in what it does.
+
+use crate::balance;
+use crate::barrier::{Barrier, Line};
+use crate::exchange::Exchange;
+use crate::lane::Lane;
+use crate::partition::Partition;
+use crate::share::{Map, Share};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use tombolo_types::Ps;
+
+/// The end of a window that never begins: the run is over.
+const OVER: u64 = 0;
+
+/// Windows after which the shares are looked at. Source: assumed; long enough that the few microseconds
+/// that this takes do not count, short against the phases of a workload.
+const REVIEW: u64 = 512;
+
+/// What the threads of a run share.
+struct Crew<'a, P: Partition> {
+    map: Map<'a>,
+    partitions: usize,
+    table: Mutex<Table<'a, P>>,
+    exchange: Exchange<P::Message>,
+    /// By thread: the earliest event that waits in its queues or that it sent in its last window.
+    earliest: Vec<Line<AtomicU64>>,
+    /// End of the present window, or `OVER`.
+    end: Line<AtomicU64>,
+    windows: AtomicU64,
+    barrier: Barrier,
+}
+
+/// A partition with its lane.
+type Seat<'a, P> = (&'a mut P, Lane<<P as Partition>::Message>);
+
+/// What is taken from and put back rarely, with a lock that nobody holds while a handler runs.
+struct Table<'a, P: Partition> {
+    /// By partition; empty while a thread has it.
+    seats: Vec<Option<Seat<'a, P>>>,
+    /// Thread of each partition.
+    owners: Vec<u16>,
+    /// Events that each partition had handled when the shares were last looked at.
+    reviewed_at: Vec<u64>,
+    /// The panic of the first partition, by index, of those that panicked in the present window.
+    panic: Option<(u16, Box<dyn Any + Send>)>,
+}
+
+/// Runs all partitions on up to `threads` threads until no event is left; returns the number of windows and
+/// of threads. The panic of a handler goes on from here, when all is back in its place.
+pub(crate) fn run<P: Partition>(
+    partitions: &mut [P],
+    lanes: &mut Vec<Lane<P::Message>>,
+    map: Map<'_>,
+    threads: usize,
+) -> (u64, usize) {
+    let start = lanes.iter().map(Lane::due).min().unwrap_or(Ps::NEVER);
+    let crew = Crew::new(partitions, std::mem::take(lanes), map, threads);
+    let parties = thread::scope(|scope| {
+        let crew = &crew;
+        let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || crew.work(worker)).is_ok();
+        // Where the host refuses a thread, the run goes on with fewer.
+        let parties = 1 + (1..threads).take_while(spawn).count();
+        crew.table().owners = balance::blocks(crew.partitions, parties);
+        crew.plan(start);
+        crew.barrier.open(parties);
+        crew.work(0);
+        parties
+    });
+    let table = crew.table.into_inner().unwrap_or_else(PoisonError::into_inner);
+    lanes.extend(table.seats.into_iter().map(|seat| seat.expect("every thread has put its partitions back").1));
+    if let Some((_, panic)) = table.panic {
+        resume_unwind(panic);
+    }
+    (crew.windows.into_inner(), parties)
+}
+
+impl<'a, P: Partition> Crew<'a, P> {
+    fn new(partitions: &'a mut [P], lanes: Vec<Lane<P::Message>>, map: Map<'a>, threads: usize) -> Self {
+        let count = lanes.len();
+        let reviewed_at = lanes.iter().map(|lane| lane.events).collect();
+        let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
+        Crew {
+            map,
+            partitions: count,
+            table: Mutex::new(Table { seats, owners: Vec::new(), reviewed_at, panic: None }),
+            exchange: Exchange::new(threads),
+            earliest: (0..threads).map(|_| Line(AtomicU64::new(Ps::NEVER.0))).collect(),
+            end: Line(AtomicU64::new(OVER)),
+            windows: AtomicU64::new(0),
+            barrier: Barrier::new(threads),
+        }
+    }
+
+    /// One thread's part of the run.
+    fn work(&self, worker: usize) {
+        let parties = self.barrier.wait_to_open();
+        let mut share = self.take_share(worker, parties);
+        let mut spare = Vec::new();
+        for window in 1.. {
+            let end = self.end.0.load(Ordering::Relaxed);
+            if end == OVER {
+                break;
+            }
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| share.run_window(Ps(end)))) {
+                self.record(share.running(), panic);
+            }
+            self.earliest[worker].0.store(share.earliest().0, Ordering::Relaxed);
+            for to in 0..parties {
+                share.dispatch(to, |events| self.exchange.put(window, worker, to, events));
+            }
+            self.barrier.meet(|| self.plan(self.start()));
+            self.exchange.collect(window, worker, &mut spare, |event| share.receive(event));
+            if window % REVIEW == 0 {
+                self.put_back(share);
+                self.barrier.meet(|| self.table().review(parties));
+                share = self.take_share(worker, parties);
+            }
+        }
+        self.put_back(share);
+    }
+
+    /// The earliest event that waits anywhere.
+    fn start(&self) -> Ps {
+        let earliest = self.earliest.iter().map(|earliest| earliest.0.load(Ordering::Relaxed));
+        earliest.min().map_or(Ps::NEVER, Ps)
+    }
+
+    /// Sets the next window, which begins at `start`, while no other thread runs.
+    fn plan(&self, start: Ps) {
+        let over = start == Ps::NEVER || self.table().panic.is_some();
+        let end = if over { OVER } else { self.map.window_end(start, self.partitions).0 };
+        self.end.0.store(end, Ordering::Relaxed);
+        self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
+    }
+
+    /// Takes the partitions of thread `worker` from the table.
+    fn take_share(&self, worker: usize, parties: usize) -> Share<'a, P> {
+        let mut table = self.table();
+        let Table { seats, owners, .. } = &mut *table;
+        let mut share = Share::new(worker as u16, owners, parties, self.map);
+        for (index, seat) in seats.iter_mut().enumerate() {
+            if usize::from(owners[index]) == worker {
+                let (partition, lane) = seat.take().expect("a partition belongs to one thread");
+                share.seat(index, partition, lane);
+            }
+        }
+        share
+    }
+
+    /// Puts a share back on the table.
+    fn put_back(&self, share: Share<'a, P>) {
+        let mut table = self.table();
+        for (index, partition, lane) in share.into_seats() {
+            table.seats[usize::from(index)] = Some((partition, lane));
+        }
+    }
+
+    /// Keeps the panic of the first partition: the one that a run on a single thread ends with.
+    fn record(&self, index: u16, panic: Box<dyn Any + Send>) {
+        let first = &mut self.table().panic;
+        if first.as_ref().is_none_or(|&(other, _)| index < other) {
+            *first = Some((index, panic));
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<'a, P>> {
+        // No handler runs while the table is held.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<P: Partition> Table<'_, P> {
+    /// Deals the partitions, all of which are on the table, to `threads` threads by what each had to do
+    /// since the last review.
+    fn review(&mut self, threads: usize) {
+        let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
+        let events: Vec<u64> = lanes.map(|lane| lane.events).collect();
+        let loads: Vec<u64> = events.iter().zip(&self.reviewed_at).map(|(now, then)| now - then).collect();
+        self.owners = balance::deal(&loads, std::mem::take(&mut self.owners), threads);
+        self.reviewed_at = events;
+    }
+}

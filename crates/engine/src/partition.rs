@@ -1,0 +1,87 @@
+//! What a model gives the engine, and what the engine gives a model: [`Partition`] and [`Outbox`].
+
+use crate::event::Event;
+use crate::lane::Lane;
+use crate::share::{Map, Neighbours};
+use tombolo_types::{ComponentId, Ps};
+
+/// One cut of the machine: the components in it, which only ever run one at a time. All partitions of an
+/// engine have one type; a machine of different parts uses an enum.
+pub trait Partition: Send {
+    /// What components tell each other. Copied a few times on its way: keep it small (24 bytes or so).
+    type Message: Send;
+
+    /// Handles one event for one of this partition's components, and schedules what follows from it.
+    fn handle(&mut self, event: Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
+}
+
+/// Where a component's messages go while it handles an event.
+pub struct Outbox<'a, M> {
+    now: Ps,
+    /// The partition that is running.
+    partition: u16,
+    lane: &'a mut Lane<M>,
+    map: Map<'a>,
+    neighbours: Neighbours<'a, M>,
+}
+
+impl<'a, M> Outbox<'a, M> {
+    /// The outbox of partition `partition`.
+    pub(crate) fn new(partition: u16, lane: &'a mut Lane<M>, map: Map<'a>, neighbours: Neighbours<'a, M>) -> Self {
+        Outbox { now: lane.last_event, partition, lane, map, neighbours }
+    }
+
+    /// The time of the event being handled.
+    pub fn now(&self) -> Ps {
+        self.now
+    }
+
+    /// Schedules `message` for `to` at `at`. `from` is the component that is handling the event, or another
+    /// one of its partition.
+    ///
+    /// # Panics
+    /// When `at` lies before now, for a component of the same partition, or before now plus the lookahead,
+    /// for one of another partition; when `from` belongs to another partition, `to` to none, or `at` is
+    /// [`Ps::NEVER`]; when `from` has sent 2^32 events.
+    pub fn send(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: M) {
+        let home = self.map.home_of(to);
+        let local = home == self.partition;
+        let least = if local { 0 } else { self.map.lookahead.0 };
+        if at.0 < self.now.0.saturating_add(least) || at == Ps::NEVER {
+            self.refuse(at, from, to);
+        }
+        let sequence = self.lane.next_sequence(from);
+        let event = Event { time: at, to, from, sequence, message };
+        if local {
+            self.lane.queue.push(event);
+        } else {
+            self.neighbours.send(home, event);
+        }
+    }
+
+    /// Hands the partition all its events before `end`, in order.
+    pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
+        while let Some(event) = self.lane.queue.pop_before(end) {
+            self.now = event.time;
+            self.lane.last_event = event.time;
+            self.lane.events += 1;
+            partition.handle(event, self);
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, at: Ps, from: ComponentId, to: ComponentId) -> ! {
+        let (now, lookahead) = (self.now, self.map.lookahead);
+        let (source, home) = (self.partition, self.map.home_of(to));
+        let (from, to) = (from.0, to.0);
+        assert!(at != Ps::NEVER, "component {from} sends to component {to} at a time that never comes");
+        assert!(
+            source != home,
+            "component {from} sends to component {to} at {at}, in the past: it is {now} in partition {home}"
+        );
+        panic!(
+            "component {from} of partition {source} sends to component {to} of partition {home} at {at}, but it is \
+             {now} and messages between partitions take at least {lookahead}"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! One thread's share of the partitions, and their way through a window.
+
+use crate::event::Event;
+use crate::lane::Lane;
+use crate::partition::{Outbox, Partition};
+use tombolo_types::{ComponentId, Ps};
+
+/// Which component lives where, and how far apart partitions are.
+#[derive(Clone, Copy)]
+pub(crate) struct Map<'a> {
+    /// Partition of each component.
+    pub(crate) home: &'a [u16],
+    /// The least delay of a message between partitions.
+    pub(crate) lookahead: Ps,
+}
+
+impl Map<'_> {
+    /// The partition of a component.
+    pub(crate) fn home_of(&self, component: ComponentId) -> u16 {
+        match self.home.get(usize::from(component.0)) {
+            Some(&home) => home,
+            None => panic!("component {} is not one of the {} of this engine", component.0, self.home.len()),
+        }
+    }
+
+    /// End of the window that begins at `start`: one of `partitions` partitions alone has no one to wait
+    /// for.
+    pub(crate) fn window_end(&self, start: Ps, partitions: usize) -> Ps {
+        if partitions == 1 { Ps::NEVER } else { Ps(start.0.saturating_add(self.lookahead.0)) }
+    }
+}
+
+/// Where a partition runs: on which thread, and which of its partitions it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    worker: u16,
+    seat: u16,
+}
+
+/// The place of each partition, from the thread of each. Seats are in the order of partitions.
+fn places(owners: &[u16]) -> Vec<Place> {
+    let mut seated = vec![0; owners.iter().map(|&owner| usize::from(owner) + 1).max().unwrap_or(0)];
+    let place = |&worker: &u16| {
+        let seat = seated[usize::from(worker)];
+        seated[usize::from(worker)] += 1;
+        Place { worker, seat }
+    };
+    owners.iter().map(place).collect()
+}
+
+/// Messages for the partitions of another thread, until the window ends.
+struct Parcel<M> {
+    events: Vec<Event<M>>,
+    /// The earliest time among them.
+    earliest: Ps,
+}
+
+/// The partitions of one thread. `indices`, `partitions`, `lanes` and `due` are by seat.
+pub(crate) struct Share<'a, P: Partition> {
+    map: Map<'a>,
+    worker: u16,
+    /// Index of each partition.
+    indices: Vec<u16>,
+    partitions: Vec<&'a mut P>,
+    lanes: Vec<Lane<P::Message>>,
+    /// Time of the first event of each partition.
+    due: Vec<Ps>,
+    /// Of all partitions of the engine.
+    places: Vec<Place>,
+    /// By thread.
+    parcels: Vec<Parcel<P::Message>>,
+    /// The seat that has run last.
+    running: usize,
+}
+
+impl<'a, P: Partition> Share<'a, P> {
+    /// An empty share for thread `worker`, where `owners` is the thread of each partition.
+    pub(crate) fn new(worker: u16, owners: &[u16], threads: usize, map: Map<'a>) -> Self {
+        let parcel = || Parcel { events: Vec::new(), earliest: Ps::NEVER };
+        Share {
+            map,
+            worker,
+            indices: Vec::new(),
+            partitions: Vec::new(),
+            lanes: Vec::new(),
+            due: Vec::new(),
+            places: places(owners),
+            parcels: std::iter::repeat_with(parcel).take(threads).collect(),
+            running: 0,
+        }
+    }
+
+    /// Adds a partition; they must come in the order of their indices.
+    pub(crate) fn seat(&mut self, index: usize, partition: &'a mut P, lane: Lane<P::Message>) {
+        self.indices.push(index as u16);
+        self.partitions.push(partition);
+        self.due.push(lane.due());
+        self.lanes.push(lane);
+    }
+
+    /// Dissolves the share into its partitions: index, partition and lane.
+    pub(crate) fn into_seats(self) -> impl Iterator<Item = (u16, &'a mut P, Lane<P::Message>)> {
+        let seats = self.indices.into_iter().zip(self.partitions).zip(self.lanes);
+        seats.map(|((index, partition), lane)| (index, partition, lane))
+    }
+
+    /// The earliest event that waits here or has been sent from here in this window; [`Ps::NEVER`] if none.
+    pub(crate) fn earliest(&self) -> Ps {
+        let sent = self.parcels.iter().map(|parcel| parcel.earliest);
+        self.due.iter().copied().chain(sent).min().unwrap_or(Ps::NEVER)
+    }
+
+    /// Index of the partition that has run last.
+    pub(crate) fn running(&self) -> u16 {
+        self.indices[self.running]
+    }
+
+    /// Takes each partition, in order, through its events before `end`.
+    pub(crate) fn run_window(&mut self, end: Ps) {
+        for seat in 0..self.due.len() {
+            if self.due[seat] >= end {
+                continue;
+            }
+            self.running = seat;
+            let (before, rest) = self.lanes.split_at_mut(seat);
+            let (lane, after) = rest.split_first_mut().expect("each seat has a lane");
+            let neighbours = Neighbours {
+                worker: self.worker,
+                places: &self.places,
+                before,
+                after,
+                due: &mut self.due,
+                parcels: &mut self.parcels,
+            };
+            Outbox::new(self.indices[seat], lane, self.map, neighbours).run(self.partitions[seat], end);
+            self.due[seat] = self.lanes[seat].due();
+        }
+    }
+
+    /// Gives what is for thread `to` to `carry`, which must take all of it.
+    pub(crate) fn dispatch(&mut self, to: usize, carry: impl FnOnce(&mut Vec<Event<P::Message>>)) {
+        let parcel = &mut self.parcels[to];
+        if !parcel.events.is_empty() {
+            carry(&mut parcel.events);
+            debug_assert!(parcel.events.is_empty(), "a parcel is taken whole");
+            parcel.earliest = Ps::NEVER;
+        }
+    }
+
+    /// Puts an event that another thread sent into the queue of its partition.
+    pub(crate) fn receive(&mut self, event: Event<P::Message>) {
+        let home = self.map.home_of(event.to);
+        let seat = usize::from(self.places[usize::from(home)].seat);
+        self.due[seat] = self.due[seat].min(event.time);
+        self.lanes[seat].queue.push(event);
+    }
+}
+
+/// How a message leaves the partition that runs.
+pub(crate) struct Neighbours<'a, M> {
+    worker: u16,
+    places: &'a [Place],
+    /// Lanes of the thread's partitions before the running one.
+    before: &'a mut [Lane<M>],
+    /// Lanes of those after it.
+    after: &'a mut [Lane<M>],
+    /// Time of the first event of each of the thread's partitions.
+    due: &'a mut [Ps],
+    parcels: &'a mut [Parcel<M>],
+}
+
+impl<M> Neighbours<'_, M> {
+    /// Sends an event to another partition. On the same thread it goes straight into the queue: it lies at
+    /// or after the end of the window, so it does not matter whether that partition has run already.
+    pub(crate) fn send(&mut self, to: u16, event: Event<M>) {
+        let Place { worker, seat } = self.places[usize::from(to)];
+        if worker != self.worker {
+            let parcel = &mut self.parcels[usize::from(worker)];
+            parcel.earliest = parcel.earliest.min(event.time);
+            parcel.events.push(event);
+            return;
+        }
+        let seat = usize::from(seat);
+        self.due[seat] = self.due[seat].min(event.time);
+        let lane = match seat.checked_sub(self.before.len() + 1) {
+            Some(behind) => &mut self.after[behind],
+            None => &mut self.before[seat],
+        };
+        lane.queue.push(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_seats_its_partitions_in_order() {
+        let place = |worker, seat| Place { worker, seat };
+        assert_eq!(places(&[1, 0, 1, 3]), [place(1, 0), place(0, 0), place(1, 1), place(3, 0)]);
+    }
+}

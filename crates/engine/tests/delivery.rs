@@ -1,0 +1,153 @@
+//! Delivery at the edges: nothing to do, long flights, rules broken, handlers that panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tombolo_engine::{Engine, Event, Outbox, Partition};
+use tombolo_types::{ComponentId, Ps};
+
+const LOOKAHEAD: Ps = Ps(1_000);
+
+/// What a component does with a message.
+#[derive(Clone, Copy)]
+enum Order {
+    /// Nothing.
+    Rest,
+    /// Sends an order to `to`, `delay` later; repeats it so many times, one after the other.
+    Send { to: u16, delay: u64, repeats: u32 },
+    /// Panics.
+    Panic,
+}
+
+/// One component that logs when it heard from whom.
+#[derive(Default)]
+struct Post(Vec<(Ps, u16)>);
+
+impl Partition for Post {
+    type Message = Order;
+    fn handle(&mut self, event: Event<Order>, out: &mut Outbox<'_, Order>) {
+        self.0.push((event.time, event.from.0));
+        match event.message {
+            Order::Rest => (),
+            Order::Panic => panic!("component {} was told to panic", event.to.0),
+            Order::Send { to, delay, repeats } => {
+                out.send(event.time + Ps(delay), event.to, ComponentId(to), Order::Rest);
+                if repeats > 0 {
+                    let again = Order::Send { to, delay, repeats: repeats - 1 };
+                    out.send(event.time + Ps(delay), event.to, event.to, again);
+                }
+            }
+        }
+    }
+}
+
+/// Four partitions of one component each.
+fn posts() -> Engine<Post> {
+    Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], LOOKAHEAD)
+}
+
+fn tell(engine: &mut Engine<Post>, at: u64, to: u16, order: Order) {
+    engine.schedule(Ps(at), ComponentId(to), ComponentId(to), order);
+}
+
+/// What `call` panics with.
+fn panic_of<T>(call: impl FnOnce() -> T) -> String {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(_) => "no panic".to_owned(),
+        Err(panic) => panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref().map(|&text: &&str| text.to_owned()))
+            .expect("panics carry text"),
+    }
+}
+
+#[test]
+fn an_empty_engine_has_nothing_to_do() {
+    for threads in [1, 2, 8] {
+        let stats = posts().run(threads);
+        assert_eq!((stats.events, stats.windows, stats.last_event), (0, 0, Ps::ZERO));
+    }
+}
+
+#[test]
+fn messages_fly_over_many_windows_and_idle_time_costs_none() {
+    for threads in [1, 2, 4] {
+        let mut engine = posts();
+        // Lands long after component 0 has filled the windows in between, and after a long silence.
+        tell(&mut engine, 0, 3, Order::Send { to: 2, delay: 1_000_500, repeats: 0 });
+        tell(&mut engine, 0, 3, Order::Send { to: 1, delay: 900_000_000_000, repeats: 0 });
+        tell(&mut engine, 0, 0, Order::Send { to: 1, delay: 1_000, repeats: 1_999 });
+        let stats = engine.run(threads);
+        let [_, first, second, _] = engine.partitions() else { panic!("there are four") };
+        assert_eq!(second.0, [(Ps(1_000_500), 3)]);
+        assert_eq!(first.0.len(), 2_001);
+        assert_eq!(first.0[1_999..], [(Ps(2_000_000), 0), (Ps(900_000_000_000), 3)]);
+        assert_eq!((stats.windows, engine.now()), (2_002, Ps(900_000_000_000)), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_message_may_take_exactly_the_lookahead_but_not_less() {
+    for threads in [1, 2] {
+        let mut engine = posts();
+        tell(&mut engine, 500, 0, Order::Send { to: 2, delay: 1_000, repeats: 0 });
+        engine.run(threads);
+        assert_eq!(engine.partitions()[2].0, [(Ps(1_500), 0)]);
+        tell(&mut engine, 2_000, 0, Order::Send { to: 2, delay: 999, repeats: 0 });
+        assert_eq!(
+            panic_of(|| engine.run(threads)),
+            "component 0 of partition 0 sends to component 2 of partition 2 at 2.999 ns, but it is 2.000 ns and \
+             messages between partitions take at least 1.000 ns"
+        );
+    }
+}
+
+#[test]
+fn a_panic_ends_the_run_with_that_of_the_first_partition() {
+    for threads in [1, 2, 4, 8] {
+        let mut engine = posts();
+        tell(&mut engine, 0, 1, Order::Send { to: 0, delay: 1_000, repeats: 1_000_000 });
+        tell(&mut engine, 50_900, 3, Order::Panic);
+        tell(&mut engine, 50_950, 2, Order::Panic);
+        tell(&mut engine, 60_000, 1, Order::Panic);
+        assert_eq!(panic_of(|| engine.run(threads)), "component 2 was told to panic", "{threads} threads");
+        assert_eq!(engine.partitions()[2].0, [(Ps(50_950), 2)], "what happened can be looked at");
+        assert_eq!(panic_of(|| engine.run(threads)), "a run that ended in a panic cannot be continued");
+    }
+}
+
+#[test]
+fn a_run_may_be_continued_but_not_in_the_past() {
+    let mut engine = posts();
+    tell(&mut engine, 5_000, 1, Order::Rest);
+    assert_eq!(engine.run(2).events, 1);
+    tell(&mut engine, 5_000, 1, Order::Rest);
+    assert_eq!(engine.run(1).events, 1, "events of the earlier run are not counted again");
+    let message = panic_of(|| tell(&mut engine, 4_999, 1, Order::Rest));
+    assert_eq!(message, "component 1 is sent an event at 4.999 ns, in the past: it is 5.000 ns");
+}
+
+#[test]
+#[should_panic(expected = "component 4 is not one of the 4 of this engine")]
+fn an_unknown_component_is_refused() {
+    let mut engine = posts();
+    tell(&mut engine, 0, 0, Order::Send { to: 4, delay: 1_000, repeats: 0 });
+    engine.run(1);
+}
+
+#[test]
+#[should_panic(expected = "component 0 is sent an event at a time that never comes")]
+fn an_event_at_no_time_is_refused() {
+    tell(&mut posts(), Ps::NEVER.0, 0, Order::Rest);
+}
+
+#[test]
+#[should_panic(expected = "2 partitions need a lookahead above zero")]
+fn several_partitions_need_a_lookahead() {
+    Engine::new(vec![Post::default(), Post::default()], vec![0, 1], Ps::ZERO);
+}
+
+#[test]
+#[should_panic(expected = "component 1 has partition 2 of 2 as its home")]
+fn a_home_must_exist() {
+    Engine::new(vec![Post::default(), Post::default()], vec![0, 2], LOOKAHEAD);
+}

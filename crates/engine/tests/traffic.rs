@@ -1,0 +1,145 @@
+//! Random traffic between components: whatever the cut and the number of threads, the same is simulated.
+
+use tombolo_engine::{Engine, EngineStats, Event, Outbox, Partition};
+use tombolo_types::{ComponentId, Ps};
+
+/// The finest cut: groups of components that share state.
+const GROUPS: usize = 70;
+/// Components, dealt out to the groups in turn.
+const COMPONENTS: usize = 200;
+/// The least delay between groups.
+const LOOKAHEAD: Ps = Ps(20_000);
+
+/// How many more events a message gives rise to in a row.
+#[derive(Clone, Copy)]
+struct Hops(u32);
+
+/// Components that share a state, as an SM shares its module's caches.
+struct Group {
+    index: usize,
+    random: u64,
+    /// Of everything handled, in order.
+    digest: u64,
+}
+
+/// A partition: adjacent groups.
+struct Cut {
+    groups: Vec<Group>,
+}
+
+fn group_of(component: usize) -> usize {
+    component % GROUPS
+}
+
+fn partition_of(group: usize, partitions: usize) -> usize {
+    group * partitions / GROUPS
+}
+
+fn mix(state: u64, value: u64) -> u64 {
+    let mixed = (state ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+impl Group {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random = mix(self.random, 0x5851_f42d_4c95_7f2d);
+        (self.random >> 16) % limit
+    }
+
+    /// A receiver and a delay: the same component, another one of the group, or any, near or far in time.
+    fn next_hop(&mut self, own: usize) -> (usize, u64) {
+        match self.below(8) {
+            0 => (own, self.below(3) * 500),
+            1 => (own, self.below(6_000_000)),
+            2 | 3 => (self.index + GROUPS * self.below(2) as usize, self.below(4) * 300),
+            4 => (self.below(COMPONENTS as u64) as usize, LOOKAHEAD.0 + self.below(9_000_000)),
+            _ => (self.below(COMPONENTS as u64) as usize, LOOKAHEAD.0 + self.below(4) * 2_500),
+        }
+    }
+
+    fn handle(&mut self, event: &Event<Hops>, out: &mut Outbox<'_, Hops>) {
+        assert_eq!(out.now(), event.time);
+        let (time, tie) = event.key();
+        self.digest = mix(mix(mix(self.digest, time), tie), u64::from(event.message.0));
+        let Some(hops) = event.message.0.checked_sub(1) else { return };
+        let twice = self.below(16) == 0;
+        for hops in [Some(hops), twice.then_some(hops / 2)].into_iter().flatten() {
+            let (to, delay) = self.next_hop(usize::from(event.to.0));
+            out.send(event.time + Ps(delay), event.to, ComponentId(to as u16), Hops(hops));
+        }
+    }
+}
+
+impl Partition for Cut {
+    type Message = Hops;
+    fn handle(&mut self, event: Event<Hops>, out: &mut Outbox<'_, Hops>) {
+        let first = self.groups[0].index;
+        self.groups[group_of(usize::from(event.to.0)) - first].handle(&event, out);
+    }
+}
+
+/// An engine of so many partitions with some messages to start with.
+fn engine(partitions: usize, seed: u64) -> Engine<Cut> {
+    let mut cuts: Vec<Cut> = (0..partitions).map(|_| Cut { groups: Vec::new() }).collect();
+    for index in 0..GROUPS {
+        let group = Group { index, random: mix(seed, index as u64), digest: 0 };
+        cuts[partition_of(index, partitions)].groups.push(group);
+    }
+    let home = |component| partition_of(group_of(component), partitions) as u16;
+    let mut engine = Engine::new(cuts, (0..COMPONENTS).map(home).collect(), LOOKAHEAD);
+    start(&mut engine, Ps::ZERO);
+    engine
+}
+
+fn start(engine: &mut Engine<Cut>, at: Ps) {
+    for component in (0..COMPONENTS as u16).step_by(3) {
+        engine.schedule(at, ComponentId(0), ComponentId(component), Hops(60));
+    }
+}
+
+fn digest(engine: &Engine<Cut>) -> u64 {
+    let groups = engine.partitions().iter().flat_map(|cut| &cut.groups);
+    groups.fold(0, |digest, group| mix(digest, group.digest))
+}
+
+/// Runs it, schedules some more, and runs it again.
+fn simulate(partitions: usize, threads: usize, seed: u64) -> (u64, [EngineStats; 2]) {
+    let mut engine = engine(partitions, seed);
+    let first = engine.run(threads);
+    start(&mut engine, first.last_event);
+    let second = engine.run(threads);
+    (digest(&engine), [first, second])
+}
+
+#[test]
+fn cut_and_threads_change_nothing() {
+    for seed in [1, 2, 3] {
+        let (expected, [first, second]) = simulate(1, 1, seed);
+        assert!(first.events > 5_000 && second.events > 5_000 && first.windows == 1);
+        for partitions in [2, 17, GROUPS] {
+            let (_, alone) = simulate(partitions, 1, seed);
+            for threads in [1, 2, 3, 4, 8] {
+                let case = format!("seed {seed}, {partitions} partitions, {threads} threads");
+                let (digest, stats) = simulate(partitions, threads, seed);
+                assert_eq!(digest, expected, "{case}");
+                for (stats, (alone, merged)) in stats.iter().zip(alone.iter().zip([first, second])) {
+                    assert_eq!((stats.events, stats.last_event), (merged.events, merged.last_event), "{case}");
+                    assert_eq!((stats.windows, stats.threads), (alone.windows, threads.min(partitions)), "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_digest_notices_another_seed() {
+    assert_ne!(simulate(17, 1, 1).0, simulate(17, 1, 2).0, "otherwise the digest tests nothing");
+}
+
+#[test]
+fn partitions_come_back_after_the_run() {
+    let mut engine = engine(17, 1);
+    engine.run(4);
+    engine.partitions_mut()[3].groups[0].digest = 9;
+    assert_eq!(engine.into_partitions()[3].groups[0].digest, 9);
+}
