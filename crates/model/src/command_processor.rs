@@ -124,12 +124,7 @@ impl CommandProcessor {
         }
     }
 
-    fn next_command<C: Coherence, D: Data>(
-        &mut self,
-        protocol: &C,
-        topology: &impl Topology,
-        out: &mut Out<'_, D>,
-    ) {
+    fn next_command<C: Coherence, D: Data>(&mut self, protocol: &C, topology: &impl Topology, out: &mut Out<'_, D>) {
         let Some(command) = self.program.commands().get(self.next) else { return };
         self.next += 1;
         match command {

@@ -8,8 +8,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use tombolo_types::Ps;
 
 /// The operations between two drains. The handle by which a credit comes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Generation(u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(u32);
 
 /// A wait for every credit taken before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ pub struct Credits {
     /// last is the current one.
     records: VecDeque<Record>,
     /// Number of the oldest record.
-    oldest: u64,
+    oldest: u32,
     /// Latest return of all generations older than that.
     latest: Ps,
     stats: CreditsStats,
@@ -81,19 +81,26 @@ impl Credits {
     /// tries again when one comes back (see [`Credits::next_return`]).
     #[inline]
     pub fn try_take(&mut self, now: Ps) -> Option<Generation> {
-        if self.out == self.limit {
+        if self.out >= self.limit {
             self.settle(now);
-            if self.out == self.limit {
+            if self.out >= self.limit {
                 self.stats.refused += 1;
                 return None;
             }
         }
+        Some(self.take())
+    }
+
+    /// Takes a credit even where none is left: for what must not be refused, such as dirty bytes on their way
+    /// out. The pool refuses others until as many have come back.
+    #[inline]
+    pub fn take(&mut self) -> Generation {
         self.out += 1;
         self.stats.taken += 1;
         self.stats.peak = self.stats.peak.max(self.out);
         let newest = self.records.len() - 1;
         self.records[newest].unknown += 1;
-        Some(Generation(self.oldest + newest as u64))
+        Generation(self.oldest + newest as u32)
     }
 
     /// A credit of `generation` comes back at `now`. Ask [`Credits::pop_drained`] afterwards.
@@ -118,7 +125,7 @@ impl Credits {
     #[inline]
     pub fn available(&mut self, now: Ps) -> u32 {
         self.settle(now);
-        self.limit - self.out
+        self.limit.saturating_sub(self.out)
     }
 
     /// The earliest return that is known and not yet settled; `None` where the next one comes by a call.
@@ -129,7 +136,7 @@ impl Credits {
     /// Begins a drain of every credit taken so far. [`Credits::pop_drained`] yields it, at once or after some
     /// later return.
     pub fn drain(&mut self) -> Drain {
-        let drain = Drain(Generation(self.oldest + self.records.len() as u64 - 1));
+        let drain = Drain(Generation(self.oldest + self.records.len() as u32 - 1));
         self.records.push_back(Record::default());
         self.stats.drains += 1;
         drain

@@ -1,18 +1,37 @@
-//! Timing models of the hardware, one file a piece: tag arrays, miss registers, directories, links, switches,
-//! DRAM, translation.
+//! Timing models of the hardware, one file a piece.
 //!
-//! Each piece is passive: time comes in as an argument, effects leave by return value, and nothing here knows
-//! the engine or a coherence protocol. Pieces are asked in order of time; what they answer may lie ahead. Read
-//! [`cache`] and [`mshr`] first, then [`link`], [`credits`] and [`dram`].
+//! Two kinds. *Pieces* are passive: time comes in as an argument, effects leave by return value, and they
+//! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
+//! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`slice`]), a module's
+//! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
+//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns.
+//!
+//! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states, concurrent kernels.
+//!
+//! Read [`message`], [`module`], [`slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
+//! [`credits`], [`dram`].
 
 pub mod cache;
 pub mod calendar;
+pub mod command_processor;
+pub mod controller;
+pub mod convert;
 pub mod credits;
 pub mod directory;
 pub mod dram;
+pub mod fabric;
+pub mod layout;
 pub mod link;
+pub mod map;
+pub mod message;
+pub mod module;
 pub mod mshr;
+pub mod outcome;
 pub mod page_table;
 pub mod set_index;
+pub mod slice;
+pub mod sm;
+pub mod stats;
 pub mod switch;
 pub mod tlb;
+pub mod uncore;

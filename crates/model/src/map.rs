@@ -72,7 +72,7 @@ impl Topology for Map {
     }
 
     fn system_home(&self, line: Line) -> ModuleId {
-        self.pages.home(line)
+        self.pages.home(line).unwrap_or_else(|| panic!("{line} is on a page that nobody placed"))
     }
 
     fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {

@@ -38,6 +38,8 @@ pub struct LineRequest<D: Data> {
     pub origin: Origin,
     /// The flag it leaves or looks for.
     pub flag: Flag,
+    /// Of a store or atomic: the credit of its sender, returned when taken.
+    pub ticket: Generation,
 }
 
 /// What one module sends another: the content of a message on the links.
@@ -223,4 +225,4 @@ pub enum Message<D: Data> {
     Next,
 }
 
-const _: () = assert!(std::mem::size_of::<Message<()>>() <= 48);
+const _: () = assert!(std::mem::size_of::<Message<()>>() <= 56);

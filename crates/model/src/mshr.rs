@@ -337,6 +337,11 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.used
     }
 
+    /// Entries in all.
+    pub fn capacity(&self) -> u32 {
+        self.config.entries
+    }
+
     /// Whether every entry is in use.
     pub fn is_full(&self) -> bool {
         self.used == self.config.entries

@@ -382,7 +382,7 @@ impl<D: Data> Slice<D> {
             Request::Write { .. } | Request::Atomic { .. } => {
                 let own = body.origin.module == uncore.module;
                 let pool = if own { &mut uncore.own_stores } else { &mut uncore.forwarded_stores };
-                body.ticket = pool.credits.take(leaves);
+                body.ticket = pool.credits.take();
             }
         }
         uncore.send(leaves, target, Packet::Request(body), out, self.id);
@@ -473,19 +473,13 @@ impl<D: Data> Slice<D> {
         uncore.stats.invalidation_bytes += count * uncore.machine.messages.control_bytes.0;
         let cause = original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = uncore.invalidations.credits.take(leaves);
+            let ticket = uncore.invalidations.credits.take();
             uncore.send(leaves, target, Packet::Invalidate { line, cause, ticket }, out, self.id);
         }
     }
 
     /// Tells the sender of a store that it has been taken, in effect at `at`.
-    fn acknowledge<C: Coherence>(
-        &mut self,
-        item: &Item<D>,
-        at: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn acknowledge<C: Coherence>(&mut self, item: &Item<D>, at: Ps, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         match item.from {
             Requester::Local => uncore.return_store(item.body.origin.sm, item.body.ticket, at, out, self.id),
             Requester::Module(module) => {
@@ -508,7 +502,8 @@ impl<D: Data> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let entry = self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
+        let entry =
+            self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
         let flag = self.mshr.get(entry).flag;
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         let leaves = self.occupy(ready, bytes, uncore);
@@ -590,11 +585,8 @@ impl<D: Data> Slice<D> {
     fn view_with<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
         let homes = uncore.map.homes(uncore.module, line);
         let is_home = homes.system == uncore.module || homes.gpu == uncore.module;
-        let entry = if is_home && uncore.protocol.has_directory() {
-            self.directory.lookup(line).copied()
-        } else {
-            None
-        };
+        let entry =
+            if is_home && uncore.protocol.has_directory() { self.directory.lookup(line).copied() } else { None };
         Slot {
             line_id: line,
             homes,
@@ -680,7 +672,7 @@ impl<D: Data> Slice<D> {
         let origin = Origin { module: uncore.module, sm: tombolo_types::SmId(0), warp: 0, result: 0 };
         for (target, request) in outcome.forwards.into_iter().flatten() {
             uncore.stats.writebacks += 1;
-            let ticket = uncore.own_stores.credits.take(leaves);
+            let ticket = uncore.own_stores.credits.take();
             let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket };
             uncore.send(leaves, target, Packet::Request(body), out, self.id);
         }
@@ -772,12 +764,7 @@ fn moved<C: Coherence, D: Data>(item: &Item<D>, outcome: &Outcome<D>, uncore: &U
     u64::from(mask.grains()) * uncore.machine.line.grain()
 }
 
-fn count<C: Coherence, D: Data>(
-    item: &Item<D>,
-    before: &Slot<D>,
-    outcome: &Outcome<D>,
-    uncore: &mut Uncore<C, D>,
-) {
+fn count<C: Coherence, D: Data>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {
     let remote = u64::from(item.from != Requester::Local);
     let stats = &mut uncore.stats;
     match item.body.request {

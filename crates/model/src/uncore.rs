@@ -3,17 +3,18 @@
 use crate::credits::{Credits, Generation};
 use crate::dram::Dram;
 use crate::layout::Layout;
-use crate::link::{Link, Traffic};
+use crate::link::Link;
 use crate::map::Map;
-use crate::message::{Flag, Message, Origin, Packet, Route};
+use crate::message::{Flag, Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
+use crate::tlb::{Tlb, Walkers};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Coherence, Data, Request, Topology};
-use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Ps, Rate, Scope, Serializer, SmId};
+use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
 
 /// The scheduler's view of where events go.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -72,6 +73,10 @@ pub struct Uncore<C, D: Data> {
     pub dram: Dram,
     /// Contents of memory, where data is modelled.
     memory: FxHashMap<Line, D>,
+    /// The module's TLB.
+    tlb: Tlb,
+    /// Its page walkers.
+    walkers: Walkers,
     /// Port toward other modules.
     outgoing: Link,
     /// Port from other modules.
@@ -108,6 +113,8 @@ impl<C: Coherence, D: Data> Uncore<C, D> {
             layout,
             dram: Dram::new(crate::convert::dram(&machine)),
             memory: FxHashMap::default(),
+            tlb: Tlb::new(crate::convert::l2_tlb(&machine)),
+            walkers: Walkers::new(crate::convert::walkers(&machine)),
             outgoing: Link::new(crate::convert::link(&machine.module_link)),
             incoming: Serializer::new(machine.module_link.rate),
             to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
@@ -135,11 +142,7 @@ impl<C: Coherence, D: Data> Uncore<C, D> {
         let bytes = self.weight(&packet);
         let component = self.taker(target, &packet);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
-        let traffic = match packet {
-            Packet::Fill { .. } | Packet::Request(_) => Traffic::Data,
-            _ => Traffic::Control,
-        };
-        let arrival = self.outgoing.send(ready, traffic, bytes);
+        let arrival = self.outgoing.send(ready, crate::fabric::traffic(&packet), bytes);
         if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
             out.send(arrival, from, component, Message::Arrive { route, packet });
         } else {
@@ -265,9 +268,23 @@ impl<C: Coherence, D: Data> Uncore<C, D> {
         self.flags.clear();
     }
 
-    /// Whether a request is from an SM of this module.
-    pub fn is_local(&self, origin: Origin, source: ModuleId) -> bool {
-        origin.module == self.module && source == self.module
+    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took
+    /// a walk.
+    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
+        let looked_up = now + self.machine.tlb.l2_latency;
+        match self.tlb.lookup(looked_up, page) {
+            Some(ready) => (ready, false),
+            None => {
+                let ready = self.walkers.walk(looked_up);
+                self.tlb.fill(page, ready);
+                (ready, true)
+            }
+        }
+    }
+
+    /// To and from the command processor.
+    pub fn host_latency(&self) -> Ps {
+        crate::command_processor::host_latency(&self.machine)
     }
 
     /// The rate at which a slice reads or writes data.

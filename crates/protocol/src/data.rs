@@ -7,7 +7,7 @@ use tombolo_types::Mask;
 /// merge it by mask and update it atomically; they never look inside.
 pub trait Data: Copy + Default + PartialEq + Eq + Debug + Send + 'static {
     /// The operation of an atomic.
-    type Update: Copy + PartialEq + Eq + Debug + Send;
+    type Update: Copy + Default + PartialEq + Eq + Debug + Send;
 
     /// Overwrites the bytes of `mask` with those of `from`.
     fn merge(&mut self, from: Self, mask: Mask);

@@ -1,1 +1,17 @@
-//! Wires a machine, a design and a workload into a run.
+//! Wires a machine, a design and a recorded program into a run, and reads the result.
+//!
+//! - [`run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
+//!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
+//! - [`partition`]: how the machine is cut for the engine.
+//!
+//! Read [`run`] next.
+
+pub mod energy;
+pub mod partition;
+pub mod placement;
+pub mod record;
+pub mod run;
+
+pub use placement::place;
+pub use record::RunRecord;
+pub use run::{RunError, RunSpec, run};

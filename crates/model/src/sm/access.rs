@@ -122,14 +122,17 @@ impl<D: Data> Sm<D> {
     /// Translates a line's page; on a miss, returns when the translation will be there.
     fn translate<C: Coherence>(&mut self, line: Line, uncore: &mut Uncore<C, D>, now: Ps) -> Option<Ps> {
         let page = Page(line.0 >> self.costs.lines_per_page_shift);
-        if self.tlb.lookup(page) {
-            return None;
-        }
-        self.stats.tlb_misses += 1;
-        let translation = uncore.tlb.translate(page, now);
-        self.stats.tlb_walks += u64::from(translation.walked);
-        self.tlb.insert(page);
-        Some(translation.at)
+        let ready = match self.tlb.lookup(now, page) {
+            Some(ready) => ready,
+            None => {
+                let (ready, walked) = uncore.translate(page, now);
+                self.stats.tlb_misses += 1;
+                self.stats.tlb_walks += u64::from(walked);
+                self.tlb.fill(page, ready);
+                ready
+            }
+        };
+        (ready > now).then_some(ready)
     }
 
     /// When the next transaction leaves the L1 for the slices, and the L1 takes another.

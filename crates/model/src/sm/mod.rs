@@ -214,6 +214,11 @@ impl<D: Data> Sm<D> {
         }
     }
 
+    /// Whether CTAs have ended since last asked.
+    pub fn has_finished(&self) -> bool {
+        self.finished > 0
+    }
+
     /// CTAs that have ended since last asked, and when the latest did.
     pub fn take_finished(&mut self) -> (u32, Ps) {
         (std::mem::take(&mut self.finished), self.finished_at)

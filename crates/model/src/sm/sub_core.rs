@@ -4,15 +4,15 @@ use tombolo_types::Ps;
 
 /// A scheduler with its own pipelines.
 #[derive(Clone, Copy, Debug)]
-pub struct SubCore {
+pub(super) struct SubCore {
     /// When its pipelines take the next instruction.
-    pub free_at: Ps,
+    pub(super) free_at: Ps,
     /// Left over of the last instruction's time, in 1024ths of a picosecond.
-    pub carry: u64,
+    pub(super) carry: u64,
     /// When its next issue event is due; [`Ps::NEVER`] where none is.
-    pub next: Ps,
+    pub(super) next: Ps,
     /// The warp it issued last.
-    pub current: usize,
+    pub(super) current: usize,
 }
 
 impl Default for SubCore {
@@ -24,7 +24,7 @@ impl Default for SubCore {
 impl SubCore {
     /// Occupies the pipelines from `at` for `cost` 1024ths of a picosecond; returns when they are free.
     #[inline]
-    pub fn spend(&mut self, at: Ps, cost: u64) -> Ps {
+    pub(super) fn spend(&mut self, at: Ps, cost: u64) -> Ps {
         let total = cost + self.carry;
         self.carry = total % 1024;
         at + Ps(total / 1024)

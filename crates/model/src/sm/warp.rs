@@ -4,7 +4,7 @@ use tombolo_types::Ps;
 
 /// What a warp that is not ready waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub(super) enum Wait {
     /// Nothing: it issues when its sub-core picks it.
     Nothing,
     /// The result in this slot.
@@ -28,48 +28,48 @@ pub enum Wait {
 }
 
 /// Results that can be outstanding: one bit each.
-pub const RESULTS: u8 = 64;
+pub(super) const RESULTS: u8 = 64;
 
 /// One resident warp. When it is ready stands apart, in an array that the scheduler scans.
 #[derive(Clone, Copy, Debug)]
-pub struct Warp {
+pub(super) struct Warp {
     /// Next instruction, as an index into the CTA's stream.
-    pub pc: u32,
+    pub(super) pc: u32,
     /// One past its last.
-    pub end: u32,
+    pub(super) end: u32,
     /// Order of arrival at the SM, for oldest-first scheduling.
-    pub age: u32,
+    pub(super) age: u32,
     /// Bit `i`: result slot `i` is outstanding.
-    pub pending: u64,
+    pub(super) pending: u64,
     /// When the latest L1 hit has its data.
-    pub hit_at: Ps,
+    pub(super) hit_at: Ps,
     /// When the latest scratchpad access has its data.
-    pub shared_at: Ps,
+    pub(super) shared_at: Ps,
     /// CTA slot.
-    pub cta: u8,
+    pub(super) cta: u8,
     /// The result slot that the next load takes, modulo 64.
-    pub next_result: u8,
+    pub(super) next_result: u8,
     /// Transactions of the instruction at hand already issued.
-    pub issued: u8,
+    pub(super) issued: u8,
     /// Stage of the instruction at hand.
-    pub stage: u8,
+    pub(super) stage: u8,
     /// What it waits for.
-    pub wait: Wait,
+    pub(super) wait: Wait,
     /// Whether the instruction at hand has taken its result slot.
-    pub has_slot: bool,
+    pub(super) has_slot: bool,
     /// Whether a freed miss register is kept for it.
-    pub holds_register: bool,
+    pub(super) holds_register: bool,
     /// Whether a returned store credit is kept for it.
-    pub holds_credit: bool,
+    pub(super) holds_credit: bool,
     /// Whether its latest poll found the flag set.
-    pub flag_seen: bool,
+    pub(super) flag_seen: bool,
     /// Whether the plan of the stage at hand has been run.
-    pub synced: bool,
+    pub(super) synced: bool,
 }
 
 impl Warp {
     /// A warp about to run instructions `pc..end` of the stream in `cta`.
-    pub fn new(cta: u8, pc: u32, end: u32, age: u32) -> Warp {
+    pub(super) fn new(cta: u8, pc: u32, end: u32, age: u32) -> Warp {
         Warp {
             pc,
             end,
@@ -91,17 +91,17 @@ impl Warp {
     }
 
     /// The slot of the result `distance` results ago (1 is the latest).
-    pub fn slot(&self, distance: u8) -> u8 {
+    pub(super) fn slot(&self, distance: u8) -> u8 {
         self.next_result.wrapping_sub(distance) % RESULTS
     }
 
     /// The slot of the instruction at hand, once taken.
-    pub fn current_slot(&self) -> u8 {
+    pub(super) fn current_slot(&self) -> u8 {
         self.slot(1)
     }
 
     /// Whether a result is outstanding.
-    pub fn is_pending(&self, slot: u8) -> bool {
+    pub(super) fn is_pending(&self, slot: u8) -> bool {
         self.pending >> slot & 1 != 0
     }
 }

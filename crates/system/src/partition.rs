@@ -1,0 +1,140 @@
+//! How the machine is cut for the engine: each module a partition; the fabric between GPUs and the command
+//! processor together another. Where modules are so close that windows would be too short to be worth a
+//! barrier, those of a GPU, or all, share one.
+
+use std::sync::Arc;
+use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_machine::MachineConfig;
+use tombolo_model::command_processor::{CommandProcessor, host_latency};
+use tombolo_model::fabric::Fabric;
+use tombolo_model::layout::{Layout, Place};
+use tombolo_model::map::Map;
+use tombolo_model::message::Message;
+use tombolo_model::module::Module;
+use tombolo_protocol::{Coherence, Data};
+use tombolo_types::{ComponentId, ModuleId, Ps};
+
+/// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
+const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
+
+/// What stands beside the modules.
+pub struct Hub<C> {
+    /// Between GPUs.
+    pub fabric: Fabric,
+    /// Runs the program's commands.
+    pub command_processor: CommandProcessor,
+    protocol: C,
+    map: Map,
+}
+
+impl<C> Hub<C> {
+    /// A hub of these.
+    pub fn new(fabric: Fabric, command_processor: CommandProcessor, protocol: C, map: Map) -> Hub<C> {
+        Hub { fabric, command_processor, protocol, map }
+    }
+}
+
+/// Neighbouring modules, or the hub, or both.
+pub struct Part<C, D: Data> {
+    layout: Layout,
+    first: u8,
+    /// Its modules, ascending from `first`.
+    pub modules: Vec<Module<C, D>>,
+    /// The hub, in one part of the machine.
+    pub hub: Option<Hub<C>>,
+}
+
+impl<C: Coherence, D: Data> Partition for Part<C, D> {
+    type Message = Message<D>;
+
+    fn handle(&mut self, event: Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+        match self.layout.place(event.to) {
+            Place::Sm(module, _) | Place::Slice(module, _) | Place::Controller(module) => {
+                self.modules[usize::from(module.0 - self.first)].handle(event, out);
+            }
+            Place::Switch => {
+                let Message::Cross { route, packet } = event.message else {
+                    panic!("the switch got {:?}", event.message)
+                };
+                self.hub().fabric.cross(route, packet, out);
+            }
+            Place::CommandProcessor => {
+                let hub = self.hub();
+                hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
+            }
+        }
+    }
+}
+
+impl<C, D: Data> Part<C, D> {
+    fn hub(&mut self) -> &mut Hub<C> {
+        self.hub.as_mut().expect("events of the hub's components go to its partition")
+    }
+}
+
+/// How many neighbouring modules share a partition, and the lookahead between partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Modules of a partition.
+    pub modules: u8,
+    /// Whether the hub stands with them, all in one partition.
+    pub whole: bool,
+    /// Smallest latency between two partitions.
+    pub lookahead: Ps,
+}
+
+impl Cut {
+    /// The cut of a machine.
+    pub fn of(machine: &MachineConfig) -> Cut {
+        let hop = machine.module_link.latency;
+        let cross = hop + Ps(machine.gpu_link.latency.0 / 2);
+        let beyond = cross.min(host_latency(machine));
+        let topology = &machine.topology;
+        if hop.min(beyond) >= SHORTEST_WINDOW {
+            return Cut { modules: 1, whole: false, lookahead: hop.min(beyond) };
+        }
+        if beyond >= SHORTEST_WINDOW {
+            return Cut { modules: topology.modules_per_gpu, whole: false, lookahead: beyond };
+        }
+        Cut { modules: topology.modules() as u8, whole: true, lookahead: Ps::NEVER }
+    }
+
+    /// The partition of each component.
+    pub fn homes(&self, layout: Layout) -> Vec<u16> {
+        let hub = if self.whole { 0 } else { u16::from(layout.modules.div_ceil(self.modules)) };
+        let home = |component| match layout.place(component) {
+            Place::Sm(ModuleId(m), _) | Place::Slice(ModuleId(m), _) | Place::Controller(ModuleId(m)) => {
+                u16::from(m / self.modules)
+            }
+            Place::Switch | Place::CommandProcessor => hub,
+        };
+        (0..layout.count() as u16).map(|id| home(ComponentId(id))).collect()
+    }
+
+    /// Puts the modules and the hub into their partitions.
+    pub fn partitions<C, D: Data>(&self, layout: Layout, modules: Vec<Module<C, D>>, hub: Hub<C>) -> Vec<Part<C, D>> {
+        let mut parts: Vec<Part<C, D>> = Vec::new();
+        for (index, module) in modules.into_iter().enumerate() {
+            let index = index as u8;
+            if index % self.modules == 0 {
+                parts.push(Part { layout, first: index, modules: Vec::new(), hub: None });
+            }
+            parts.last_mut().expect("the first module opens a partition").modules.push(module);
+        }
+        if self.whole {
+            parts[0].hub = Some(hub);
+        } else {
+            parts.push(Part { layout, first: layout.modules, modules: Vec::new(), hub: Some(hub) });
+        }
+        parts
+    }
+}
+
+/// The numbering of a machine's components.
+pub fn layout(machine: &Arc<MachineConfig>) -> Layout {
+    Layout {
+        modules: machine.topology.modules() as u8,
+        sms: machine.topology.sms_per_module,
+        slices: machine.l2.slices,
+    }
+}

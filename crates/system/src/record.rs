@@ -1,0 +1,123 @@
+//! The result of a run, as scripts see it: `run --json` prints this.
+
+use crate::energy::Energy;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Accesses and hits of one cache level, summed over the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheRecord {
+    /// Loads looked up, in line transactions.
+    pub accesses: u64,
+    /// Of these, hits.
+    pub hits: u64,
+    /// Of these, merged into a miss already on its way.
+    pub merges: u64,
+    /// Of the accesses, from other modules (L2 only).
+    pub remote_accesses: u64,
+    /// Of the hits, from other modules (L2 only).
+    pub remote_hits: u64,
+}
+
+/// One direction of one link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkRecord {
+    /// Such as `gpu0.out` (GPU 0 to the switch), `gpu0.in`, `module3.out`.
+    pub name: String,
+    /// Bytes, headers included.
+    pub bytes: u64,
+    /// Of these, in messages that carry memory.
+    pub data_bytes: u64,
+    /// Share of the run's time that it was sending, 0 to 1.
+    pub utilization: f64,
+}
+
+/// All memories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DramRecord {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+/// When a kernel ran.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KernelRecord {
+    /// Its name.
+    pub name: String,
+    /// Seconds from the start of the run to its launch.
+    pub start_s: f64,
+    /// Seconds from the start of the run to the end of its release.
+    pub end_s: f64,
+}
+
+/// What the run cost the machine it ran on. Differs from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct HostRecord {
+    /// Seconds simulating, without recording the workload.
+    pub wall_s: f64,
+    /// Warp instructions simulated a second.
+    pub warp_instructions_per_s: f64,
+    /// Line transactions simulated a second.
+    pub transactions_per_s: f64,
+    /// Most memory the process held, in bytes; 0 where the system does not say.
+    pub peak_rss_bytes: u64,
+    /// Threads used.
+    pub threads: usize,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// The result of a run. Everything but `host` is equal at every thread count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRecord {
+    /// Version of the simulator.
+    pub tombolo: String,
+    /// Machine.
+    pub machine: String,
+    /// Design.
+    pub design: String,
+    /// Workload or trace.
+    pub workload: String,
+    /// The fraction of the machine and the input that was run.
+    pub scale: String,
+    /// Simulated seconds.
+    pub time_s: f64,
+    /// Simulated cycles of the SM clock.
+    pub cycles: u64,
+    /// Kernels launched.
+    pub kernel_launches: u64,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// Of these, loads, stores and atomics.
+    pub memory_instructions: u64,
+    /// Line transactions that left the coalescers.
+    pub transactions: u64,
+    /// L1 caches.
+    pub l1: CacheRecord,
+    /// L2 caches.
+    pub l2: CacheRecord,
+    /// Each direction of each link between GPUs and modules.
+    pub links: Vec<LinkRecord>,
+    /// Bytes that crossed between GPUs.
+    pub inter_gpu_bytes: u64,
+    /// Memory.
+    pub dram: DramRecord,
+    /// Invalidations, evictions, flushes, by cause; see `tombolo_model::stats` for each.
+    pub coherence: BTreeMap<String, u64>,
+    /// Other counters of the SMs.
+    pub sm: BTreeMap<String, u64>,
+    /// Picojoules by component.
+    pub energy_pj: Energy,
+    /// Hash of the whole simulated result.
+    pub digest: String,
+    /// When each kernel ran.
+    #[serde(skip)]
+    pub kernels: Vec<KernelRecord>,
+    /// What was noted: what a trace cannot carry, what was approximated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What the run cost.
+    pub host: HostRecord,
+}

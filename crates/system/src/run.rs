@@ -1,0 +1,321 @@
+//! One run: a machine, a design, a program.
+
+use crate::energy::{Energy, Moved};
+use crate::partition::{Cut, Hub, Part, layout};
+use crate::placement::{place, share};
+use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, RunRecord};
+use std::sync::Arc;
+use std::time::Instant;
+use tombolo_engine::{Engine, EngineStats};
+use tombolo_machine::design::{self, Coherence as CoherenceAxis, Invalidate, Links};
+use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::controller::residency;
+use tombolo_model::fabric::Fabric;
+use tombolo_model::layout::Layout;
+use tombolo_model::link::LinkStats;
+use tombolo_model::map::Map;
+use tombolo_model::message::Message;
+use tombolo_model::module::Module;
+use tombolo_model::page_table::PageTable;
+use tombolo_model::stats::{Digest, L2Stats, SmStats};
+use tombolo_protocol::vi::{Options, Rules, Vi, WritePolicy};
+use tombolo_protocol::{Coherence, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
+use tombolo_types::stream::{KernelClass, Program, StreamError};
+use tombolo_types::{Bytes, GpuId, ModuleId, Ps, Rate};
+
+/// What to run.
+#[derive(Clone)]
+pub struct RunSpec {
+    /// The machine, scaled.
+    pub machine: Arc<MachineConfig>,
+    /// The design.
+    pub design: DesignConfig,
+    /// The program, recorded for the machine's line size and warp width.
+    pub program: Arc<dyn Program>,
+    /// Where its pages are, from [`place`]; `None` to place them now.
+    pub pages: Option<Arc<PageTable>>,
+    /// Threads, at least 1.
+    pub threads: usize,
+}
+
+/// Why a run gave no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The program was recorded for another machine.
+    #[error("{program} was recorded for {recorded}; machine {machine} has {has}")]
+    Mismatch {
+        /// The program.
+        program: String,
+        /// What it needs.
+        recorded: String,
+        /// The machine.
+        machine: String,
+        /// What it has.
+        has: String,
+    },
+    /// A kernel that no SM can hold, or a cooperative one that is not resident at once.
+    #[error("{0}")]
+    DoesNotFit(String),
+    /// The recording is damaged.
+    #[error("{0}")]
+    Stream(#[from] StreamError),
+    /// Nothing can happen any more and the program has not ended.
+    #[error("the run cannot advance at {at}; who waits for whom:\n{report}")]
+    Stuck {
+        /// When.
+        at: Ps,
+        /// One line a waiter.
+        report: String,
+    },
+}
+
+/// Lines of a report of who waits for whom.
+const REPORT_LINES: usize = 40;
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
+    check(spec)?;
+    let pages = match &spec.pages {
+        Some(pages) => Arc::clone(pages),
+        None => place(&spec.machine, &spec.design, &*spec.program)?,
+    };
+    let options = Options {
+        write: match spec.design.l2_write {
+            design::WritePolicy::Through => WritePolicy::Through,
+            design::WritePolicy::Back => WritePolicy::Back,
+        },
+        downgrade: spec.design.downgrade,
+        spare_home_lines: spec.design.invalidate == Invalidate::Remote,
+        fault: None,
+    };
+    match spec.design.coherence {
+        CoherenceAxis::NoRemoteCaching => simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options),
+        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules>(spec, pages, options),
+        CoherenceAxis::SoftwareHierarchical => {
+            simulate::<software_hierarchical::SoftwareHierarchicalRules>(spec, pages, options)
+        }
+        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules>(spec, pages, options),
+        CoherenceAxis::Hmg => simulate::<hmg::HmgRules>(spec, pages, options),
+        CoherenceAxis::Ideal => simulate::<ideal::IdealRules>(spec, pages, options),
+    }
+}
+
+/// Whether the program can run on the machine at all.
+fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let (machine, program) = (&spec.machine, &spec.program);
+    let mismatch = |recorded: String, has: String| {
+        Err(RunError::Mismatch { program: program.name().into(), recorded, machine: machine.name.clone(), has })
+    };
+    if program.line_size() != machine.line {
+        let bytes = |size: tombolo_types::LineSize| format!("lines of {} B", size.bytes());
+        return mismatch(bytes(program.line_size()), bytes(machine.line));
+    }
+    if program.warp_width() != machine.sm.warp_width {
+        return mismatch(format!("warps of {}", program.warp_width()), format!("{}", machine.sm.warp_width));
+    }
+    for kernel in program.kernels() {
+        let resident = residency(machine, kernel).map_err(RunError::DoesNotFit)?;
+        let room = u64::from(resident) * machine.topology.sms() as u64;
+        let modules = machine.topology.modules() as u64;
+        let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;
+        if kernel.class == KernelClass::Cooperative && largest_share > room {
+            return Err(RunError::DoesNotFit(format!(
+                "kernel {}: its {} CTAs wait for each other and machine {} holds {room} at once",
+                kernel.name, kernel.ctas, machine.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn simulate<R: Rules>(spec: &RunSpec, pages: Arc<PageTable>, options: Options) -> Result<RunRecord, RunError> {
+    let machine = Arc::new(with_links(&spec.machine, spec.design.links));
+    let layout = layout(&machine);
+    let protocol = Vi::<R>::new(options);
+    let mut engine = build(spec, &machine, layout, protocol, pages);
+    let started = Instant::now();
+    let stats = engine.run(spec.threads);
+    let wall = started.elapsed().as_secs_f64();
+    let parts = engine.into_partitions();
+    let outcome = Outcome { spec, machine: &machine, stats, wall };
+    outcome.record(&parts)
+}
+
+/// The machine with its links as the design has them.
+fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
+    let mut machine = machine.clone();
+    if links == Links::Infinite {
+        machine.module_link.rate = Rate::INFINITE;
+        machine.gpu_link.rate = Rate::INFINITE;
+    }
+    machine
+}
+
+fn build<C: Coherence>(
+    spec: &RunSpec,
+    machine: &Arc<MachineConfig>,
+    protocol: C,
+    pages: Arc<PageTable>,
+) -> Engine<Part<C, ()>> {
+    let map = Map::new(machine, pages);
+    let share = share(&spec.design);
+    let modules = (0..layout.modules)
+        .map(ModuleId)
+        .map(|module| Module::new(module, protocol, layout, machine, map.clone(), share, Arc::clone(&spec.program)));
+    let fabric = Fabric::new(machine, layout);
+    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program));
+    let cut = Cut::of(machine);
+    let hub = Hub::new(fabric, command_processor, protocol, map.clone());
+    let partitions = cut.partitions(layout, modules.collect(), hub);
+    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead);
+    let id = layout.command_processor();
+    engine.schedule(Ps::ZERO, id, id, Message::Next);
+    engine
+}
+
+/// A run that has come to its end, one way or the other.
+struct Outcome<'a> {
+    spec: &'a RunSpec,
+    machine: &'a MachineConfig,
+    stats: EngineStats,
+    wall: f64,
+}
+
+impl Outcome<'_> {
+    fn record<C: Coherence>(&self, parts: &[Part<C, ()>]) -> Result<RunRecord, RunError> {
+        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
+        let modules: Vec<&Module<C, ()>> = parts.iter().flat_map(|part| &part.modules).collect();
+        if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
+            return Err(RunError::Stream(StreamError { message }));
+        }
+        if !hub.command_processor.is_done() {
+            return Err(self.stuck(&hub.command_processor, &modules));
+        }
+        let (mut sm, mut l2, mut digest) = (SmStats::default(), L2Stats::default(), Digest::default());
+        for module in &modules {
+            module.sms().iter().for_each(|one| sm.merge(&one.stats));
+            l2.merge(&module.uncore().stats);
+            digest.mix(module.uncore().digest.0);
+        }
+        sm.named().chain(l2.named()).for_each(|(_, count)| digest.mix(count));
+        let kernels = hub.command_processor.kernels();
+        let end = kernels.last().map_or(self.stats.last_event, |kernel| kernel.end);
+        digest.mix(end.0);
+        let links = self.links(&hub.fabric, &modules, end);
+        links.iter().for_each(|link| digest.mix(link.bytes));
+        let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
+        let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
+        let named = self.spec.program.kernels();
+        Ok(RunRecord {
+            tombolo: env!("CARGO_PKG_VERSION").into(),
+            machine: self.machine.name.clone(),
+            design: self.spec.design.name.clone(),
+            workload: self.spec.program.name().into(),
+            scale: self.machine.scale.to_string(),
+            time_s: end.seconds(),
+            cycles: self.machine.sm.clock.cycle_at_or_after(end),
+            kernel_launches: kernels.len() as u64,
+            warp_instructions: sm.warp_instructions,
+            memory_instructions: sm.memory_instructions,
+            transactions: sm.transactions,
+            l1: CacheRecord { accesses: sm.l1_accesses, hits: sm.l1_hits, merges: sm.l1_merges, ..Default::default() },
+            l2: CacheRecord {
+                accesses: l2.reads,
+                hits: l2.read_hits,
+                merges: l2.merges,
+                remote_accesses: l2.remote_reads,
+                remote_hits: l2.remote_read_hits,
+            },
+            energy_pj: self.energy(&sm, &l2, &links, inter_gpu_bytes),
+            links,
+            inter_gpu_bytes,
+            dram: DramRecord { read_bytes: l2.memory_read_bytes, write_bytes: l2.memory_write_bytes },
+            coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
+            sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
+            digest: format!("{:016x}", digest.0),
+            kernels: kernels
+                .iter()
+                .map(|time| KernelRecord {
+                    name: named[time.kernel as usize].name.clone(),
+                    start_s: time.start.seconds(),
+                    end_s: time.end.seconds(),
+                })
+                .collect(),
+            notes: Vec::new(),
+            host: self.host(&sm),
+        })
+    }
+
+    fn host(&self, sm: &SmStats) -> HostRecord {
+        HostRecord {
+            wall_s: self.wall,
+            warp_instructions_per_s: sm.warp_instructions as f64 / self.wall,
+            transactions_per_s: sm.transactions as f64 / self.wall,
+            peak_rss_bytes: peak_rss_bytes(),
+            threads: self.stats.threads,
+            events: self.stats.events,
+        }
+    }
+
+    fn links<C: Coherence>(&self, fabric: &Fabric, modules: &[&Module<C, ()>], end: Ps) -> Vec<LinkRecord> {
+        let record = |name: String, stats: &LinkStats| LinkRecord {
+            name,
+            bytes: stats.bytes().0,
+            data_bytes: stats.data.bytes,
+            utilization: if end == Ps::ZERO { 0.0 } else { stats.busy.0 as f64 / end.0 as f64 },
+        };
+        let mut links = Vec::new();
+        for gpu in (0..self.machine.topology.gpus).map(GpuId) {
+            links.push(record(format!("{gpu}.out"), fabric.upward(gpu)));
+            links.push(record(format!("{gpu}.in"), &fabric.downward(gpu)));
+        }
+        for module in modules {
+            let uncore = module.uncore();
+            links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats()));
+        }
+        links
+    }
+
+    fn energy(&self, sm: &SmStats, l2: &L2Stats, links: &[LinkRecord], inter_gpu_bytes: u64) -> Energy {
+        let line = self.machine.line.bytes();
+        let module_links = links.iter().filter(|link| link.name.starts_with("module")).map(|link| link.bytes).sum();
+        Energy::of(&Moved {
+            l1: Bytes(sm.transactions * line),
+            l2: Bytes((l2.reads + l2.writes + l2.atomics) * line),
+            dram: Bytes(l2.memory_read_bytes + l2.memory_write_bytes),
+            module_links: Bytes(module_links),
+            gpu_links: Bytes(inter_gpu_bytes),
+        })
+    }
+
+    fn stuck<C: Coherence>(&self, processor: &CommandProcessor, modules: &[&Module<C, ()>]) -> RunError {
+        let mut lines = vec![processor.waiting()];
+        for module in modules {
+            let name = module.uncore().module;
+            lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
+            lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
+            let slices = module.slices().iter().enumerate();
+            lines.extend(slices.flat_map(|(index, slice)| {
+                slice.waiting().map(move |(what, line)| format!("{name} slice{index}: {line} in {what}"))
+            }));
+        }
+        let more = lines.len().saturating_sub(REPORT_LINES);
+        lines.truncate(REPORT_LINES);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
+    }
+}
+
+/// The most memory this process has held, from the kernel's own account.
+fn peak_rss_bytes() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kb| kb.trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
