@@ -11,7 +11,8 @@
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled; reads pass between the writes of a batch; a read of a line in the write queue
-//! goes to the bank. Not modelled: refresh, bank groups, ECC, power states, closing idle rows.
+//! goes to the bank; writes take the timings of reads. Not modelled: refresh, bank groups, write recovery, ECC,
+//! power states, closing idle rows.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::set_index::SetIndex;
@@ -40,7 +41,7 @@ pub struct DramConfig {
     pub t_rp: Ps,
     /// From opening a row to closing it, at least. `t_ras + t_rp` is tRC, between two rows of a bank.
     pub t_ras: Ps,
-    /// A channel opens no more than four rows in this span; zero for no such limit.
+    /// A channel opens four rows in this span, kept as one in each quarter of it; zero for no such limit.
     pub t_faw: Ps,
     /// The bus idles for this span for each batch of writes, both turns together; rounded up to bursts.
     pub t_turn: Ps,
@@ -424,6 +425,13 @@ mod tests {
         let done = dram.read(Ps::ZERO, Line(0), Bytes(20));
         assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(1), "one burst of 32 B");
         assert_eq!(dram.stats().read_bytes, 32);
+    }
+
+    #[test]
+    fn an_infinite_rate_leaves_the_latencies() {
+        let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
+        assert_eq!(dram.read(Ps(7), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+        assert_eq!(dram.write(Ps(8), Line(0), LINE), Ps(8));
     }
 
     #[test]
