@@ -140,7 +140,7 @@ impl Bank {
     /// The opening of `row` that a request at `now` can join.
     #[inline]
     fn joinable(&self, row: u64, now: Ps) -> Option<Opened> {
-        let open = |at: &usize| self.rows[*at] == row && self.opens[*at].max(now) < self.closes[*at];
+        let open = |at: &usize| self.rows[*at] == row && now < self.closes[*at];
         let at = std::iter::once(self.newest).chain(0..OPENINGS).find(open)?;
         Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(now) })
     }
@@ -488,6 +488,27 @@ mod tests {
         }
         let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
         assert_eq!((row_hits, row_misses, row_conflicts), (60, 1, 3), "four streams take turns in one bank");
+    }
+
+    #[test]
+    fn a_row_stays_open_for_what_is_queued_on_it() {
+        let mut dram = Dram::new(CONFIG);
+        let rows = rows_of_one_bank(2);
+        let last = rows[0].iter().map(|&line| dram.read(Ps::ZERO, line, LINE)).last().unwrap();
+        assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
+        let last_column = last - CONFIG.t_cas;
+        let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+        assert_eq!(dram.read(Ps::ZERO, rows[1][0], LINE), next);
+    }
+
+    #[test]
+    fn a_batch_of_writes_opens_each_row_once() {
+        let mut dram = Dram::new(CONFIG);
+        let rows = rows_of_one_bank(16);
+        for at in 0..2 {
+            rows.iter().for_each(|row| assert_eq!(dram.write(Ps::ZERO, row[at], LINE), Ps::ZERO));
+        }
+        assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
     }
 
     #[test]
