@@ -32,8 +32,8 @@ pub struct EventQueue<M> {
     slots: Vec<Slot<M>>,
     /// For each chunk, the last slot of the chunk before it in the same bucket, all of whose slots are full.
     links: Vec<u32>,
-    /// Chunks without events.
-    free: Vec<u32>,
+    /// A slot of the first chunk without events; `links` leads to the others.
+    free: u32,
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
     tails: Box<[u32]>,
     occupancy: Occupancy,
@@ -42,6 +42,8 @@ pub struct EventQueue<M> {
     open: u64,
     /// Last slot of the open bucket, whose chunks are freed when it is exhausted.
     open_tail: u32,
+    /// A slot of its first chunk, where the list of its chunks ends.
+    open_head: u32,
     /// Keys of the open bucket, largest first, so that the next one is at the end.
     run: Vec<Key>,
     /// What was pushed into the open bucket after it was sorted.
@@ -105,11 +107,12 @@ impl<M> EventQueue<M> {
         EventQueue {
             slots: Vec::new(),
             links: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             tails: vec![NONE; BUCKETS].into_boxed_slice(),
             occupancy: Occupancy::new(),
             open: 0,
             open_tail: NONE,
+            open_head: NONE,
             run: Vec::new(),
             late: BinaryHeap::new(),
             far: BinaryHeap::new(),
@@ -169,8 +172,9 @@ impl<M> EventQueue<M> {
         let Some(bucket) = self.next_bucket() else {
             return self.far.peek().map(|far| far.0.time);
         };
-        let chunks = self.chunks(self.tails[bucket as usize % BUCKETS]);
-        chunks.flat_map(|(_, waiting)| waiting).map(|waiting| Ps(waiting.time)).min()
+        let mut earliest = u64::MAX;
+        self.for_each(self.tails[bucket as usize % BUCKETS], |_, waiting| earliest = earliest.min(waiting.time));
+        Some(Ps(earliest))
     }
 
     /// Time of the first event of the open bucket, and whether it came after the bucket was sorted.
@@ -204,11 +208,15 @@ impl<M> EventQueue<M> {
         self.open_tail = std::mem::replace(&mut self.tails[ring], NONE);
         self.occupancy.clear(ring);
         let mut run = std::mem::take(&mut self.run);
-        for (first, waiting) in self.chunks(self.open_tail) {
-            let keys = (first..).zip(waiting).map(|(slot, waiting)| Key { time: waiting.time, tie: waiting.tie, slot });
-            run.extend(keys);
+        let mut head = NONE;
+        self.for_each(self.open_tail, |slot, waiting| {
+            run.push(Key { time: waiting.time, tie: waiting.tie, slot });
+            head = slot;
+        });
+        self.open_head = head;
+        if run.len() > 1 {
+            run.sort_unstable_by(|a, b| b.cmp(a));
         }
-        run.sort_unstable_by(|a, b| b.cmp(a));
         self.run = run;
         true
     }
@@ -236,33 +244,42 @@ impl<M> EventQueue<M> {
     /// Takes an empty chunk that follows the one that ends with slot `previous`, or none; returns its first
     /// slot.
     fn take_chunk(&mut self, previous: u32) -> u32 {
-        let chunk = self.free.pop().unwrap_or_else(|| {
-            assert!(self.slots.len() < NONE as usize - CHUNK, "the events of a queue take 2^32 slots");
-            self.slots.extend(std::iter::repeat_with(|| Slot { time: 0, tie: 0, message: None }).take(CHUNK));
-            self.links.push(NONE);
-            self.links.len() as u32 - 1
-        });
+        if self.free == NONE {
+            self.add_chunk();
+        }
+        let chunk = self.free / CHUNK as u32;
+        self.free = self.links[chunk as usize];
         self.links[chunk as usize] = previous;
         chunk * CHUNK as u32
     }
 
+    /// Makes an empty chunk, where there is none.
+    #[cold]
+    fn add_chunk(&mut self) {
+        assert!(self.slots.len() < NONE as usize - CHUNK, "the events of a queue take 2^32 slots");
+        self.free = self.slots.len() as u32;
+        self.slots.extend(std::iter::repeat_with(|| Slot { time: 0, tie: 0, message: None }).take(CHUNK));
+        self.links.push(NONE);
+    }
+
     /// Gives the chunks of the open bucket, which is exhausted, back.
     fn free_open(&mut self) {
-        while self.open_tail != NONE {
-            let chunk = self.open_tail / CHUNK as u32;
-            self.free.push(chunk);
-            self.open_tail = self.links[chunk as usize];
+        if self.open_tail != NONE {
+            self.links[self.open_head as usize / CHUNK] = self.free;
+            self.free = std::mem::replace(&mut self.open_tail, NONE);
         }
     }
 
-    /// The events of a bucket whose last slot is `tail`, chunk by chunk, with the first slot of each.
-    fn chunks(&self, mut tail: u32) -> impl Iterator<Item = (u32, &[Slot<M>])> {
-        std::iter::from_fn(move || {
-            let last = (tail != NONE).then_some(tail as usize)?;
-            let first = last - last % CHUNK;
-            tail = self.links[last / CHUNK];
-            Some((first as u32, &self.slots[first..=last]))
-        })
+    /// Shows `visit` each event of a bucket whose last slot is `tail`, with its slot: the chunk filled last
+    /// first, the first chunk last.
+    fn for_each(&self, mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
+        while tail != NONE {
+            let first = tail - tail % CHUNK as u32;
+            for slot in first..=tail {
+                visit(slot, &self.slots[slot as usize]);
+            }
+            tail = self.links[first as usize / CHUNK];
+        }
     }
 }
 
@@ -294,7 +311,7 @@ mod tests {
         let mut queue = filled(100);
         let delay = |sequence: u32| u64::from(sequence.wrapping_mul(0x9e37_79b1) >> 8) % 6_000_000;
         let storage = |queue: &EventQueue<u8>| {
-            [queue.slots.capacity(), queue.free.capacity(), queue.run.capacity(), queue.far.capacity()]
+            [queue.slots.capacity(), queue.links.capacity(), queue.run.capacity(), queue.far.capacity()]
         };
         turn_over(&mut queue, 200_000, delay);
         let before = storage(&queue);
