@@ -173,7 +173,8 @@ impl<M> EventQueue<M> {
             return self.far.peek().map(|far| far.0.time);
         };
         let mut earliest = u64::MAX;
-        self.for_each(self.tails[bucket as usize % BUCKETS], |_, waiting| earliest = earliest.min(waiting.time));
+        let tail = self.tails[bucket as usize % BUCKETS];
+        for_each(&self.slots, &self.links, tail, |_, waiting| earliest = earliest.min(waiting.time));
         Some(Ps(earliest))
     }
 
@@ -207,17 +208,13 @@ impl<M> EventQueue<M> {
         let ring = bucket as usize % BUCKETS;
         self.open_tail = std::mem::replace(&mut self.tails[ring], NONE);
         self.occupancy.clear(ring);
-        let mut run = std::mem::take(&mut self.run);
-        let mut head = NONE;
-        self.for_each(self.open_tail, |slot, waiting| {
-            run.push(Key { time: waiting.time, tie: waiting.tie, slot });
-            head = slot;
+        for_each(&self.slots, &self.links, self.open_tail, |slot, waiting| {
+            self.run.push(Key { time: waiting.time, tie: waiting.tie, slot });
+            self.open_head = slot;
         });
-        self.open_head = head;
-        if run.len() > 1 {
-            run.sort_unstable_by(|a, b| b.cmp(a));
+        if self.run.len() > 1 {
+            self.run.sort_unstable_by(|a, b| b.cmp(a));
         }
-        self.run = run;
         true
     }
 
@@ -269,17 +266,18 @@ impl<M> EventQueue<M> {
             self.free = std::mem::replace(&mut self.open_tail, NONE);
         }
     }
+}
 
-    /// Shows `visit` each event of a bucket whose last slot is `tail`, with its slot: the chunk filled last
-    /// first, the first chunk last.
-    fn for_each(&self, mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
-        while tail != NONE {
-            let first = tail - tail % CHUNK as u32;
-            for slot in first..=tail {
-                visit(slot, &self.slots[slot as usize]);
-            }
-            tail = self.links[first as usize / CHUNK];
+/// Shows `visit` each event of a bucket whose last slot is `tail`, with its slot: the chunk filled last first,
+/// the first chunk last.
+fn for_each<M>(slots: &[Slot<M>], links: &[u32], mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
+    while tail != NONE {
+        let last = tail as usize;
+        let first = last - last % CHUNK;
+        for (slot, waiting) in (first as u32..).zip(&slots[first..=last]) {
+            visit(slot, waiting);
         }
+        tail = links[last / CHUNK];
     }
 }
 
