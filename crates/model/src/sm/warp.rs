@@ -37,8 +37,6 @@ pub(super) struct Warp {
     pub(super) pc: u32,
     /// One past its last.
     pub(super) end: u32,
-    /// Order of arrival at the SM, for oldest-first scheduling.
-    pub(super) age: u32,
     /// Bit `i`: result slot `i` is outstanding.
     pub(super) pending: u64,
     /// When the latest L1 hit has its data.
@@ -69,11 +67,10 @@ pub(super) struct Warp {
 
 impl Warp {
     /// A warp about to run instructions `pc..end` of the stream in `cta`.
-    pub(super) fn new(cta: u8, pc: u32, end: u32, age: u32) -> Warp {
+    pub(super) fn new(cta: u8, pc: u32, end: u32) -> Warp {
         Warp {
             pc,
             end,
-            age,
             pending: 0,
             hit_at: Ps::ZERO,
             shared_at: Ps::ZERO,
