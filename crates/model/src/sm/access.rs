@@ -2,7 +2,7 @@
 
 use super::issue::Progress;
 use super::warp::{RESULTS, Wait};
-use super::{Miss, POLL_INTERVAL, Sm, Waiter};
+use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::uncore::{Out, Uncore};
@@ -380,6 +380,11 @@ impl<D: Data> Sm<D> {
     /// Has a warp whose poll failed poll again.
     pub(super) fn poll_again(&mut self, slot: usize, out: &Out<'_, D>) {
         self.stats.failed_polls += 1;
+        self.warps[slot].polls += 1;
+        if self.warps[slot].polls == MOST_POLLS {
+            self.block(slot, Wait::Flag);
+            return;
+        }
         self.ready_at[slot] = out.now() + POLL_INTERVAL;
     }
 }

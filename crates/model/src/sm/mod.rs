@@ -80,6 +80,10 @@ const BACKLOG_TRANSACTIONS: u64 = 32;
 /// From a failed poll of a flag to the next. Assumed: a branch and a load's issue in a spin loop.
 const POLL_INTERVAL: Ps = Ps::from_ns(20);
 
+/// Failed polls after which a flag is given up and the run ends with a report. Assumed: 20 ms of simulated
+/// time, longer than any kernel that is worth simulating.
+const MOST_POLLS: u32 = 1_000_000;
+
 impl Costs {
     fn new(machine: &MachineConfig) -> Costs {
         let period = u128::from(machine.sm.clock.span(1 << 20).0);
@@ -310,7 +314,8 @@ impl<D: Data> Sm<D> {
             | Wait::StoreCredit
             | Wait::Barrier
             | Wait::Drain
-            | Wait::Sync => false,
+            | Wait::Sync
+            | Wait::Flag => false,
         };
         if wakes {
             self.wake(slot, out.now(), out);

@@ -79,6 +79,7 @@ impl<D: Data> Sm<D> {
             self.poll_again(slot, out);
             return Progress::Blocked;
         }
+        self.warps[slot].polls = 0;
         Progress::Done
     }
 

@@ -25,6 +25,8 @@ pub(super) enum Wait {
     Drain,
     /// A plan that its controller runs.
     Sync,
+    /// A flag that so many polls have not found that it will not be seen any more.
+    Flag,
 }
 
 /// Results that can be outstanding: one bit each.
@@ -49,6 +51,8 @@ pub(super) struct Warp {
     pub(super) next_result: u8,
     /// Transactions of the instruction at hand already issued.
     pub(super) issued: u8,
+    /// Polls of the instruction at hand that have failed.
+    pub(super) polls: u32,
     /// Stage of the instruction at hand.
     pub(super) stage: u8,
     /// What it waits for.
@@ -77,6 +81,7 @@ impl Warp {
             cta,
             next_result: 0,
             issued: 0,
+            polls: 0,
             stage: 0,
             wait: Wait::Nothing,
             has_slot: false,
