@@ -1,1 +1,7 @@
 //! The SIMT kernel language, its benchmarks, and readers of recorded traces.
+//!
+//! A workload is a host program that launches kernels over arrays; a kernel is Rust that reads like CUDA
+//! and really computes. Running it once gives a [`tombolo_types::stream::Program`]: the warp instructions
+//! of each CTA, coalesced into line transactions, compressed, and the same for every memory system.
+
+pub mod encode;
