@@ -55,7 +55,7 @@ impl Tile {
             let mut pieces = std::mem::take(&mut fetched).into_iter();
             cta.each_warp(|warp| {
                 let pieces = pieces.next().unwrap_or_default();
-                pieces.into_iter().for_each(|piece| store(warp, piece, &mut left, &mut right));
+                pieces.iter().for_each(|piece| store(warp, piece, &mut left, &mut right));
             });
             cta.barrier();
             cta.each_warp(|warp| {
@@ -85,8 +85,8 @@ impl Tile {
     }
 }
 
-fn store(warp: &mut Warp<'_>, piece: Piece, left: &mut Shared<f32>, right: &mut Shared<f32>) {
-    match piece {
+fn store(warp: &mut Warp<'_>, piece: &Piece, left: &mut Shared<f32>, right: &mut Shared<f32>) {
+    match *piece {
         Piece::Left { at, values } => warp.store_shared_vector(left, at, values),
         Piece::Right { at, values } => warp.store_shared_vector(right, at, values),
         Piece::RightOne { at, value } => warp.store_shared(right, at, value),

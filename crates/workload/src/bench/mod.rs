@@ -1,13 +1,17 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod bfs;
 mod gemm;
+mod mst;
+mod network;
 mod nw;
 mod pathfinder;
 mod rnn_forward;
 mod stencil2d;
 mod triad;
 
+use crate::graph::GraphError;
 use crate::parameter::{Parameter, ParameterError, Values};
 use crate::record::{Host, RecordError, RecordOptions, Recording};
 use crate::scale::Scale;
@@ -15,11 +19,13 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 6] = [
+static WORKLOADS: [&dyn Workload; 8] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
+    &bfs::Bfs,
+    &mst::Mst,
     &rnn_forward::RnnForward,
     &alexnet_conv2::AlexnetConv2,
 ];
@@ -131,6 +137,9 @@ pub enum WorkloadError {
         /// What does not fit.
         message: String,
     },
+    /// A user's graph could not be read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The program broke a rule of the language, or its streams could not be kept.
     #[error("{workload}: {error}")]
     Record {
