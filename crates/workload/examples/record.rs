@@ -29,12 +29,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(), Box<dyn Error>> {
     let options = RecordOptions { threads, ..RecordOptions::default() };
-    let start = Instant::now();
+    let (start, started) = (Instant::now(), cpu_seconds());
     let recording = record(workload, request, &options, Mode::Auto)?;
-    let recorded = start.elapsed().as_secs_f64();
+    let recorded = elapsed(start, started, threads);
     let peak = peak_megabytes();
     let (mut stream, mut operations, mut instructions) = (CtaStream::default(), 0_u64, 0_u64);
-    let start = Instant::now();
+    let (start, started) = (Instant::now(), cpu_seconds());
     for (kernel, info) in (0..).zip(recording.kernels()) {
         for cta in 0..info.ctas {
             recording.cta(kernel, cta, &mut stream)?;
@@ -43,7 +43,7 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
                 stream.ops.iter().filter(|op| !matches!(op, Op::Use { .. } | Op::Signal { .. })).count() as u64;
         }
     }
-    let decoded = start.elapsed().as_secs_f64() * 1e9;
+    let decoded = elapsed(start, started, 1) * 1e9;
     let packed = recording.packed_bytes() as f64;
     println!(
         "{:<14} {:>9} {:>9} {:>10.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
@@ -62,6 +62,21 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
         peak,
     );
     Ok(())
+}
+
+/// Seconds since `start`: of this thread's processor time where the system says and no other thread worked,
+/// so that a busy machine does not blur the result.
+fn elapsed(start: Instant, started: Option<f64>, threads: u32) -> f64 {
+    match (started, cpu_seconds()) {
+        (Some(before), Some(after)) if threads == 1 => after - before,
+        _ => start.elapsed().as_secs_f64(),
+    }
+}
+
+/// Processor time of this thread in seconds.
+fn cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? * 1e-9)
 }
 
 /// Peak resident memory of this process in megabytes; 0 where the system does not say.

@@ -37,6 +37,17 @@ impl Tile {
         4 * self.depth * (self.rows + self.columns)
     }
 
+    /// Rounds in which the CTA's threads, a thread a column, pass over `rows` rows.
+    pub(super) fn rounds(&self, rows: u32) -> u32 {
+        rows * self.columns / self.threads
+    }
+
+    /// The row that a warp is at in one of these rounds: a warp never spans two, because its width is a power
+    /// of two and the tile has more columns.
+    pub(super) fn row_of(&self, warp: &Warp<'_>, round: u32) -> u32 {
+        (round * self.threads + warp.index() * warp.width()) / self.columns
+    }
+
     /// Multiplies `slabs` slabs. `fetch(warp, slab)` loads the warp's part of a slab. Returns the tile, row by
     /// row; zeros where values are not computed.
     pub(super) fn multiply(
