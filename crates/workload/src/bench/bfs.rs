@@ -87,8 +87,7 @@ impl Search {
             warp.when(node.lt(network.nodes() as i32), |warp| {
                 let level = warp.load(self.level, node);
                 warp.when(level.eq(current), |warp| {
-                    let first = warp.load(network.first, node);
-                    let degree = warp.load(network.degree, node);
+                    let (first, degree) = network.row(warp, node);
                     warp.repeat(degree, |warp, arc| {
                         let arc = warp.compute(ComputeClass::Int, 1, first + arc);
                         let neighbour = warp.load(network.target, arc);

@@ -133,8 +133,7 @@ impl Forest {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             warp.when(node.lt(network.nodes() as i32), |warp| {
                 let own = warp.load(self.component, node);
-                let first = warp.load(network.first, node);
-                let degree = warp.load(network.degree, node);
+                let (first, degree) = network.row(warp, node);
                 let mut best = Lanes::all(NONE);
                 warp.repeat(degree, |warp, arc| {
                     let arc = warp.compute(ComputeClass::Int, 1, first + arc);
