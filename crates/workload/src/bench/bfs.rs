@@ -64,7 +64,7 @@ impl Workload for Bfs {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(request, memory)?;
+        let network = Network::lay_out(self.name(), request, memory)?;
         let source = request.values.count("source");
         if source >= u64::from(network.nodes()) {
             let message = format!("source {source} is no node of the graph's {}", network.nodes());

@@ -96,7 +96,7 @@ impl Workload for Mst {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(request, memory)?;
+        let network = Network::lay_out(self.name(), request, memory)?;
         let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
         let scope = |name| if request.values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys };
         let ctas = request.scale.of(request.values.count("ctas"));

@@ -7,10 +7,14 @@ use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
 
+/// Most nodes of a generated graph. Source: assumed, sixty times the largest road network in use; generating
+/// it takes some gigabytes.
+const MOST_NODES: u64 = 1 << 26;
+
 /// Number of nodes of a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: 1 << 28 },
+    kind: Kind::Count { low: 1, high: MOST_NODES },
     default: "1070376",
     about: "nodes of the generated road network, at scale 1; scales",
     source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
@@ -42,10 +46,18 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn lay_out(request: &Request, memory: &mut Memory) -> Result<Network, WorkloadError> {
+    pub(super) fn lay_out(
+        workload: &'static str,
+        request: &Request,
+        memory: &mut Memory,
+    ) -> Result<Network, WorkloadError> {
         let (graph, scaling) = match request.values.text("graph") {
             "" => {
                 let nodes = request.scale.of(request.values.count("nodes"));
+                if nodes > MOST_NODES {
+                    let message = format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed");
+                    return Err(WorkloadError::Shape { workload, message });
+                }
                 (road_graph(nodes as u32, request.seed), Scaling::Scales)
             }
             path => (read_graph(Path::new(path))?, Scaling::Fixed),
