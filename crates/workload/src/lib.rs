@@ -5,3 +5,4 @@
 //! of each CTA, coalesced into line transactions, compressed, and the same for every memory system.
 
 pub mod encode;
+pub mod trace;
