@@ -15,3 +15,4 @@ pub mod parameter;
 pub mod record;
 pub mod scale;
 pub mod simt;
+pub mod trace;
