@@ -11,3 +11,4 @@
 
 pub mod axiomatic;
 pub mod litmus;
+pub mod random;
