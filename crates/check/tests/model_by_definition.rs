@@ -368,7 +368,7 @@ fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
             continue;
         }
         let model = Model::new(&program);
-        if model.candidates() > 3000 {
+        if model.candidates() > 1500 {
             continue;
         }
         compared += 1;
