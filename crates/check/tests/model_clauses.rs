@@ -42,6 +42,8 @@ fn the_flag_itself_must_be_strong() {
 fn a_release_write_covers_later_strong_writes_of_its_location_only() {
     assert!(!stale_message("st.release.gpu y, 2 ; st.relaxed.gpu y, 1", "ld.acquire.gpu r0, y"));
     assert!(stale_message("st.release.gpu z, 2 ; st.relaxed.gpu y, 1", "ld.acquire.gpu r0, y"));
+    assert!(!stale_message("st.release.gpu y, 2 ; st.relaxed.gpu y, 1", "ld.relaxed.gpu r0, y ; | fence.acq_rel.gpu"));
+    assert!(stale_message("st.release.gpu z, 2 ; st.relaxed.gpu y, 1", "ld.relaxed.gpu r0, y ; | fence.acq_rel.gpu"));
 }
 
 #[test]
@@ -58,6 +60,7 @@ fn an_acquire_read_covers_earlier_strong_reads_of_its_location_only() {
     };
     assert!(!allowed(&text("y")));
     assert!(allowed(&text("z")));
+    assert!(stale_message("fence.acq_rel.gpu ; st.relaxed.gpu y, 1", "ld.relaxed.gpu r0, y ; | ld.acquire.gpu r1, z"));
 }
 
 #[test]

@@ -285,3 +285,63 @@ impl Execution<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axiomatic::paths;
+    use crate::litmus::parse;
+
+    /// Runs `check` on the events of a program without branches.
+    fn with_events(rows: &str, check: impl Fn(&Events)) {
+        let text = format!("PTX test {{}} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; {rows} exists x=0");
+        let program = parse("test", &text).unwrap().program;
+        paths::for_each(&program, |paths| Ok(check(&Events::new(&program, paths)?))).unwrap();
+    }
+
+    #[test]
+    fn fences_ordered_against_causality_are_inconsistent() {
+        // Event 0 is the initial x; P0 has 1 (fence) and 2 (store), P1 has 3 (load) and 4 (fence).
+        with_events("fence.sc.sys | ld.acquire.sys r0, x ; st.release.sys x, 1 | fence.sc.sys ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.assign(3, 2) && execution.settle());
+            assert_eq!(execution.open_fences(), None, "the message orders them");
+            let mut against = execution;
+            against.order_fences(4, 1);
+            assert!(!against.settle());
+            execution.order_fences(1, 4);
+            assert!(execution.settle());
+        });
+    }
+
+    #[test]
+    fn a_read_of_an_own_later_write_is_inconsistent() {
+        with_events("ld.weak r0, x | ; st.weak x, 1 | ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.assign(1, 2));
+            assert!(!execution.settle());
+        });
+    }
+
+    #[test]
+    fn racing_weak_writes_stay_unordered() {
+        with_events("st.weak x, 1 | st.weak x, 2 ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.settle());
+            assert_eq!(execution.open_writes(), None);
+            assert_eq!(execution.last_writes(0), 0b110);
+        });
+    }
+
+    #[test]
+    fn strong_writes_are_open_until_ordered() {
+        with_events("st.relaxed.sys x, 1 | st.relaxed.sys x, 2 ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.settle());
+            assert_eq!(execution.open_writes(), Some((1, 2)));
+            assert!(execution.order_writes(2, 1) && execution.settle());
+            assert!(!execution.order_writes(1, 2));
+            assert_eq!(execution.last_writes(0), 0b010);
+        });
+    }
+}
