@@ -22,6 +22,8 @@ pub(super) struct Execution<'a> {
     fences: Relation,
     /// Causality order of the candidate at the last [`Execution::settle`].
     causality: Relation,
+    /// Whether something was added since that causality depends on: coherence it does not.
+    causality_grows: bool,
 }
 
 impl<'a> Execution<'a> {
@@ -42,6 +44,7 @@ impl<'a> Execution<'a> {
             coherence,
             fences: Relation::EMPTY,
             causality: Relation::EMPTY,
+            causality_grows: true,
         }
     }
 
@@ -62,12 +65,14 @@ impl<'a> Execution<'a> {
         self.assigned |= only(read);
         self.source[read] = write as u8;
         self.readers[write] |= only(read);
+        self.causality_grows |= self.events.strong_pair(write, read);
         !has(seen, read)
     }
 
     /// Orders two `fence.sc`.
     pub(super) fn order_fences(&mut self, first: usize, second: usize) {
         self.fences.add(first, second);
+        self.causality_grows = true;
     }
 
     /// Puts `first` before `second` in coherence order; false where the reverse holds.
@@ -100,9 +105,12 @@ impl<'a> Execution<'a> {
 
     /// Adds what the axioms force. False where some axiom is violated, whatever is added.
     pub(super) fn settle(&mut self) -> bool {
-        self.causality = self.causality_order();
-        if !self.fence_order_holds() || !self.coherence_follows_causality() {
-            return false;
+        if self.causality_grows {
+            self.causality = self.causality_order();
+            self.causality_grows = false;
+            if !self.fence_order_holds() || !self.coherence_follows_causality() {
+                return false;
+            }
         }
         loop {
             let before = self.coherence.rows;
@@ -171,7 +179,7 @@ impl Execution<'_> {
         let order = &self.events.program_order;
         let mut heads = 0;
         let mut after = Relation::EMPTY;
-        for head in (0..CAPACITY).filter(|head| edges.rows[*head] != 0) {
+        for head in (0..self.events.len()).filter(|head| edges.rows[*head] != 0) {
             heads |= only(head);
             after.rows[head] = members(edges.rows[head]).fold(0, |set, tail| set | only(tail) | order.rows[tail]);
         }
