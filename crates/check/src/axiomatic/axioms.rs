@@ -114,10 +114,8 @@ impl<'a> Execution<'a> {
         }
         loop {
             let before = self.coherence.rows;
-            let Some(communication) = self.location_order() else { return false };
-            let consistent = self.strong_writes_follow(&communication)
-                && self.reads_are_not_overtaken(&communication)
-                && self.atomics_are_whole();
+            let consistent =
+                self.locations_are_sequential() && self.reads_are_not_overtaken() && self.atomics_are_whole();
             if !consistent {
                 return false;
             }
@@ -221,11 +219,10 @@ impl Execution<'_> {
         self.coherence.rows[self.source(read)]
     }
 
-    /// Morally strong communication with same-location program order, transitively closed. `None` where it has
-    /// a cycle: axiom *SC per location*.
-    fn location_order(&self) -> Option<Relation> {
+    /// Axiom *SC per location*: morally strong communication with same-location program order has no cycle.
+    fn locations_are_sequential(&self) -> bool {
         let mut order = self.events.program_order_location;
-        for accesses in &self.events.accesses {
+        self.events.accesses.iter().all(|accesses| {
             for event in members(*accesses) {
                 let communication = if has(self.assigned, event) {
                     self.overwritten_by(event)
@@ -235,36 +232,18 @@ impl Execution<'_> {
                 order.rows[event] |= communication & self.events.morally_strong.rows[event];
             }
             order.close_over(*accesses);
-            if members(*accesses).any(|event| order.holds(event, event)) {
-                return None;
-            }
-        }
-        Some(order)
-    }
-
-    /// Morally strong writes are in coherence order, and in no other than SC per location gives them.
-    fn strong_writes_follow(&mut self, order: &Relation) -> bool {
-        let events = self.events;
-        events.writes.iter().all(|writes| {
-            members(*writes).all(|first| {
-                let later = order.rows[first] & events.morally_strong.rows[first] & writes;
-                members(later).all(|second| self.order_writes(first, second))
-            })
+            members(*accesses).all(|event| !order.holds(event, event))
         })
     }
 
-    /// Axiom *causality*, and with it SC per location for reads: no read reads from, or from before, a write
-    /// that it precedes or follows.
-    fn reads_are_not_overtaken(&mut self, order: &Relation) -> bool {
+    /// Axiom *causality*: no read reads from a write that it precedes, nor from before a write that it follows.
+    fn reads_are_not_overtaken(&mut self) -> bool {
         let events = self.events;
         members(self.assigned).all(|read| {
             let source = self.source(read);
             !self.causality.holds(read, source)
-                && members(events.writes[events.location(read)] & !only(source)).all(|write| {
-                    let before = self.causality.holds(write, read)
-                        || events.strong_pair(write, read) && order.holds(write, read);
-                    !before || self.precedes_source(write, source)
-                })
+                && members(events.writes[events.location(read)] & !only(source))
+                    .all(|write| !self.causality.holds(write, read) || self.precedes_source(write, source))
         })
     }
 
@@ -304,7 +283,11 @@ mod tests {
     fn with_events(rows: &str, check: impl Fn(&Events)) {
         let text = format!("PTX test {{}} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; {rows} exists x=0");
         let program = parse("test", &text).unwrap().program;
-        paths::for_each(&program, |paths| Ok(check(&Events::new(&program, paths)?))).unwrap();
+        paths::for_each(&program, |paths| {
+            check(&Events::new(&program, paths)?);
+            Ok(())
+        })
+        .unwrap();
     }
 
     #[test]
