@@ -1,0 +1,584 @@
+//! The compact byte form of one CTA's stream: what a recording keeps and what a trace file stores.
+//!
+//! One byte leads each instruction: its kind in the low four bits, a small argument in the high four.
+//! Numbers are little-endian base-128 varints. The first line of a memory instruction is written as the
+//! difference to the first line of the memory instruction in the same place of the warp before (of the
+//! instruction before, where there is none), further lines as the difference to the line after the last:
+//! warps that do the same on neighbouring data become equal bytes, which a general compressor then folds.
+//!
+//! ```text
+//! stream := warps tokens token* warp*            token := varint
+//! warp   := ops op*                              line  := zigzag varint, difference
+//! access := line | line mask                     mask  := 0..=31 one grain | 32 all | 33 first count
+//!                                                       | 34 four bytes, little endian
+//! ```
+
+use tombolo_types::stream::{
+    Access, Accesses, AtomicResult, ComputeClass, CtaStream, Op, PackedOrder, StreamError, Token,
+};
+use tombolo_types::{Line, Mask, Order};
+
+/// Most results a warp can wait for. Source: the definition of [`Op::Use`].
+const MAX_DISTANCE: u8 = 64;
+/// A count that does not fit the argument follows as its own number.
+const ESCAPE: u8 = 7;
+/// Argument bit: every access covers its whole line, so no masks follow.
+const FULL: u8 = 8;
+/// Largest argument of instructions that use all four bits; 0 says that the number follows.
+const MAX_ARGUMENT: u16 = 15;
+
+const MASK_ALL: u8 = 32;
+const MASK_RUN: u8 = 33;
+const MASK_BITS: u8 = 34;
+
+/// Kinds of instruction, the low four bits of the leading byte.
+mod kind {
+    pub(super) const COMPUTE: u8 = 0;
+    pub(super) const LOAD: u8 = 1;
+    pub(super) const STORE: u8 = 2;
+    pub(super) const ORDERED_LOAD: u8 = 3;
+    pub(super) const ORDERED_STORE: u8 = 4;
+    pub(super) const ATOMIC: u8 = 5;
+    pub(super) const REDUCTION: u8 = 6;
+    pub(super) const FENCE: u8 = 7;
+    pub(super) const SHARED: u8 = 8;
+    pub(super) const BARRIER: u8 = 9;
+    pub(super) const USE: u8 = 10;
+    pub(super) const WAIT: u8 = 11;
+    pub(super) const SIGNAL: u8 = 12;
+}
+
+/// Appends `stream` to `out`.
+///
+/// The stream's warps must cover its instructions in order. Decoding gives the canonical form of the same
+/// stream: each instruction's accesses follow those of the instruction before.
+pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
+    put(out, stream.warps.len() as u64);
+    put(out, stream.tokens.len() as u64);
+    for token in &stream.tokens {
+        put(out, u64::from(token.0));
+    }
+    let mut before: Vec<u64> = Vec::new();
+    let mut lines: Vec<u64> = Vec::new();
+    for warp in &stream.warps {
+        let ops = &stream.ops[warp.start as usize..warp.end as usize];
+        put(out, ops.len() as u64);
+        let mut guess = Guess { before: &before, next: 0, last: 0 };
+        lines.clear();
+        for op in ops {
+            encode_op(stream, op, &mut guess, &mut lines, out);
+        }
+        std::mem::swap(&mut before, &mut lines);
+    }
+}
+
+/// Foretells the first line of the next memory instruction of a warp.
+struct Guess<'a> {
+    /// First lines of the warp before, one for each memory instruction with an access.
+    before: &'a [u64],
+    next: usize,
+    last: u64,
+}
+
+impl Guess<'_> {
+    fn first(&mut self) -> u64 {
+        let guess = self.before.get(self.next).copied().unwrap_or(self.last);
+        self.next += 1;
+        guess
+    }
+}
+
+fn encode_op(stream: &CtaStream, op: &Op, guess: &mut Guess<'_>, lines: &mut Vec<u64>, out: &mut Vec<u8>) {
+    let weak = PackedOrder::from(Order::WEAK);
+    let mut memory = |kind, order: Option<PackedOrder>, accesses: Accesses, out: &mut Vec<u8>| {
+        let accesses = &stream.accesses[accesses.range()];
+        encode_memory(kind, order, accesses, guess, lines, out);
+    };
+    match *op {
+        Op::Compute { class, count } => {
+            out.push(kind::COMPUTE | (class as u8) << 4);
+            put(out, u64::from(count));
+        }
+        Op::Load { order, accesses } if order == weak => memory(kind::LOAD, None, accesses, out),
+        Op::Store { order, accesses } if order == weak => memory(kind::STORE, None, accesses, out),
+        Op::Load { order, accesses } => memory(kind::ORDERED_LOAD, Some(order), accesses, out),
+        Op::Store { order, accesses } => memory(kind::ORDERED_STORE, Some(order), accesses, out),
+        Op::Atomic { order, result, accesses } => {
+            let kind = match result {
+                AtomicResult::Returned => kind::ATOMIC,
+                AtomicResult::Discarded => kind::REDUCTION,
+            };
+            memory(kind, Some(order), accesses, out);
+        }
+        Op::Fence { order } => out.extend([kind::FENCE, order.to_byte()]),
+        Op::Shared { passes } => put_small(kind::SHARED, passes, out),
+        Op::Barrier => out.push(kind::BARRIER),
+        Op::Use { distance } => put_small(kind::USE, u16::from(distance), out),
+        Op::WaitUntil { order, access, token } => {
+            memory(kind::WAIT, Some(order), Accesses { start: access, len: 1 }, out);
+            put(out, u64::from(token));
+        }
+        Op::Signal { token } => put_small(kind::SIGNAL, token, out),
+    }
+}
+
+fn encode_memory(
+    kind: u8,
+    order: Option<PackedOrder>,
+    accesses: &[Access],
+    guess: &mut Guess<'_>,
+    lines: &mut Vec<u64>,
+    out: &mut Vec<u8>,
+) {
+    let full = accesses.iter().all(|access| access.mask == Mask::ALL);
+    let short = if accesses.len() < ESCAPE as usize { accesses.len() as u8 } else { ESCAPE };
+    out.push(kind | (short | if full { FULL } else { 0 }) << 4);
+    if short == ESCAPE {
+        out.push(accesses.len() as u8);
+    }
+    out.extend(order.map(PackedOrder::to_byte));
+    for (place, access) in accesses.iter().enumerate() {
+        let expected = if place == 0 { guess.first() } else { guess.last.wrapping_add(1) };
+        put(out, zigzag(access.line.0.wrapping_sub(expected)));
+        if place == 0 {
+            lines.push(access.line.0);
+        }
+        guess.last = access.line.0;
+        if !full {
+            put_mask(access.mask, out);
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A number of which 1 to 15 fit the argument.
+fn put_small(kind: u8, value: u16, out: &mut Vec<u8>) {
+    if (1..=MAX_ARGUMENT).contains(&value) {
+        out.push(kind | (value as u8) << 4);
+    } else {
+        out.push(kind);
+        put(out, u64::from(value));
+    }
+}
+
+fn put_mask(mask: Mask, out: &mut Vec<u8>) {
+    let first = mask.0.trailing_zeros();
+    let count = mask.grains();
+    let run = count > 0 && u64::from(mask.0) >> first == (1_u64 << count) - 1;
+    match count {
+        1 => out.push(first as u8),
+        32 => out.push(MASK_ALL),
+        _ if run => out.extend([MASK_RUN, first as u8, count as u8]),
+        _ => {
+            out.push(MASK_BITS);
+            out.extend(mask.0.to_le_bytes());
+        }
+    }
+}
+
+fn zigzag(difference: u64) -> u64 {
+    let signed = difference as i64;
+    ((signed << 1) ^ (signed >> 63)) as u64
+}
+
+fn unzigzag(value: u64) -> u64 {
+    (value >> 1) ^ (value & 1).wrapping_neg()
+}
+
+/// Decodes the stream at the head of `bytes` into `into`, which is cleared first; returns how many bytes
+/// it took.
+///
+/// Any bytes are safe: damage gives an error with its position, and memory stays within a small multiple
+/// of `bytes.len()`. On an error `into` holds what came before it.
+pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> {
+    into.clear();
+    let mut reader = Reader { bytes, at: 0 };
+    let warps = reader.count("warps")?;
+    let tokens = reader.count("tokens")?;
+    for _ in 0..tokens {
+        let token = reader.number()?;
+        let token = u32::try_from(token).map_err(|_| reader.error(format_args!("token {token} exceeds 32 bits")))?;
+        into.tokens.push(Token(token));
+    }
+    let mut before = 0..0;
+    for _ in 0..warps {
+        let ops = reader.count("instructions")?;
+        let start = into.ops.len();
+        let mut decoder = WarpDecoder { reader: &mut reader, stream: into, before, last: 0 };
+        for _ in 0..ops {
+            decoder.op()?;
+        }
+        before = start..into.ops.len();
+        let fits = u32::try_from(into.ops.len()).is_ok() && u32::try_from(into.accesses.len()).is_ok();
+        if !fits {
+            return Err(reader.error(format_args!("more than 2^32 instructions or accesses in a CTA")));
+        }
+        into.warps.push(start as u32..into.ops.len() as u32);
+    }
+    Ok(reader.at)
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn error(&self, what: std::fmt::Arguments<'_>) -> StreamError {
+        StreamError { message: format!("byte {} of the encoded CTA: {what}", self.at) }
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Result<u8, StreamError> {
+        match self.bytes.get(self.at) {
+            Some(&byte) => {
+                self.at += 1;
+                Ok(byte)
+            }
+            None => Err(self.error(format_args!("ends early"))),
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<u64, StreamError> {
+        let first = self.byte()?;
+        if first < 0x80 { Ok(u64::from(first)) } else { self.long_number(first) }
+    }
+
+    fn long_number(&mut self, first: u8) -> Result<u64, StreamError> {
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                break;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.error(format_args!("a number longer than 64 bits")))
+    }
+
+    /// A count of things of at least one byte each: no more than bytes are left.
+    fn count(&mut self, what: &str) -> Result<usize, StreamError> {
+        let count = self.number()?;
+        let left = self.bytes.len() - self.at;
+        if count > left as u64 {
+            return Err(self.error(format_args!("{count} {what} cannot be in the {left} bytes left")));
+        }
+        Ok(count as usize)
+    }
+
+    /// The argument of an instruction written by `put_small`, from `low` to `high`.
+    fn small(&mut self, argument: u8, what: &str, low: u16, high: u16) -> Result<u16, StreamError> {
+        let value = if argument == 0 { self.number()? } else { u64::from(argument) };
+        match u16::try_from(value) {
+            Ok(value) if (low..=high).contains(&value) => Ok(value),
+            _ => Err(self.error(format_args!("{what} is {value}, but must be {low} to {high}"))),
+        }
+    }
+
+    fn order(&mut self) -> Result<PackedOrder, StreamError> {
+        let byte = self.byte()?;
+        PackedOrder::from_byte(byte).ok_or_else(|| self.error(format_args!("{byte} is no memory order")))
+    }
+
+    #[inline]
+    fn mask(&mut self) -> Result<Mask, StreamError> {
+        match self.byte()? {
+            grain @ 0..=31 => Ok(Mask(1 << grain)),
+            MASK_ALL => Ok(Mask::ALL),
+            MASK_RUN => {
+                let (first, count) = (self.byte()?, self.byte()?);
+                if !(2..=31).contains(&count) || first > 32 - count {
+                    return Err(self.error(format_args!("a mask of {count} grains from grain {first}")));
+                }
+                Ok(Mask(((1 << count) - 1) << first))
+            }
+            MASK_BITS => {
+                let bytes = [self.byte()?, self.byte()?, self.byte()?, self.byte()?];
+                Ok(Mask(u32::from_le_bytes(bytes)))
+            }
+            other => Err(self.error(format_args!("{other} is no kind of mask"))),
+        }
+    }
+}
+
+/// Decodes the instructions of one warp.
+struct WarpDecoder<'a, 'b> {
+    reader: &'a mut Reader<'b>,
+    stream: &'a mut CtaStream,
+    /// Instructions of the warp before that have not served as a guess yet.
+    before: std::ops::Range<usize>,
+    last: u64,
+}
+
+impl WarpDecoder<'_, '_> {
+    #[inline]
+    fn op(&mut self) -> Result<(), StreamError> {
+        let lead = self.reader.byte()?;
+        let argument = lead >> 4;
+        let weak = PackedOrder::from(Order::WEAK);
+        let op = match lead & 15 {
+            kind::COMPUTE => self.compute(argument)?,
+            kind::LOAD => Op::Load { order: weak, accesses: self.accesses(argument)? },
+            kind::STORE => Op::Store { order: weak, accesses: self.accesses(argument)? },
+            kind::BARRIER => Op::Barrier,
+            kind::USE => {
+                let distance = self.reader.small(argument, "use distance", 1, u16::from(MAX_DISTANCE))?;
+                Op::Use { distance: distance as u8 }
+            }
+            kind::SHARED => Op::Shared { passes: self.reader.small(argument, "passes", 1, u16::MAX)? },
+            other => self.rare(other, argument)?,
+        };
+        self.stream.ops.push(op);
+        Ok(())
+    }
+
+    fn compute(&mut self, class: u8) -> Result<Op, StreamError> {
+        let class = match class {
+            0 => ComputeClass::Fp32,
+            1 => ComputeClass::Int,
+            2 => ComputeClass::Fp64,
+            3 => ComputeClass::Special,
+            4 => ComputeClass::Tensor,
+            5 => ComputeClass::Other,
+            other => return Err(self.reader.error(format_args!("{other} is no class of arithmetic"))),
+        };
+        let count = self.reader.small(0, "instruction count", 1, u16::MAX)?;
+        Ok(Op::Compute { class, count })
+    }
+
+    fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, StreamError> {
+        Ok(match kind {
+            kind::ORDERED_LOAD => {
+                let (order, accesses) = self.ordered(argument)?;
+                Op::Load { order, accesses }
+            }
+            kind::ORDERED_STORE => {
+                let (order, accesses) = self.ordered(argument)?;
+                Op::Store { order, accesses }
+            }
+            kind::ATOMIC => {
+                let (order, accesses) = self.ordered(argument)?;
+                Op::Atomic { order, result: AtomicResult::Returned, accesses }
+            }
+            kind::REDUCTION => {
+                let (order, accesses) = self.ordered(argument)?;
+                Op::Atomic { order, result: AtomicResult::Discarded, accesses }
+            }
+            kind::FENCE => Op::Fence { order: self.reader.order()? },
+            kind::WAIT => {
+                let (order, accesses) = self.ordered(argument)?;
+                if accesses.len != 1 {
+                    return Err(self.reader.error(format_args!("a wait on {} lines", accesses.len)));
+                }
+                Op::WaitUntil { order, access: accesses.start, token: self.token(0)? }
+            }
+            kind::SIGNAL => Op::Signal { token: self.token(argument)? },
+            other => return Err(self.reader.error(format_args!("{other} is no kind of instruction"))),
+        })
+    }
+
+    fn token(&mut self, argument: u8) -> Result<u16, StreamError> {
+        let token = self.reader.small(argument, "token index", 0, u16::MAX)?;
+        if usize::from(token) >= self.stream.tokens.len() {
+            let tokens = self.stream.tokens.len();
+            return Err(self.reader.error(format_args!("token index {token} of {tokens} tokens")));
+        }
+        Ok(token)
+    }
+
+    fn ordered(&mut self, argument: u8) -> Result<(PackedOrder, Accesses), StreamError> {
+        let (len, full) = self.length(argument)?;
+        let order = self.reader.order()?;
+        Ok((order, self.lines(len, full)?))
+    }
+
+    fn length(&mut self, argument: u8) -> Result<(u8, bool), StreamError> {
+        let short = argument & ESCAPE;
+        let len = if short == ESCAPE { self.reader.byte()? } else { short };
+        Ok((len, argument & FULL != 0))
+    }
+
+    #[inline]
+    fn accesses(&mut self, argument: u8) -> Result<Accesses, StreamError> {
+        let (len, full) = self.length(argument)?;
+        self.lines(len, full)
+    }
+
+    #[inline]
+    fn lines(&mut self, len: u8, full: bool) -> Result<Accesses, StreamError> {
+        let start = self.stream.accesses.len() as u32;
+        for place in 0..len {
+            let expected = if place == 0 { self.guess() } else { self.last.wrapping_add(1) };
+            self.last = expected.wrapping_add(unzigzag(self.reader.number()?));
+            let mask = if full { Mask::ALL } else { self.reader.mask()? };
+            self.stream.accesses.push(Access { line: Line(self.last), mask });
+        }
+        Ok(Accesses { start, len })
+    }
+
+    /// The first line of the next memory instruction of the warp before, or the last line.
+    #[inline]
+    fn guess(&mut self) -> u64 {
+        for at in self.before.by_ref() {
+            let first = match self.stream.ops[at] {
+                Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. }
+                    if accesses.len > 0 =>
+                {
+                    accesses.start
+                }
+                Op::WaitUntil { access, .. } => access,
+                _ => continue,
+            };
+            return self.stream.accesses[first as usize].line.0;
+        }
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An instruction with the accesses it owns; indices are assigned when the stream is laid out.
+    type Draft = (Op, Vec<Access>);
+
+    fn access() -> impl Strategy<Value = Access> {
+        let line = prop_oneof![0_u64..1000, any::<u64>()];
+        let mask = prop_oneof![Just(u32::MAX), (0_u32..32).prop_map(|bit| 1 << bit), any::<u32>()];
+        (line, mask).prop_map(|(line, mask)| Access { line: Line(line), mask: Mask(mask) })
+    }
+
+    fn order() -> impl Strategy<Value = PackedOrder> {
+        any::<u8>().prop_filter_map("no order", PackedOrder::from_byte)
+    }
+
+    fn class() -> impl Strategy<Value = ComputeClass> {
+        prop::sample::select(vec![
+            ComputeClass::Fp32,
+            ComputeClass::Int,
+            ComputeClass::Fp64,
+            ComputeClass::Special,
+            ComputeClass::Tensor,
+            ComputeClass::Other,
+        ])
+    }
+
+    fn draft() -> impl Strategy<Value = Draft> {
+        let none = Accesses::default();
+        let plain = prop_oneof![
+            (class(), 1..=u16::MAX).prop_map(|(class, count)| Op::Compute { class, count }),
+            order().prop_map(|order| Op::Fence { order }),
+            (1..=u16::MAX).prop_map(|passes| Op::Shared { passes }),
+            Just(Op::Barrier),
+            (1_u8..=64).prop_map(|distance| Op::Use { distance }),
+            (0_u16..3).prop_map(|token| Op::Signal { token }),
+        ];
+        let kinds = (order(), 0..4_u8).prop_map(move |(order, kind)| match kind {
+            0 => Op::Load { order, accesses: none },
+            1 => Op::Store { order, accesses: none },
+            2 => Op::Atomic { order, result: AtomicResult::Returned, accesses: none },
+            _ => Op::Atomic { order, result: AtomicResult::Discarded, accesses: none },
+        });
+        let wait = (order(), 0_u16..3).prop_map(|(order, token)| Op::WaitUntil { order, access: 0, token });
+        prop_oneof![
+            plain.prop_map(|op| (op, Vec::new())),
+            (kinds, prop::collection::vec(access(), 0..70)),
+            (wait, prop::collection::vec(access(), 1..2)),
+        ]
+    }
+
+    fn lay_out(warps: Vec<Vec<Draft>>) -> CtaStream {
+        let mut stream = CtaStream { tokens: vec![Token(0), Token(7), Token(u32::MAX)], ..CtaStream::default() };
+        for warp in warps {
+            let first = stream.ops.len() as u32;
+            for (mut op, own) in warp {
+                let place = Accesses { start: stream.accesses.len() as u32, len: own.len() as u8 };
+                match &mut op {
+                    Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => {
+                        *accesses = place;
+                    }
+                    Op::WaitUntil { access, .. } => *access = place.start,
+                    _ => {}
+                }
+                stream.accesses.extend(own);
+                stream.ops.push(op);
+            }
+            stream.warps.push(first..stream.ops.len() as u32);
+        }
+        stream
+    }
+
+    fn stream() -> impl Strategy<Value = CtaStream> {
+        prop::collection::vec(prop::collection::vec(draft(), 0..12), 0..5).prop_map(lay_out)
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_survives_encoding(original in stream(), tail in prop::collection::vec(any::<u8>(), 0..4)) {
+            let mut bytes = Vec::new();
+            encode(&original, &mut bytes);
+            let length = bytes.len();
+            bytes.extend(tail);
+            let mut decoded = CtaStream::default();
+            prop_assert_eq!(decode(&bytes, &mut decoded), Ok(length));
+            prop_assert_eq!(decoded, original);
+        }
+
+        #[test]
+        fn a_truncated_stream_is_an_error(original in stream(), cut in any::<prop::sample::Index>()) {
+            let mut bytes = Vec::new();
+            encode(&original, &mut bytes);
+            bytes.truncate(cut.index(bytes.len()));
+            prop_assert!(decode(&bytes, &mut CtaStream::default()).is_err());
+        }
+
+        #[test]
+        fn damaged_bytes_never_panic_and_stay_small(
+            original in stream(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        ) {
+            let mut bytes = Vec::new();
+            encode(&original, &mut bytes);
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let mut decoded = CtaStream::default();
+            let _ = decode(&bytes, &mut decoded);
+            prop_assert!(decoded.ops.len() + decoded.accesses.len() + decoded.tokens.len() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn warps_that_walk_in_step_become_equal_bytes() {
+        let warp = |line| {
+            let load = |line| {
+                let accesses = vec![Access { line: Line(line), mask: Mask::ALL }];
+                (Op::Load { order: Order::WEAK.into(), accesses: Accesses::default() }, accesses)
+            };
+            vec![load(line), load(line + 1_000_000)]
+        };
+        let mut bytes = Vec::new();
+        encode(&lay_out((0..4).map(|place| warp(5000 + place)).collect()), &mut bytes);
+        let tail = &bytes[bytes.len() - 10..];
+        assert_eq!(tail[..5], tail[5..], "count, lead, difference, lead, difference");
+    }
+
+    #[test]
+    fn an_error_names_its_position() {
+        let error = decode(&[1, 0, 1, 15], &mut CtaStream::default()).unwrap_err();
+        assert_eq!(error.message, "byte 4 of the encoded CTA: 15 is no kind of instruction");
+    }
+}
