@@ -158,6 +158,7 @@ fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
 fn build<C: Coherence>(
     spec: &RunSpec,
     machine: &Arc<MachineConfig>,
+    layout: Layout,
     protocol: C,
     pages: Arc<PageTable>,
 ) -> Engine<Part<C, ()>> {
