@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod encode;
+mod noise;
 pub mod parameter;
 pub mod record;
 pub mod scale;

@@ -1,5 +1,11 @@
 //! The benchmarks: one file each, one line in the table.
 
+mod alexnet_conv2;
+mod gemm;
+mod nw;
+mod pathfinder;
+mod rnn_forward;
+mod stencil2d;
 mod triad;
 
 use crate::parameter::{Parameter, ParameterError, Values};
@@ -9,7 +15,14 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 1] = [&triad::Triad];
+static WORKLOADS: [&dyn Workload; 6] = [
+    &triad::Triad,
+    &stencil2d::Stencil2d,
+    &pathfinder::Pathfinder,
+    &nw::Nw,
+    &rnn_forward::RnnForward,
+    &alexnet_conv2::AlexnetConv2,
+];
 
 /// Bytes of arrays up to which a workload computes its values even where addresses alone would do. Source:
 /// assumed; a fraction of a second.

@@ -10,6 +10,11 @@ use tombolo_types::stream::{Command, CtaStream, Program};
 fn small(workload: &dyn Workload) -> Request {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],
+        "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
+        "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
+        "nw" => &[("length", "96")],
+        "rnn-forward" => &[("hidden", "64"), ("batch", "32"), ("steps", "3")],
+        "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "32"), ("side", "9")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();

@@ -47,6 +47,29 @@ impl Warp<'_> {
         from_fn(|part| Lanes { values: self.read(array, &place, part as u64), deps })
     }
 
+    /// [`Warp::load_vector`] in the lanes in which `condition` holds, zero in the others: a predicated
+    /// instruction without a branch, issued even where no lane is left.
+    pub fn load_vector_if<T: Element, I: Index, const N: usize>(
+        &mut self,
+        condition: Lanes<bool>,
+        array: Array<T>,
+        index: Lanes<I>,
+    ) -> [Lanes<T>; N] {
+        self.predicated(condition, |warp| warp.load_vector(array, index))
+    }
+
+    /// [`Warp::store`] in the lanes in which `condition` holds: a predicated instruction without a branch,
+    /// issued even where no lane is left.
+    pub fn store_if<T: Element, I: Index>(
+        &mut self,
+        condition: Lanes<bool>,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+    ) {
+        self.predicated(condition, |warp| warp.store(array, index, value));
+    }
+
     /// Stores `value` to `array[index]` in each lane that is on; where lanes meet, the highest one's stays.
     pub fn store<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, value: impl Into<Lanes<T>>) {
         self.store_ordered(array, index, value, Order::WEAK);

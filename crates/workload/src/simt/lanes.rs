@@ -141,6 +141,13 @@ impl<T: Copy> Lanes<T> {
     }
 }
 
+impl<I: Index> Lanes<I> {
+    /// The entries of a table of per-CTA registers that each lane names; zero beyond its end.
+    pub fn pick<T: Element>(self, table: &[T]) -> Lanes<T> {
+        self.map(|index| table.get(index.element() as usize).copied().unwrap_or_default())
+    }
+}
+
 impl<T: Copy + PartialOrd> Lanes<T> {
     /// The smaller, lane by lane.
     pub fn min(self, other: Lanes<T>) -> Lanes<T> {

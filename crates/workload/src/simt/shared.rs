@@ -10,6 +10,8 @@ use tombolo_types::stream::Op;
 /// Banks of the scratchpad, each one 4-byte word wide. Source: CUDA C++ Programming Guide, shared memory of
 /// compute capability 5.x and later; AMD's LDS has 32 such banks too.
 const BANKS: usize = 32;
+/// Most words of one lane: a 16-byte vector.
+const MAX_WORDS: usize = 4;
 
 /// An array in the scratchpad of one CTA, made by [`Cta::shared`](super::Cta::shared).
 pub struct Shared<T> {
@@ -88,19 +90,25 @@ impl Warp<'_> {
 /// Passes of an access in which each lane that is on touches `words` words from `word(lane)`: the most
 /// distinct words of one bank, at least 1.
 fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
-    let mut seen = [[0_u64; MAX_LANES]; BANKS];
-    let mut counts = [0_usize; BANKS];
+    let mut touched = [0_u64; MAX_LANES * MAX_WORDS];
+    let mut count = 0;
     for lane in lanes(active) {
         for at in word(lane)..word(lane) + words {
-            let bank = at as usize % BANKS;
-            let known = &seen[bank][..counts[bank]];
-            if !known.contains(&at) && counts[bank] < MAX_LANES {
-                seen[bank][counts[bank]] = at;
-                counts[bank] += 1;
-            }
+            touched[count] = at;
+            count += 1;
         }
     }
-    counts.iter().max().map_or(1, |&most| most.max(1) as u16)
+    let touched = &mut touched[..count];
+    if !touched.is_sorted() {
+        touched.sort_unstable();
+    }
+    let mut banks = [0_u16; BANKS];
+    let mut before = None;
+    for &at in &*touched {
+        banks[at as usize % BANKS] += u16::from(before != Some(at));
+        before = Some(at);
+    }
+    banks.into_iter().max().map_or(1, |most| most.max(1))
 }
 
 #[cfg(test)]

@@ -167,8 +167,23 @@ impl<'a> Warp<'a> {
         self.branch(condition) & self.active != 0
     }
 
+    /// Runs one instruction with only the lanes on in which `condition` holds.
+    pub(super) fn predicated<R>(&mut self, condition: Lanes<bool>, instruction: impl FnOnce(&mut Self) -> R) -> R {
+        self.record.wait(condition.deps);
+        let on = self.decided(condition) & self.active;
+        let before = std::mem::replace(&mut self.active, on);
+        let result = instruction(self);
+        self.active = before;
+        result
+    }
+
     fn branch(&mut self, condition: Lanes<bool>) -> u64 {
         let condition = self.compute(ComputeClass::Other, 1, condition);
+        self.decided(condition)
+    }
+
+    /// The lanes in which a condition that was waited for holds.
+    fn decided(&self, condition: Lanes<bool>) -> u64 {
         if condition.deps.unknown {
             self.fault(format_args!("a branch depends on a value that a run of addresses alone does not have"));
         }
