@@ -117,9 +117,8 @@ impl Campaign<'_> {
 
     fn record(&self, workload: usize) {
         let label = &self.workloads[workload].label;
-        let recorded = self.progress.during(&format!("recording {label}"), || {
-            unbroken(label, || self.record_and_place(workload))
-        });
+        let recorded =
+            self.progress.during(&format!("recording {label}"), || unbroken(label, || self.record_and_place(workload)));
         let mut queue = self.lock();
         queue.recording = false;
         match recorded {
@@ -179,9 +178,7 @@ pub(crate) fn run_one(
     let machine = Arc::clone(&hardware.machine);
     let label = format!("{} on {} under {}", source.label, machine.name, design.name);
     let spec = RunSpec { machine, design: design.clone(), program: Arc::clone(&source.program), pages, threads };
-    let mut record = unbroken(&label, || {
-        run(&spec).map_err(|error| Failure::Run { label: label.clone(), error })
-    })?;
+    let mut record = unbroken(&label, || run(&spec).map_err(|error| Failure::Run { label: label.clone(), error }))?;
     record.workload.clone_from(&source.label);
     record.notes.extend(source.notes.iter().cloned());
     Ok(record)

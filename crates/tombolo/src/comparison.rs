@@ -161,7 +161,7 @@ impl Comparison {
 
     fn speedup_table(&self) -> Table {
         let headings = std::iter::once("workload").chain(self.designs.iter().map(String::as_str));
-        let mut table = Table::new(1, headings);
+        let mut table = Table::new(1).with_headings(headings);
         let mut add = |name: &str, speedups: &BTreeMap<String, Option<f64>>| {
             let cells = self.designs.iter().map(|design| speedup_cell(speedups[design]));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
@@ -172,7 +172,7 @@ impl Comparison {
     }
 
     fn cause_table(&self) -> Table {
-        let mut table = Table::new(2, Cause::HEADINGS);
+        let mut table = Table::new(2).with_headings(Cause::HEADINGS);
         for workload in &self.workloads {
             let mut name = workload.as_str();
             for design in &self.designs {
@@ -184,7 +184,8 @@ impl Comparison {
             let mut name = "all";
             for design in &self.designs {
                 let runs = self.workloads.iter().map(|workload| self.run(workload, design));
-                let total = runs.map(|run| run.map(Cause::of)).try_fold(Cause::default(), |sum, cause| Some(sum.and(cause?)));
+                let total =
+                    runs.map(|run| run.map(Cause::of)).try_fold(Cause::default(), |sum, cause| Some(sum.and(cause?)));
                 table.row(cause_row(std::mem::take(&mut name), design, total));
             }
         }

@@ -40,11 +40,7 @@ impl OutputArguments {
 }
 
 /// Prints `answer` as JSON, or as the text that `text` makes of whether colours are welcome.
-pub(crate) fn show<T: Serialize>(
-    as_json: bool,
-    answer: &T,
-    text: impl FnOnce(bool) -> String,
-) -> Result<(), Failure> {
+pub(crate) fn show<T: Serialize>(as_json: bool, answer: &T, text: impl FnOnce(bool) -> String) -> Result<(), Failure> {
     if as_json { print(&json(answer)) } else { print(&text(colours_welcome())) }
 }
 

@@ -9,11 +9,11 @@ pub(crate) fn text(run: &RunRecord, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let title = format!("{workload} on {machine} under {design} at scale {scale}");
     let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
-    let mut table = Table::new(2, []);
+    let mut table = Table::new(2);
     for (name, value) in lines(run) {
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
-    text.push_str(table.render(colours).trim_start_matches('\n'));
+    text.push_str(&table.render(colours));
     for note in &run.notes {
         text.push_str(&format!("note: {note}\n"));
     }
@@ -68,9 +68,12 @@ fn lines(run: &RunRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The link that sent for the largest share of the run; the first of equals.
+/// The link that sent for the largest share of the run, if any sent; the first of equals.
 fn busiest(links: &[LinkRecord]) -> Option<&LinkRecord> {
-    links.iter().reduce(|best, link| if link.utilization > best.utilization { link } else { best })
+    links
+        .iter()
+        .filter(|link| link.bytes > 0)
+        .reduce(|best, link| if link.utilization > best.utilization { link } else { best })
 }
 
 fn busy(link: &LinkRecord) -> String {

@@ -59,10 +59,15 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these headings.
-    pub(crate) fn new<'a>(labels: usize, headings: impl IntoIterator<Item = &'a str>) -> Table {
-        let headings = headings.into_iter().map(|heading| Cell::new(heading, Look::Strong)).collect();
-        Table { labels, rows: vec![headings] }
+    /// A table without headings.
+    pub(crate) fn new(labels: usize) -> Table {
+        Table { labels, rows: Vec::new() }
+    }
+
+    /// The table under these headings.
+    pub(crate) fn with_headings<'a>(mut self, headings: impl IntoIterator<Item = &'a str>) -> Table {
+        self.rows.insert(0, headings.into_iter().map(|heading| Cell::new(heading, Look::Strong)).collect());
+        self
     }
 
     /// Adds a row; missing cells at its end stay empty.
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn words_stand_left_and_numbers_right() {
-        let mut table = Table::new(1, ["name", "speed"]);
+        let mut table = Table::new(1).with_headings(["name", "speed"]);
         table.row(vec![Cell::plain("a"), Cell::new("1.5", Look::Good)]);
         table.row(vec![Cell::plain("longer")]);
         assert_eq!(table.render(false), "name    speed\na         1.5\nlonger\n");

@@ -1,12 +1,12 @@
 //! `compare`: workloads under several designs, against a baseline.
 
+use crate::WRONG_INPUT;
 use crate::campaign::run_all;
 use crate::comparison::{Compared, Comparison, Cost};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{MachineArguments, refuse_twice};
 use crate::output::{OutputArguments, complain};
 use crate::source::workloads;
-use crate::WRONG_INPUT;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_machine::error::near;

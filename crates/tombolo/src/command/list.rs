@@ -86,7 +86,7 @@ fn of_workload(workload: &dyn Workload) -> Listed {
 }
 
 fn text(listed: &[Listed], colours: bool) -> String {
-    let mut table = Table::new(2, []);
+    let mut table = Table::new(2);
     for one in listed {
         table.row(vec![Cell::new(&one.name, Look::Strong), Cell::plain(&one.description)]);
         for parameter in &one.parameters {

@@ -37,10 +37,10 @@ impl Arguments {
         self.output.check()?;
         let threads = threads_or_all(self.threads);
         let progress = Progress::new(1);
-        let source = progress.during(&format!("recording {}", chosen.label), || {
-            chosen.record(&hardware.machine, threads)
-        })?;
-        let record = progress.during(&source.label, || run_one(&hardware, &hardware.designs[0], &source, None, threads));
+        let source =
+            progress.during(&format!("recording {}", chosen.label), || chosen.record(&hardware.machine, threads))?;
+        let record =
+            progress.during(&source.label, || run_one(&hardware, &hardware.designs[0], &source, None, threads));
         drop(progress);
         let record = record?;
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
