@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod encode;
+pub mod graph;
 mod noise;
 pub mod parameter;
 pub mod record;

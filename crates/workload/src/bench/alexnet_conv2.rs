@@ -126,13 +126,16 @@ impl Workload for AlexnetConv2 {
 }
 
 /// Pixels of the lanes of a warp, the same for every slab.
-#[derive(Clone, Copy)]
 struct Pixels {
     /// Whether the pixel exists.
     exists: Lanes<bool>,
-    image: Lanes<i32>,
-    y: Lanes<i32>,
-    x: Lanes<i32>,
+    /// Whether the input row under each row of the filter lies inside the image.
+    rows: [Lanes<bool>; FILTER as usize],
+    /// Whether the input column under each column of the filter lies inside the image.
+    columns: [Lanes<bool>; FILTER as usize],
+    /// Position of the pixel in the first channel of its image, in input and output.
+    input: Lanes<i32>,
+    output: Lanes<i32>,
 }
 
 /// The tile of one CTA.
@@ -167,11 +170,20 @@ impl Layer {
             let pixel = warp.thread() % TILE.columns as i32 + first as i32;
             let pixel = warp.compute(ComputeClass::Int, 12, pixel);
             let (area, side) = (self.area() as i32, self.side as i32);
+            let (image, y, x) = (pixel / area, pixel % area / side, pixel % area % side);
+            let inside = |at: Lanes<i32>| {
+                std::array::from_fn(|part| {
+                    let at = at + (part as i32 - PADDING);
+                    at.ge(0) & at.lt(side)
+                })
+            };
+            let within = y * side + x;
             pixels.push(Pixels {
                 exists: pixel.lt(self.batch as i32 * area),
-                image: pixel / area,
-                y: pixel % area / side,
-                x: pixel % area % side,
+                rows: inside(y),
+                columns: inside(x),
+                input: image * (self.inputs as i32 * area) + within,
+                output: image * (self.outputs as i32 * area) + within,
             });
         });
         Place { group: tile / self.channel_tiles(), channel: tile % self.channel_tiles() * TILE.rows, pixels }
@@ -186,18 +198,16 @@ impl Layer {
             pieces
         });
         cta.each_warp(|warp| {
-            let pixels = place.pixels[warp.index() as usize];
-            // A warp writes one row of the tile at a time; two rows a round for 256 threads.
+            let pixels = &place.pixels[warp.index() as usize];
             let column = warp.thread() % TILE.columns as i32;
-            for round in 0..TILE.rows * TILE.columns / TILE.threads {
-                let row = warp.thread() / TILE.columns as i32 + (2 * round) as i32;
-                let sum = (row * TILE.columns as i32 + column).pick(&product);
-                let channel = row + place.channel as i32;
-                let exists = pixels.exists & channel.lt((self.outputs / self.groups) as i32);
-                let channel = channel + (place.group * self.outputs / self.groups) as i32;
-                let map = pixels.image * self.outputs as i32 + channel;
-                let at = map * self.area() as i32 + pixels.y * self.side as i32 + pixels.x;
-                let at = warp.compute(ComputeClass::Int, 2, at);
+            let channels = self.outputs / self.groups;
+            for round in 0..TILE.rounds(TILE.rows) {
+                let row = TILE.row_of(warp, round);
+                let channel = row + place.channel;
+                let sum = (column + (row * TILE.columns) as i32).pick(&product);
+                let exists = pixels.exists & Lanes::all(channel < channels);
+                let map = (channel + place.group * channels) * self.area();
+                let at = warp.compute(ComputeClass::Int, 2, pixels.output + map as i32);
                 warp.store_if(exists, self.output, at, sum);
             }
         });
@@ -217,23 +227,19 @@ impl Layer {
 
     /// One term of one pixel for each thread, and every other term of the slab.
     fn fetch_patches(&self, warp: &mut Warp<'_>, place: &Place, slab: u32, pieces: &mut Vec<Piece>) {
-        let pixels = place.pixels[warp.index() as usize];
-        let (side, area) = (self.side as i32, self.area() as i32);
-        let every = (TILE.threads / TILE.columns) as i32;
-        for part in 0..TILE.depth as i32 / every {
-            let depth = warp.thread() / TILE.columns as i32 + part * every;
-            let term = depth + (slab * TILE.depth) as i32;
-            let (filter, row) = (FILTER as i32 * FILTER as i32, FILTER as i32);
-            let y = pixels.y + term % filter / row - PADDING;
-            let x = pixels.x + term % row - PADDING;
-            let inside = y.ge(0) & y.lt(side) & x.ge(0) & x.lt(side);
-            let exists = pixels.exists & inside & term.lt(self.terms() as i32);
-            let channel = term / filter + (place.group * self.inputs / self.groups) as i32;
-            let index = (pixels.image * self.inputs as i32 + channel) * area + y * side + x;
-            let index = warp.compute(ComputeClass::Int, 8, index);
+        let pixels = &place.pixels[warp.index() as usize];
+        let column = warp.thread() % TILE.columns as i32;
+        for round in 0..TILE.rounds(TILE.depth) {
+            let depth = TILE.row_of(warp, round);
+            let term = depth + slab * TILE.depth;
+            let (plane, y, x) = (term / (FILTER * FILTER), term / FILTER % FILTER, term % FILTER);
+            let inside = pixels.rows[y as usize] & pixels.columns[x as usize];
+            let exists = pixels.exists & inside & Lanes::all(term < self.terms());
+            let channel = plane + place.group * self.inputs / self.groups;
+            let offset = (channel * self.area()) as i32 + (y as i32 - PADDING) * self.side as i32 + x as i32 - PADDING;
+            let index = warp.compute(ComputeClass::Int, 8, pixels.input + offset);
             let [value] = warp.load_vector_if(exists, self.input, index);
-            let at = depth * TILE.columns as i32 + warp.thread() % TILE.columns as i32;
-            pieces.push(Piece::RightOne { at, value });
+            pieces.push(Piece::RightOne { at: column + (depth * TILE.columns) as i32, value });
         }
     }
 }

@@ -37,6 +37,17 @@ impl Tile {
         4 * self.depth * (self.rows + self.columns)
     }
 
+    /// Rounds in which the CTA's threads, a thread a column, pass over `rows` rows.
+    pub(super) fn rounds(&self, rows: u32) -> u32 {
+        rows * self.columns / self.threads
+    }
+
+    /// The row that a warp is at in one of these rounds: a warp never spans two, because its width is a power
+    /// of two and the tile has more columns.
+    pub(super) fn row_of(&self, warp: &Warp<'_>, round: u32) -> u32 {
+        (round * self.threads + warp.index() * warp.width()) / self.columns
+    }
+
     /// Multiplies `slabs` slabs. `fetch(warp, slab)` loads the warp's part of a slab. Returns the tile, row by
     /// row; zeros where values are not computed.
     pub(super) fn multiply(
@@ -55,7 +66,7 @@ impl Tile {
             let mut pieces = std::mem::take(&mut fetched).into_iter();
             cta.each_warp(|warp| {
                 let pieces = pieces.next().unwrap_or_default();
-                pieces.into_iter().for_each(|piece| store(warp, piece, &mut left, &mut right));
+                pieces.iter().for_each(|piece| store(warp, piece, &mut left, &mut right));
             });
             cta.barrier();
             cta.each_warp(|warp| {
@@ -85,8 +96,8 @@ impl Tile {
     }
 }
 
-fn store(warp: &mut Warp<'_>, piece: Piece, left: &mut Shared<f32>, right: &mut Shared<f32>) {
-    match piece {
+fn store(warp: &mut Warp<'_>, piece: &Piece, left: &mut Shared<f32>, right: &mut Shared<f32>) {
+    match *piece {
         Piece::Left { at, values } => warp.store_shared_vector(left, at, values),
         Piece::Right { at, values } => warp.store_shared_vector(right, at, values),
         Piece::RightOne { at, value } => warp.store_shared(right, at, value),

@@ -1,13 +1,17 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod bfs;
 mod gemm;
+mod mst;
+mod network;
 mod nw;
 mod pathfinder;
 mod rnn_forward;
 mod stencil2d;
 mod triad;
 
+use crate::graph::GraphError;
 use crate::parameter::{Parameter, ParameterError, Values};
 use crate::record::{Host, RecordError, RecordOptions, Recording};
 use crate::scale::Scale;
@@ -15,18 +19,16 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 6] = [
+static WORKLOADS: [&dyn Workload; 8] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
+    &bfs::Bfs,
+    &mst::Mst,
     &rnn_forward::RnnForward,
     &alexnet_conv2::AlexnetConv2,
 ];
-
-/// Bytes of arrays up to which a workload computes its values even where addresses alone would do. Source:
-/// assumed; a fraction of a second.
-const COMPUTE_BYTES: u64 = 64 << 20;
 
 /// Every workload.
 pub fn list() -> &'static [&'static dyn Workload] {
@@ -100,7 +102,7 @@ pub trait Instance {
 /// Whether a recording computes values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Values where they decide addresses or the arrays are small, addresses alone elsewhere.
+    /// Values where they decide addresses, addresses alone elsewhere: the same streams, sooner.
     #[default]
     Auto,
     /// Values, and the result is checked against the reference.
@@ -131,6 +133,9 @@ pub enum WorkloadError {
         /// What does not fit.
         message: String,
     },
+    /// A user's graph could not be read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The program broke a rule of the language, or its streams could not be kept.
     #[error("{workload}: {error}")]
     Record {
@@ -168,12 +173,10 @@ pub fn record(
         let message = "its addresses depend on its data".to_owned();
         return Err(WorkloadError::Shape { workload: name, message });
     }
-    let mut memory = Memory::new(Backing::AddressOnly);
-    let mut instance = workload.lay_out(request, &mut memory)?;
-    let large = memory.bytes() > COMPUTE_BYTES;
-    if mode == Mode::Verify || (mode == Mode::Auto && !(workload.address_only() && large)) {
-        memory = Memory::new(Backing::Real);
-        instance = workload.lay_out(request, &mut memory)?;
+    let computes = mode == Mode::Verify || !workload.address_only();
+    let mut memory = Memory::new(if computes { Backing::Real } else { Backing::AddressOnly });
+    let instance = workload.lay_out(request, &mut memory)?;
+    if computes {
         instance.fill(&memory);
     }
     let mut host = Host::new(&memory, options);

@@ -12,6 +12,8 @@ fn small(workload: &dyn Workload) -> Request {
         "triad" => &[("elements", "10000"), ("iterations", "3")],
         "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
+        "bfs" => &[("nodes", "900")],
+        "mst" => &[("nodes", "900"), ("ctas", "5")],
         "nw" => &[("length", "96")],
         "rnn-forward" => &[("hidden", "64"), ("batch", "32"), ("steps", "3")],
         "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "32"), ("side", "9")],

@@ -23,7 +23,7 @@ const SHARES: u32 = 16;
 /// For which machine a program is recorded, and how.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// Lanes of a warp: 32 or 64 (fewer are possible).
+    /// Lanes of a warp: a power of two up to 64; 32 on NVIDIA's GPUs, 64 on AMD's.
     pub warp_width: u32,
     /// Line size that accesses are coalesced to.
     pub line: LineSize,
@@ -61,9 +61,10 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// A host whose device memory is `memory`. Panics on a warp width that is not 1 to 64.
+    /// A host whose device memory is `memory`. Panics on a warp width that is no power of two up to 64.
     pub fn new(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
-        assert!((1..=64).contains(&options.warp_width), "a warp of {} lanes", options.warp_width);
+        let width = options.warp_width;
+        assert!(width.is_power_of_two() && width <= 64, "a warp of {width} lanes");
         Host {
             memory,
             options,

@@ -89,8 +89,10 @@ impl Warp<'_> {
         self.record.spin = Spin::default();
         self.record.ops.push(Op::Store { order: order.into(), accesses });
         self.shadow_store(array, &place);
-        for lane in lanes(self.active) {
-            self.launch.memory.put(array, place.elements[lane], value.values[lane]);
+        if !self.launch.address_only() {
+            for lane in lanes(self.active) {
+                self.launch.memory.put(array, place.elements[lane], value.values[lane]);
+            }
         }
         self.note_writes(array, &place);
     }
@@ -160,6 +162,9 @@ impl Warp<'_> {
     /// The values `part` elements after `place`.
     fn read<T: Element>(&self, array: Array<T>, place: &Place, part: u64) -> [T; MAX_LANES] {
         let mut values = [T::default(); MAX_LANES];
+        if self.launch.address_only() {
+            return values;
+        }
         let memory = self.launch.memory;
         match place.run {
             Some(on) if part == 0 && place.elements[on as usize - 1] == place.elements[0] + u64::from(on) - 1 => {

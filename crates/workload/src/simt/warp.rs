@@ -162,6 +162,24 @@ impl<'a> Warp<'a> {
         self.with_active(self.active & self.active.wrapping_neg(), body);
     }
 
+    /// Runs `body(warp, 0)`, `body(warp, 1)` and so on, each with the lanes on whose `count` is larger: a loop
+    /// over a different range in each lane. Costs one instruction, the branch, before each round.
+    pub fn repeat(&mut self, count: Lanes<u32>, mut body: impl FnMut(&mut Warp<'_>, u32)) {
+        for round in 0.. {
+            let on = self.branch(count.gt(round)) & self.active;
+            if on == 0 {
+                break;
+            }
+            self.with_active(on, |warp| body(warp, round));
+        }
+    }
+
+    /// `new` in the lanes that are on, `old` in the others: an assignment inside a branch.
+    pub fn update<T: Copy>(&self, old: Lanes<T>, new: Lanes<T>) -> Lanes<T> {
+        let active = self.active;
+        Lanes::by_lane(|lane| active >> lane & 1 == 1).select(new, old)
+    }
+
     /// Whether `condition` holds in any lane that is on: `__any_sync`. Costs one instruction.
     pub fn any(&mut self, condition: Lanes<bool>) -> bool {
         self.branch(condition) & self.active != 0
