@@ -1,0 +1,209 @@
+//! What a trace holds, in numbers: for a user who wants to know before simulating it.
+
+use super::error::TraceError;
+use super::footprint::Footprint;
+use serde::{Deserialize, Serialize};
+use tombolo_types::stream::{Command, CtaStream, Op, Program};
+
+/// Memory instructions (warp instructions) by the memory they address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spaces {
+    /// Device memory.
+    pub global: u64,
+    /// Stacks and spilled registers, in device memory too.
+    pub local: u64,
+    /// The scratchpad of a CTA.
+    pub shared: u64,
+    /// Constant banks; only an issue slot is simulated.
+    pub constant: u64,
+    /// Textures and surfaces.
+    pub texture: u64,
+}
+
+/// An opcode and how often it was executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpcodeCount {
+    /// The operation, without what follows its first dot.
+    pub name: String,
+    /// Warp instructions.
+    pub count: u64,
+}
+
+/// What a recorder knows of a kernel beyond its stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KernelOrigin {
+    pub(super) source: String,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) memory: Spaces,
+}
+
+/// What a recorder knows of a program beyond its streams. A native trace keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Origin {
+    pub(super) format: String,
+    pub(super) tracer_version: Option<u32>,
+    /// One for each kernel of the program.
+    pub(super) kernels: Vec<KernelOrigin>,
+    pub(super) unknown_opcodes: Vec<OpcodeCount>,
+    pub(super) notes: Vec<String>,
+}
+
+/// What one kernel of a trace holds. Counts are of one launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelSummary {
+    /// Name, mangled as the trace gives it.
+    pub name: String,
+    /// File it was recorded in, where known.
+    pub source: Option<String>,
+    /// Launches.
+    pub launches: u64,
+    /// CTAs in x, y, z; a kernel recorded without dimensions has all its CTAs in x.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z, likewise.
+    pub block: [u32; 3],
+    /// CTAs.
+    pub ctas: u64,
+    /// Warps of all CTAs.
+    pub warps: u64,
+    /// Scratchpad bytes of a CTA.
+    pub shared_bytes: u32,
+    /// Registers of a thread; 0 where unknown.
+    pub registers: u32,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Memory instructions by space. A kernel that was not traced on hardware has only global and shared ones.
+    pub memory_instructions: Spaces,
+    /// Line transactions that leave the coalescers.
+    pub transactions: u64,
+}
+
+/// Copies between host and device in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CopySummary {
+    /// Copies.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+}
+
+/// What a trace holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TraceInfo {
+    /// Name of the program.
+    pub name: String,
+    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps its first format.
+    pub format: String,
+    /// Version of the tracer that recorded it.
+    pub tracer_version: Option<u32>,
+    /// Line size that transactions and footprint are counted for, in bytes.
+    pub line_bytes: u64,
+    /// Lanes of a warp.
+    pub warp_width: u32,
+    /// Kernels in order of their first launch.
+    pub kernels: Vec<KernelSummary>,
+    /// Copies from host to device.
+    pub copies_to_device: CopySummary,
+    /// Copies from device to host.
+    pub copies_to_host: CopySummary,
+    /// Warp instructions of all launches.
+    pub warp_instructions: u64,
+    /// Line transactions of all launches.
+    pub transactions: u64,
+    /// Distinct lines that kernels touch.
+    pub footprint_lines: u64,
+    /// The same in bytes.
+    pub footprint_bytes: u64,
+    /// Opcodes that the reader does not know: they only take an issue slot. Sorted by name.
+    pub unknown_opcodes: Vec<OpcodeCount>,
+    /// What a reader of results should know.
+    pub notes: Vec<String>,
+}
+
+/// Counts what `program` holds.
+pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Result<TraceInfo, TraceError> {
+    let mut footprint = Footprint::default();
+    let mut kernels = Vec::with_capacity(program.kernels().len());
+    for index in 0..program.kernels().len() as u32 {
+        kernels.push(summarise_kernel(program, index, origin, &mut footprint)?);
+    }
+    let total = |count: fn(&KernelSummary) -> u64| kernels.iter().map(|kernel| count(kernel) * kernel.launches).sum();
+    let (warp_instructions, transactions) =
+        (total(|kernel| kernel.warp_instructions), total(|kernel| kernel.transactions));
+    let [copies_to_host, copies_to_device] = copies(program.commands());
+    Ok(TraceInfo {
+        name: program.name().to_owned(),
+        format: origin.map_or_else(|| "native".to_owned(), |origin| origin.format.clone()),
+        tracer_version: origin.and_then(|origin| origin.tracer_version),
+        line_bytes: program.line_size().bytes(),
+        warp_width: program.warp_width(),
+        kernels,
+        copies_to_device,
+        copies_to_host,
+        warp_instructions,
+        transactions,
+        footprint_lines: footprint.lines(),
+        footprint_bytes: footprint.lines() * program.line_size().bytes(),
+        unknown_opcodes: origin.map_or_else(Vec::new, |origin| origin.unknown_opcodes.clone()),
+        notes: origin.map_or_else(Vec::new, |origin| origin.notes.clone()),
+    })
+}
+
+fn summarise_kernel(
+    program: &dyn Program,
+    index: u32,
+    origin: Option<&Origin>,
+    footprint: &mut Footprint,
+) -> Result<KernelSummary, TraceError> {
+    let info = &program.kernels()[index as usize];
+    let origin = origin.and_then(|origin| origin.kernels.get(index as usize));
+    let mut stream = CtaStream::default();
+    let (mut warps, mut warp_instructions, mut transactions) = (0, 0, 0);
+    let mut counted = Spaces::default();
+    for cta in 0..info.ctas {
+        program.cta(index, cta, &mut stream).map_err(|source| TraceError::Stream { kernel: index, cta, source })?;
+        warps += stream.warps.len() as u64;
+        warp_instructions += stream.instructions();
+        transactions += stream.accesses.len() as u64;
+        stream.accesses.iter().for_each(|access| footprint.add(access.line));
+        for op in &stream.ops {
+            match op {
+                Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::WaitUntil { .. } => counted.global += 1,
+                Op::Shared { .. } => counted.shared += 1,
+                Op::Compute { .. } | Op::Fence { .. } | Op::Barrier | Op::Use { .. } | Op::Signal { .. } => {}
+            }
+        }
+    }
+    let launch = |command: &&Command| matches!(command, Command::Launch { kernel, .. } if *kernel == index);
+    Ok(KernelSummary {
+        name: info.name.clone(),
+        source: origin.map(|origin| origin.source.clone()),
+        launches: program.commands().iter().filter(launch).count() as u64,
+        grid: origin.map_or([info.ctas, 1, 1], |origin| origin.grid),
+        block: origin.map_or([info.threads_per_cta, 1, 1], |origin| origin.block),
+        ctas: u64::from(info.ctas),
+        warps,
+        shared_bytes: info.shared_bytes,
+        registers: info.registers,
+        warp_instructions,
+        memory_instructions: origin.map_or(counted, |origin| origin.memory),
+        transactions,
+    })
+}
+
+/// Copies to the host, then to the device.
+fn copies(commands: &[Command]) -> [CopySummary; 2] {
+    let mut summaries = [CopySummary::default(); 2];
+    for command in commands {
+        if let Command::Copy { bytes, to_device, .. } = command {
+            let summary = &mut summaries[usize::from(*to_device)];
+            summary.count += 1;
+            summary.bytes = summary.bytes.saturating_add(*bytes);
+        }
+    }
+    summaries
+}

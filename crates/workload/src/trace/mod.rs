@@ -1,0 +1,132 @@
+//! Recorded programs: traces of real GPUs and recordings of workloads.
+//!
+//! Two formats are read: NVBit traces as Accel-Sim's tracer writes them (`nvbit`), and Tombolo's own
+//! (`native`), into which any [`Program`] can be written. Both open as a [`Program`]. Nothing of a file is
+//! trusted: what is wrong with it comes back as a [`TraceError`] that names the place.
+//!
+//! Next: `nvbit/mod.rs`, `native/mod.rs`; what both share is `container` (text, compressed or not),
+//! `info` and `error`.
+
+mod container;
+mod error;
+mod footprint;
+mod info;
+mod native;
+mod nvbit;
+
+pub use error::TraceError;
+pub use info::{CopySummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
+
+use info::Origin;
+use native::NativeProgram;
+use nvbit::NvbitProgram;
+use std::path::Path;
+use tombolo_types::LineSize;
+use tombolo_types::stream::Program;
+
+/// Name of the list in the folder of an NVBit trace.
+const LIST: &str = "kernelslist.g";
+
+/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, or such a list. Content
+/// decides which, not the name.
+///
+/// Addresses are coalesced into lines of `line_size`. A trace keeps the warps it was recorded with
+/// ([`Program::warp_width`]); a machine whose warps of `warp_width` lanes are wider runs them with idle
+/// lanes, one whose warps are narrower is refused.
+pub fn open(path: &Path, line_size: LineSize, warp_width: u32) -> Result<Box<dyn Program>, TraceError> {
+    open_with_notes(path, line_size, warp_width).map(|(program, _)| program)
+}
+
+/// As [`open`], with what a reader of results should know ([`TraceInfo::notes`]).
+pub fn open_with_notes(
+    path: &Path,
+    line_size: LineSize,
+    warp_width: u32,
+) -> Result<(Box<dyn Program>, Vec<String>), TraceError> {
+    let opened = Opened::at(path, line_size)?;
+    let recorded = opened.program().warp_width();
+    if recorded > warp_width {
+        return Err(TraceError::WarpWidth { path: path.to_owned(), wanted: warp_width, recorded });
+    }
+    let notes = opened.origin().map_or_else(Vec::new, |origin| origin.notes);
+    Ok(match opened {
+        Opened::Nvbit(program) => (Box::new(program), notes),
+        Opened::Native(program) => (Box::new(program), notes),
+    })
+}
+
+/// Counts what the trace at `path` holds, in its own line size: 128 bytes for NVBit traces.
+pub fn info(path: &Path) -> Result<TraceInfo, TraceError> {
+    let opened = Opened::at_own_line_size(path)?;
+    info::summarise(opened.program(), opened.origin().as_ref())
+}
+
+/// Writes the trace at `path` into the native format at `out`, whole or not at all. NVBit traces are
+/// coalesced into lines of 128 bytes; [`open`] adapts them to a machine with others.
+pub fn import(path: &Path, out: &Path) -> Result<(), TraceError> {
+    let opened = Opened::at_own_line_size(path)?;
+    native::write(opened.program(), opened.origin().as_ref(), out)
+}
+
+/// Writes `program` into the native format at `out`, whole or not at all: a file that was there before stays
+/// as it was if anything fails.
+pub fn write(program: &dyn Program, out: &Path) -> Result<(), TraceError> {
+    native::write(program, None, out)
+}
+
+/// A trace in either format.
+enum Opened {
+    Nvbit(NvbitProgram),
+    Native(NativeProgram),
+}
+
+impl Opened {
+    fn at(path: &Path, line_size: LineSize) -> Result<Opened, TraceError> {
+        Opened::with(path, Some(line_size))
+    }
+
+    fn at_own_line_size(path: &Path) -> Result<Opened, TraceError> {
+        Opened::with(path, None)
+    }
+
+    /// `line_size` of `None` is the trace's own.
+    fn with(path: &Path, line_size: Option<LineSize>) -> Result<Opened, TraceError> {
+        let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "find"))?;
+        let nvbit = line_size.unwrap_or(LineSize::B128);
+        if metadata.is_dir() {
+            let list = path.join(LIST);
+            if !list.is_file() {
+                let expected = "a folder with a trace has a file kernelslist.g";
+                return Err(TraceError::NotATrace { path: path.to_owned(), expected });
+            }
+            return NvbitProgram::open(&list, name(path), nvbit).map(Opened::Nvbit);
+        }
+        let mut file = container::open_file(path)?;
+        let head = container::head(&mut file, path, native::MAGIC.len())?;
+        if head == native::MAGIC {
+            return NativeProgram::open(path, &file, line_size).map(Opened::Native);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        NvbitProgram::open(path, name(folder.unwrap_or(path)), nvbit).map(Opened::Nvbit)
+    }
+
+    fn program(&self) -> &dyn Program {
+        match self {
+            Opened::Nvbit(program) => program,
+            Opened::Native(program) => program,
+        }
+    }
+
+    fn origin(&self) -> Option<Origin> {
+        match self {
+            Opened::Nvbit(program) => Some(program.origin()),
+            Opened::Native(program) => program.origin().cloned(),
+        }
+    }
+}
+
+/// The last part of a path, as a name for reports.
+fn name(path: &Path) -> String {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,39 @@
+//! The checksum of the native format.
+
+/// Odd, so that multiplying by it loses nothing. Source: the 64-bit prime of FNV-1a.
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+/// Source: the 64-bit offset basis of FNV-1a.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a over little-endian words of eight bytes, with a rotation so that high bits reach low ones. Each
+/// step is a bijection of the state and of the word: damage within one word always shows.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    let step = |state: u64, word: u64| (state ^ word).wrapping_mul(PRIME).rotate_left(29);
+    let mut words = bytes.chunks_exact(8);
+    let mut state = BASIS;
+    for word in &mut words {
+        state = step(state, u64::from_le_bytes(word.try_into().expect("chunks of eight")));
+    }
+    for byte in words.remainder() {
+        state = step(state, u64::from(*byte));
+    }
+    step(state, bytes.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_changed_bit_and_any_length_shows() {
+        let bytes: Vec<u8> = (0..29).collect();
+        let whole = checksum(&bytes);
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(checksum(&changed), whole);
+        }
+        assert_ne!(checksum(&[]), checksum(&[0]));
+        assert_ne!(checksum(&[0; 8]), checksum(&[0; 16]));
+    }
+}

@@ -1,0 +1,33 @@
+//! Tombolo's own trace format, extension `.tombolo`: one file, read by mapping it into memory.
+//!
+//! ```text
+//! file   := magic version:u32 length:u32 checksum:u64 header block* index footer
+//! header := JSON: name, line size, warp width, kernels, commands, origin
+//! block  := a zstd frame of: length:u32 of each CTA, then their encodings (module `encode`)
+//! index  := for each kernel: count:u32, then for each of its blocks, which hold its CTAs in order:
+//!           offset:u64 length:u32 unpacked:u32 ctas:u32 checksum:u64
+//! footer := offset:u64 length:u64 checksum:u64 of the index, checksum:u64 of the 24 bytes before, magic
+//! ```
+//! Numbers are little endian. Nothing lies between the parts, so every byte is under a checksum or compared;
+//! blocks are checked when a CTA is decoded.
+
+mod checksum;
+mod header;
+mod index;
+mod lines;
+mod reader;
+mod writer;
+
+pub(super) use reader::NativeProgram;
+pub(super) use writer::write;
+
+/// First and last bytes of a file. The control character keeps it from passing for text.
+pub(super) const MAGIC: &[u8; 8] = b"tombolo\x1a";
+/// Version of the format; any change of it or of the encoding of CTAs is a new one.
+const VERSION: u32 = 1;
+/// Bytes before the header: magic, version, length, checksum.
+const PREFIX: usize = 8 + 4 + 4 + 8;
+/// Bytes of the footer.
+const FOOTER: usize = 8 + 8 + 8 + 8 + 8;
+/// Largest block, unpacked, in bytes.
+const LARGEST_BLOCK: usize = 1 << 30;

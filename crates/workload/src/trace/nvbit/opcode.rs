@@ -1,0 +1,615 @@
+//! What a SASS opcode does to the memory system, and which pipeline it occupies.
+//!
+//! Operations are those of NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell
+//! to Blackwell. An operation that is not listed only takes an issue slot and is reported by name.
+
+use tombolo_types::stream::{ComputeClass, PackedOrder};
+use tombolo_types::{Order, Scope, Semantics};
+
+/// The memory an operation addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Space {
+    /// Device memory.
+    Global,
+    /// A thread's own stack and spilled registers, in device memory.
+    Local,
+    /// The CTA's scratchpad.
+    Shared,
+    /// Global, local or shared: the address decides.
+    Generic,
+    /// A constant bank; its cache is not modelled.
+    Constant,
+    /// Textures and surfaces.
+    Texture,
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Arithmetic and control.
+    Compute(ComputeClass),
+    /// A load.
+    Load(Space),
+    /// A store.
+    Store(Space),
+    /// An atomic with a result.
+    Atomic(Space),
+    /// An atomic without.
+    Reduction(Space),
+    /// `cp.async`: loads global memory into the scratchpad, past the registers.
+    CopyToShared,
+    /// Closes the group of the `CopyToShared` issued so far.
+    CommitCopies,
+    /// Waits until at most so many groups (its immediate) are outstanding.
+    WaitCopies,
+    /// A memory fence.
+    Fence,
+    /// Drops the SM's L1: the second half of an acquire.
+    InvalidateL1,
+    /// A CTA barrier that waits.
+    Barrier,
+    /// A bulk or tensor copy: its addresses are computed by a copy engine and never traced.
+    BulkCopy,
+}
+
+/// A classified opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opcode {
+    /// What it does.
+    pub(super) kind: Kind,
+    /// Bytes that a lane accesses.
+    pub(super) width: u8,
+    /// Semantics and scope.
+    pub(super) order: PackedOrder,
+    /// Consecutive registers that hold an address.
+    pub(super) address_registers: u8,
+    /// Consecutive registers of a datum: a loaded, stored or computed value.
+    pub(super) value_registers: u8,
+    /// Lanes whose addresses count: fewer than a warp's for matrix loads.
+    pub(super) lanes: u8,
+    /// Whether the operation is in the tables.
+    pub(super) known: bool,
+}
+
+const FP32: &[&str] = &[
+    "FADD",
+    "FADD2",
+    "FADD32I",
+    "FCHK",
+    "FCMP",
+    "FFMA",
+    "FFMA2",
+    "FFMA32I",
+    "FMNMX",
+    "FMNMX3",
+    "FMUL",
+    "FMUL2",
+    "FMUL32I",
+    "FSEL",
+    "FSET",
+    "FSETP",
+    "FSWZ",
+    "FSWZADD",
+    "F2FP",
+    "HADD2",
+    "HADD2_32I",
+    "HFMA2",
+    "HFMA2_32I",
+    "HMNMX2",
+    "HMUL2",
+    "HMUL2_32I",
+    "HSET2",
+    "HSETP2",
+    "I2FP",
+    "MOV",
+    "MOV32I",
+    "SEL",
+    "UF2FP",
+    "UFADD",
+    "UFFMA",
+    "UFMNMX",
+    "UFMUL",
+    "UFSEL",
+    "UFSET",
+    "UFSETP",
+    "UI2FP",
+    "UMOV",
+    "USEL",
+    "VHMNMX",
+];
+const INT: &[&str] = &[
+    "BFE",
+    "BFI",
+    "BMSK",
+    "BREV",
+    "CREDUX",
+    "F2IP",
+    "FLO",
+    "I2IP",
+    "IABS",
+    "IADD",
+    "IADD2",
+    "IADD3",
+    "IADD32I",
+    "ICMP",
+    "IDP",
+    "IDP4A",
+    "IMAD",
+    "IMAD32I",
+    "IMADSP",
+    "IMNMX",
+    "IMUL",
+    "IMUL32I",
+    "ISCADD",
+    "ISCADD32I",
+    "ISET",
+    "ISETP",
+    "LEA",
+    "LOP",
+    "LOP3",
+    "LOP32I",
+    "POPC",
+    "PRMT",
+    "REDUX",
+    "SGXT",
+    "SHF",
+    "SHL",
+    "SHR",
+    "UBMSK",
+    "UBREV",
+    "UF2IP",
+    "UFLO",
+    "UIABS",
+    "UIADD3",
+    "UIMAD",
+    "UIMNMX",
+    "UISETP",
+    "ULEA",
+    "ULOP",
+    "ULOP3",
+    "ULOP32I",
+    "UPOPC",
+    "UPRMT",
+    "USGXT",
+    "USHF",
+    "USHL",
+    "USHR",
+    "UVIADD",
+    "UVIADDMNMX",
+    "UVIMNMX",
+    "VABSDIFF",
+    "VABSDIFF4",
+    "VADD",
+    "VIADD",
+    "VIADDMNMX",
+    "VIMNMX",
+    "VIMNMX3",
+    "VMAD",
+    "VMNMX",
+    "VSET",
+    "VSETP",
+    "VSHL",
+    "VSHR",
+    "XMAD",
+];
+const FP64: &[&str] = &["DADD", "DFMA", "DMNMX", "DMUL", "DSET", "DSETP"];
+/// Transcendentals and the conversions that share their pipe.
+const SPECIAL: &[&str] = &["F2F", "F2I", "FRND", "I2F", "I2I", "MUFU", "RRO", "UF2F", "UF2I", "UFRND", "UI2F", "UI2I"];
+const TENSOR: &[&str] = &[
+    "BGMMA", "BMMA", "DMMA", "HGMMA", "HMMA", "IGMMA", "IMMA", "OMMA", "QGMMA", "QMMA", "UTCHMMA", "UTCIMMA",
+    "UTCOMMA", "UTCQMMA",
+];
+const OTHER: &[&str] = &[
+    "ACQBULK",
+    "AL2P",
+    "ALD",
+    "AST",
+    "B2R",
+    "BMOV",
+    "BPT",
+    "BRA",
+    "BREAK",
+    "BRK",
+    "BRX",
+    "BRXU",
+    "BSSY",
+    "BSYNC",
+    "CAL",
+    "CALL",
+    "CCTLL",
+    "CCTLT",
+    "CGAERRBAR",
+    "CONT",
+    "CS2R",
+    "CS2UR",
+    "CSET",
+    "CSETP",
+    "ELECT",
+    "ENDCOLLECTIVE",
+    "ERRBAR",
+    "EXIT",
+    "FENCE",
+    "GETLMEMBASE",
+    "IDE",
+    "ILLEGAL",
+    "IPA",
+    "ISBERD",
+    "JCAL",
+    "JMP",
+    "JMX",
+    "JMXU",
+    "KILL",
+    "LEPC",
+    "LONGJMP",
+    "MATCH",
+    "MOVM",
+    "NANOSLEEP",
+    "NOP",
+    "OUT",
+    "P2R",
+    "PBK",
+    "PCNT",
+    "PEXIT",
+    "PIXLD",
+    "PLONGJMP",
+    "PLOP3",
+    "PMTRIG",
+    "PREEXIT",
+    "PRET",
+    "PSET",
+    "PSETP",
+    "QSPC",
+    "R2B",
+    "R2P",
+    "R2UR",
+    "RAM",
+    "RET",
+    "RPCMOV",
+    "RTT",
+    "S2R",
+    "S2UR",
+    "SAM",
+    "SETCTAID",
+    "SETLMEMBASE",
+    "SETMAXREG",
+    "SHFL",
+    "SSY",
+    "SUQUERY",
+    "SYNC",
+    "UBRX",
+    "UCGABAR_ARV",
+    "UCGABAR_WAIT",
+    "UCLEA",
+    "UP2UR",
+    "UPLOP3",
+    "UPSETP",
+    "UR2UP",
+    "USETMAXREG",
+    "USETSHMSZ",
+    "UTMACCTL",
+    "UTMACMDFLUSH",
+    "VOTE",
+    "VOTEU",
+    "WARPGROUP",
+    "WARPGROUPSET",
+    "WARPSYNC",
+    "YIELD",
+];
+
+/// Operations that address memory or order it.
+const MEMORY: &[(&str, Kind)] = &[
+    ("LD", Kind::Load(Space::Generic)),
+    ("LDC", Kind::Load(Space::Constant)),
+    ("LDCU", Kind::Load(Space::Constant)),
+    ("LDG", Kind::Load(Space::Global)),
+    ("LDL", Kind::Load(Space::Local)),
+    ("LDS", Kind::Load(Space::Shared)),
+    ("LDSM", Kind::Load(Space::Shared)),
+    ("LDU", Kind::Load(Space::Global)),
+    ("ULDC", Kind::Load(Space::Constant)),
+    ("TEX", Kind::Load(Space::Texture)),
+    ("TEXS", Kind::Load(Space::Texture)),
+    ("TLD", Kind::Load(Space::Texture)),
+    ("TLD4", Kind::Load(Space::Texture)),
+    ("TLD4S", Kind::Load(Space::Texture)),
+    ("TLDS", Kind::Load(Space::Texture)),
+    ("TMML", Kind::Load(Space::Texture)),
+    ("TXD", Kind::Load(Space::Texture)),
+    ("TXQ", Kind::Load(Space::Texture)),
+    ("SULD", Kind::Load(Space::Texture)),
+    ("ST", Kind::Store(Space::Generic)),
+    ("STG", Kind::Store(Space::Global)),
+    ("STL", Kind::Store(Space::Local)),
+    ("STS", Kind::Store(Space::Shared)),
+    ("STSM", Kind::Store(Space::Shared)),
+    ("SUST", Kind::Store(Space::Texture)),
+    ("ATOM", Kind::Atomic(Space::Generic)),
+    ("ATOMG", Kind::Atomic(Space::Global)),
+    ("ATOMS", Kind::Atomic(Space::Shared)),
+    ("SUATOM", Kind::Atomic(Space::Texture)),
+    // Barriers of the asynchronous copies live in the scratchpad.
+    ("ARRIVES", Kind::Atomic(Space::Shared)),
+    ("SYNCS", Kind::Atomic(Space::Shared)),
+    ("RED", Kind::Reduction(Space::Global)),
+    ("REDG", Kind::Reduction(Space::Global)),
+    ("SURED", Kind::Reduction(Space::Texture)),
+    ("LDGSTS", Kind::CopyToShared),
+    ("LDGDEPBAR", Kind::CommitCopies),
+    ("DEPBAR", Kind::WaitCopies),
+    ("MEMBAR", Kind::Fence),
+    ("UBLKCP", Kind::BulkCopy),
+    ("UBLKPF", Kind::BulkCopy),
+    ("UBLKRED", Kind::BulkCopy),
+    ("UTMALDG", Kind::BulkCopy),
+    ("UTMAPF", Kind::BulkCopy),
+    ("UTMAREDG", Kind::BulkCopy),
+    ("UTMASTG", Kind::BulkCopy),
+];
+
+/// Lanes of an NVIDIA warp. Source: CUDA C++ Programming Guide, "SIMT Architecture".
+pub(super) const LANES: u32 = 32;
+/// Bytes of a register.
+const REGISTER: u8 = 4;
+/// Bytes of a row of `LDSM` and `STSM`. Source: PTX ISA, `ldmatrix`.
+const MATRIX_ROW: u8 = 16;
+/// Rows, one address each, of one matrix of `LDSM` and `STSM`. Source: PTX ISA, `ldmatrix`.
+const MATRIX_ROWS: u8 = 8;
+
+impl Opcode {
+    /// Classifies a dot-separated opcode such as `LDG.E.64.STRONG.GPU`.
+    pub(super) fn classify(text: &str) -> Opcode {
+        let operation = text.split('.').next().unwrap_or(text);
+        let suffixes = Suffixes(text);
+        let (kind, known) = match kind_of(operation, suffixes) {
+            Some(kind) => (kind, true),
+            None => (Kind::Compute(ComputeClass::Other), false),
+        };
+        let matrix = matches!(operation, "LDSM" | "STSM");
+        let width = if matrix { MATRIX_ROW } else { suffixes.width() };
+        let lanes = if matrix { MATRIX_ROWS * suffixes.matrices() } else { LANES as u8 };
+        Opcode {
+            kind,
+            width,
+            order: suffixes.order(kind).into(),
+            address_registers: if suffixes.has("E") { 2 } else { 1 },
+            value_registers: match kind {
+                Kind::Load(_) | Kind::Store(_) if matrix => suffixes.matrices(),
+                Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => width.div_ceil(REGISTER),
+                // Pairs of an A or B fragment; the accumulators' further registers are left out.
+                Kind::Compute(ComputeClass::Fp64 | ComputeClass::Tensor) => 2,
+                _ => 1,
+            },
+            lanes,
+            known,
+        }
+    }
+
+    /// Whether its registers are an address and data, rather than operands of arithmetic.
+    pub(super) fn has_address(self) -> bool {
+        matches!(self.kind, Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) | Kind::CopyToShared)
+    }
+}
+
+fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<Kind> {
+    let classes = [
+        (FP32, ComputeClass::Fp32),
+        (INT, ComputeClass::Int),
+        (FP64, ComputeClass::Fp64),
+        (SPECIAL, ComputeClass::Special),
+        (TENSOR, ComputeClass::Tensor),
+        (OTHER, ComputeClass::Other),
+    ];
+    let arithmetic = classes.iter().find(|(names, _)| names.contains(&operation));
+    if let Some((_, class)) = arithmetic {
+        return Some(Kind::Compute(*class));
+    }
+    match operation {
+        // `bar.arrive` only announces: the warp goes on.
+        "BAR" if suffixes.has("ARV") => Some(Kind::Compute(ComputeClass::Other)),
+        "BAR" => Some(Kind::Barrier),
+        "CCTL" if suffixes.has("IVALL") => Some(Kind::InvalidateL1),
+        "CCTL" => Some(Kind::Compute(ComputeClass::Other)),
+        _ => MEMORY.iter().find(|(name, _)| *name == operation).map(|(_, kind)| *kind),
+    }
+}
+
+/// The dot-separated tokens behind the operation.
+#[derive(Clone, Copy)]
+struct Suffixes<'a>(&'a str);
+
+impl<'a> Suffixes<'a> {
+    fn iter(self) -> impl Iterator<Item = &'a str> {
+        self.0.split('.').skip(1)
+    }
+
+    fn has(self, token: &str) -> bool {
+        self.iter().any(|other| other == token)
+    }
+
+    /// Bytes of an access: of the first token that is a number of bits, with or without a type before it.
+    fn width(self) -> u8 {
+        self.iter().find_map(bits).map_or(REGISTER, |bits| (bits / 8) as u8)
+    }
+
+    /// Matrices of an `LDSM` or `STSM`: its last token where that is a number.
+    fn matrices(self) -> u8 {
+        match self.iter().last() {
+            Some("4") => 4,
+            Some("2") => 2,
+            _ => 1,
+        }
+    }
+
+    fn scope(self) -> Option<Scope> {
+        self.iter().find_map(|token| match token {
+            "CTA" | "SM" => Some(Scope::Cta),
+            // `GL` is Maxwell's and Pascal's word.
+            "GPU" | "GL" => Some(Scope::Gpu),
+            "SYS" => Some(Scope::Sys),
+            _ => None,
+        })
+    }
+
+    /// Semantics and scope. What names no scope gets the widest: too much ordering is slow, too little wrong.
+    fn order(self, kind: Kind) -> Order {
+        let strong = self.has("STRONG") || self.has("MMIO");
+        match kind {
+            Kind::Fence => {
+                let semantics =
+                    if self.has("SC") { Semantics::SequentiallyConsistent } else { Semantics::AcquireRelease };
+                Order::new(semantics, self.scope().unwrap_or(Scope::Sys))
+            }
+            _ if strong => Order::relaxed(self.scope().unwrap_or(Scope::Sys)),
+            // CUDA's atomics are relaxed at device scope unless said otherwise, and before Volta they bear no
+            // `STRONG`. Source: CUDA C++ Programming Guide, "Atomic Functions".
+            Kind::Atomic(_) | Kind::Reduction(_) => Order::relaxed(self.scope().unwrap_or(Scope::Gpu)),
+            // Volta writes a plain access `LDG.E.SYS`: without `STRONG` the scope means nothing.
+            _ => Order::WEAK,
+        }
+    }
+}
+
+/// The bits that a token such as `U8`, `S16`, `64`, `F32` or `F16x2` stands for.
+fn bits(token: &str) -> Option<u32> {
+    let unprefixed = token.strip_prefix("BF").or_else(|| token.strip_prefix(['U', 'S', 'F', 'B']));
+    let digits = unprefixed.unwrap_or(token);
+    let (digits, lanes) = match digits.split_once('x') {
+        Some((digits, lanes)) => (digits, lanes.split('_').next()?.parse().ok()?),
+        None => (digits, 1),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let bits = digits.parse::<u32>().ok()?.checked_mul(lanes)?;
+    matches!(bits, 8 | 16 | 32 | 64 | 128 | 256).then_some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        Opcode::classify(text).kind
+    }
+
+    fn order(text: &str) -> Order {
+        Opcode::classify(text).order.order()
+    }
+
+    #[test]
+    fn every_class_of_operation_is_told_apart() {
+        let compute = |class| Kind::Compute(class);
+        for (text, expected) in [
+            ("FFMA", compute(ComputeClass::Fp32)),
+            ("HFMA2.MMA", compute(ComputeClass::Fp32)),
+            ("IMAD.WIDE", compute(ComputeClass::Int)),
+            ("DADD", compute(ComputeClass::Fp64)),
+            ("MUFU.RCP", compute(ComputeClass::Special)),
+            ("HMMA.16816.F32", compute(ComputeClass::Tensor)),
+            ("EXIT", compute(ComputeClass::Other)),
+            ("LDG.E", Kind::Load(Space::Global)),
+            ("LD.E", Kind::Load(Space::Generic)),
+            ("LDL", Kind::Load(Space::Local)),
+            ("LDS.64", Kind::Load(Space::Shared)),
+            ("LDC.64", Kind::Load(Space::Constant)),
+            ("TEX.SCR.LL", Kind::Load(Space::Texture)),
+            ("SUST.D.BA.2D.STRONG.SM", Kind::Store(Space::Texture)),
+            ("STG.E.128", Kind::Store(Space::Global)),
+            ("ST.E", Kind::Store(Space::Generic)),
+            ("STL.64", Kind::Store(Space::Local)),
+            ("STS.128", Kind::Store(Space::Shared)),
+            ("ATOM.E.ADD", Kind::Atomic(Space::Generic)),
+            ("ATOMG.E.CAS.STRONG.GPU", Kind::Atomic(Space::Global)),
+            ("ATOMS.ADD", Kind::Atomic(Space::Shared)),
+            ("RED.E.ADD.STRONG.GPU", Kind::Reduction(Space::Global)),
+            ("LDGSTS.E.BYPASS.128", Kind::CopyToShared),
+            ("LDGDEPBAR", Kind::CommitCopies),
+            ("DEPBAR.LE", Kind::WaitCopies),
+            ("MEMBAR.SC.GPU", Kind::Fence),
+            ("CCTL.IVALL", Kind::InvalidateL1),
+            ("BAR.SYNC.DEFER_BLOCKING", Kind::Barrier),
+            ("BAR.RED.POPC", Kind::Barrier),
+            ("BAR.ARV", compute(ComputeClass::Other)),
+            ("UTMALDG.2D", Kind::BulkCopy),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+            assert!(Opcode::classify(text).known, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_operation_is_in_two_tables() {
+        let mut all: Vec<&str> = [FP32, INT, FP64, SPECIAL, TENSOR, OTHER].concat();
+        all.extend(MEMORY.iter().map(|(name, _)| name));
+        all.extend(["BAR", "CCTL"]);
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn an_unknown_operation_takes_an_issue_slot_and_says_so() {
+        let opcode = Opcode::classify("FROB.64");
+        assert_eq!(opcode.kind, Kind::Compute(ComputeClass::Other));
+        assert!(!opcode.known);
+    }
+
+    #[test]
+    fn the_width_comes_from_a_token() {
+        for (text, width) in [
+            ("LDG.E", 4),
+            ("LDG.E.U8", 1),
+            ("LDG.E.S8", 1),
+            ("LDG.E.U16.CONSTANT", 2),
+            ("LDG.E.64.STRONG.GPU", 8),
+            ("LDG.E.LTC128B.128", 16),
+            ("LDS.U.128", 16),
+            ("LDGSTS.E.BYPASS.LTC128B.128.CONSTANT", 16),
+            ("ATOMG.E.ADD.F16x2.RN.STRONG.GPU", 4),
+            ("ATOMG.E.ADD.F64.RN.STRONG.GPU", 8),
+            ("RED.E.ADD.BF16x2_V2.RN", 4),
+            ("ATOMG.E.ADD.S32.STRONG.GPU", 4),
+            ("SULD.D.BA.2D", 4),
+            ("LDG.E.1000000", 4),
+            ("LDSM.16.M88.4", 16),
+        ] {
+            assert_eq!(Opcode::classify(text).width, width, "{text}");
+        }
+    }
+
+    #[test]
+    fn strong_accesses_carry_their_scope() {
+        assert_eq!(order("LDG.E.STRONG.GPU"), Order::relaxed(Scope::Gpu));
+        assert_eq!(order("LDG.E.64.STRONG.SYS"), Order::relaxed(Scope::Sys));
+        assert_eq!(order("STG.E.STRONG.SM"), Order::relaxed(Scope::Cta));
+        assert_eq!(order("ST.E.STRONG.CTA"), Order::relaxed(Scope::Cta));
+        assert_eq!(order("ATOMG.E.ADD.STRONG.SYS"), Order::relaxed(Scope::Sys));
+        assert_eq!(order("LDG.E.SYS"), Order::WEAK, "how Volta writes a plain load");
+        assert_eq!(order("RED.E.ADD"), Order::relaxed(Scope::Gpu), "as before Volta");
+    }
+
+    #[test]
+    fn fences_carry_semantics_and_scope() {
+        let sc = Semantics::SequentiallyConsistent;
+        let both = Semantics::AcquireRelease;
+        for (text, semantics, scope) in [
+            ("MEMBAR.SC.GPU", sc, Scope::Gpu),
+            ("MEMBAR.SC.SYS", sc, Scope::Sys),
+            ("MEMBAR.ALL.GPU", both, Scope::Gpu),
+            ("MEMBAR.ALL.SYS", both, Scope::Sys),
+            ("MEMBAR.ALL.CTA", both, Scope::Cta),
+            ("MEMBAR.GL", both, Scope::Gpu),
+            ("MEMBAR", both, Scope::Sys),
+        ] {
+            assert_eq!(order(text), Order::new(semantics, scope), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_load_reads_rows_from_the_first_lanes() {
+        assert_eq!(Opcode::classify("LDSM.16.M88").lanes, 8);
+        let four = Opcode::classify("LDSM.16.MT88.4");
+        assert_eq!((four.lanes, four.width, four.value_registers), (32, 16, 4));
+    }
+}

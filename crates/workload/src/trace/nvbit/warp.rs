@@ -1,0 +1,330 @@
+//! Turns the instructions of a warp into the operations of a stream.
+
+use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
+use super::header::Header;
+use super::instruction::Instruction;
+use super::opcode::{Kind, LANES, Space};
+use super::scoreboard::Scoreboard;
+use crate::trace::error::Mismatch;
+use crate::trace::info::Spaces;
+use std::collections::BTreeMap;
+use tombolo_types::stream::{Accesses, AtomicResult, ComputeClass, CtaStream, Op, PackedOrder};
+use tombolo_types::{LineSize, Order, Scope, Semantics};
+
+/// Most distinct unknown operations that are counted by name.
+const MOST_NAMES: usize = 256;
+/// First byte of the local memory that [`LocalMemory`] lays out: above every address of a process, which end
+/// at 2^47. Each stream has a region of that size, so that kernels that run together do not share theirs.
+const LOCAL_REGION: u64 = 1 << 48;
+/// Streams with a region of their own.
+const LOCAL_REGIONS: u64 = 1 << 12;
+
+/// What the instructions of a kernel were, besides their streams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Census {
+    /// Warp instructions.
+    pub(super) instructions: u64,
+    /// Memory instructions by space.
+    pub(super) spaces: Spaces,
+    /// Memory instructions with active lanes but no addresses: their traffic is unknown.
+    pub(super) addressless: u64,
+    /// Generic accesses taken as global because the header gives no base addresses.
+    pub(super) unresolved: u64,
+    /// Unknown operations by name.
+    pub(super) unknown: BTreeMap<String, u64>,
+    /// Unknown operations whose name did not fit `unknown`.
+    pub(super) unnamed: u64,
+}
+
+/// Translates the warps of one kernel, one after the other.
+pub(super) struct Translator {
+    line_size: LineSize,
+    shared_base: u64,
+    local_base: u64,
+    local: LocalMemory,
+    /// Warp of the grid.
+    warp: u64,
+    /// Where its operations begin.
+    first: usize,
+    board: Scoreboard,
+    /// Scope of the latest strong access or fence of this warp.
+    scope: Scope,
+    /// Whether the warp fenced and has loaded nothing since.
+    acquired: bool,
+    pub(super) census: Census,
+}
+
+impl Translator {
+    /// A translator for the kernel of `header`, whose stream is the `stream`-th of the program.
+    pub(super) fn new(header: &Header, stream: u64, line_size: LineSize) -> Translator {
+        let warps = u64::from(header.blocks()) * u64::from(header.threads().div_ceil(LANES));
+        let region = LOCAL_REGION * (1 + stream % LOCAL_REGIONS);
+        Translator {
+            line_size,
+            shared_base: header.shared_base,
+            local_base: header.local_base,
+            local: LocalMemory { region, warps, base: header.local_base },
+            warp: 0,
+            first: 0,
+            board: Scoreboard::new(),
+            scope: Scope::Gpu,
+            acquired: false,
+            census: Census::default(),
+        }
+    }
+
+    /// Begins warp `warp` of the grid, at the end of `stream`.
+    pub(super) fn begin(&mut self, warp: u64, stream: &CtaStream) {
+        self.warp = warp;
+        self.first = stream.ops.len();
+        self.board.clear();
+        self.scope = Scope::Gpu;
+        self.acquired = false;
+    }
+
+    /// Appends one instruction to `stream`.
+    pub(super) fn push(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        let code = instruction.code;
+        self.census.instructions += 1;
+        if !code.opcode.known {
+            self.count_unknown(&code.name);
+        }
+        self.wait(instruction, &mut stream.ops);
+        let off = instruction.mask == 0;
+        match code.opcode.kind {
+            Kind::Compute(class) => self.compute(class, &mut stream.ops),
+            Kind::Load(space) => self.load(space, instruction, stream)?,
+            Kind::Store(space) => self.store(space, instruction, stream)?,
+            Kind::Atomic(space) => self.atomic(space, instruction, stream)?,
+            Kind::Reduction(space) => self.reduction(space, instruction, stream)?,
+            Kind::CopyToShared => self.copy_to_shared(instruction, stream)?,
+            Kind::CommitCopies => {
+                self.board.commit_copies();
+                self.compute(ComputeClass::Other, &mut stream.ops);
+            }
+            Kind::WaitCopies => {
+                let left = instruction.immediate.unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32;
+                self.board.wait_copies(left, &mut stream.ops);
+                self.compute(ComputeClass::Other, &mut stream.ops);
+            }
+            Kind::BulkCopy => {
+                self.census.addressless += u64::from(!off);
+                self.compute(ComputeClass::Other, &mut stream.ops);
+            }
+            // Predicated off, they do nothing.
+            Kind::Fence | Kind::InvalidateL1 | Kind::Barrier if off => {
+                self.compute(ComputeClass::Other, &mut stream.ops)
+            }
+            Kind::Fence => self.fence(code.opcode.order, stream),
+            Kind::InvalidateL1 => self.invalidate_l1(stream),
+            Kind::Barrier => stream.ops.push(Op::Barrier),
+        }
+        Ok(())
+    }
+
+    /// Waits for what the instruction reads or overwrites. An instruction that is predicated off waits too:
+    /// the scoreboard holds it at issue.
+    #[inline]
+    fn wait(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
+        let code = instruction.code;
+        let opcode = code.opcode;
+        let sources = code.sources.as_slice();
+        for (place, register) in sources.iter().enumerate() {
+            let count = match (opcode.has_address(), place) {
+                (true, 0) => opcode.address_registers,
+                _ => opcode.value_registers,
+            };
+            self.board.wait(*register, count, ops);
+        }
+        for register in code.destinations.as_slice() {
+            self.board.wait(*register, opcode.value_registers, ops);
+        }
+    }
+
+    fn load(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        let opcode = instruction.code.opcode;
+        match self.resolve(space, instruction) {
+            Space::Shared => self.shared(instruction, &mut stream.ops),
+            Space::Constant => {
+                self.census.spaces.constant += 1;
+                self.compute(ComputeClass::Other, &mut stream.ops);
+            }
+            space => {
+                let accesses = self.coalesce(space, instruction, stream)?;
+                self.note_order(opcode.order);
+                self.acquired = false;
+                stream.ops.push(Op::Load { order: opcode.order, accesses });
+                self.issue(instruction);
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        let order = instruction.code.opcode.order;
+        match self.resolve(space, instruction) {
+            Space::Shared => self.shared(instruction, &mut stream.ops),
+            space => {
+                let accesses = self.coalesce(space, instruction, stream)?;
+                self.note_order(order);
+                stream.ops.push(Op::Store { order, accesses });
+            }
+        }
+        Ok(())
+    }
+
+    fn atomic(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        let order = instruction.code.opcode.order;
+        match self.resolve(space, instruction) {
+            Space::Shared => self.shared(instruction, &mut stream.ops),
+            space => {
+                let accesses = self.coalesce(space, instruction, stream)?;
+                self.note_order(order);
+                self.acquired = false;
+                let returned = instruction.code.destinations.as_slice().iter().any(|register| *register != 255);
+                let result = if returned { AtomicResult::Returned } else { AtomicResult::Discarded };
+                stream.ops.push(Op::Atomic { order, result, accesses });
+                if returned {
+                    self.issue(instruction);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reduction(
+        &mut self,
+        space: Space,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+    ) -> Result<(), Mismatch> {
+        let order = instruction.code.opcode.order;
+        let accesses = self.coalesce(space, instruction, stream)?;
+        self.note_order(order);
+        stream.ops.push(Op::Atomic { order, result: AtomicResult::Discarded, accesses });
+        Ok(())
+    }
+
+    /// `LDGSTS` has two addresses; tracers write one line for each or only the global one. The line of the
+    /// scratchpad holds offsets below [`WINDOW`], where no global address lies.
+    fn copy_to_shared(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
+        let to_shared =
+            instruction.addresses.is_some_and(|addresses| addresses.iter().any(|address| *address < WINDOW));
+        if to_shared || self.resolve(Space::Generic, instruction) == Space::Shared {
+            self.shared(instruction, &mut stream.ops);
+            return Ok(());
+        }
+        let accesses = self.coalesce(Space::Global, instruction, stream)?;
+        self.acquired = false;
+        stream.ops.push(Op::Load { order: instruction.code.opcode.order, accesses });
+        self.board.issue_copy();
+        Ok(())
+    }
+
+    fn issue(&mut self, instruction: &Instruction<'_>) {
+        let count = instruction.code.opcode.value_registers;
+        let first = instruction.code.destinations.as_slice().first();
+        // A load that is predicated off changes no register, but counts in the distances.
+        self.board.issue(first.filter(|_| instruction.mask != 0).map(|first| (*first, count)));
+    }
+
+    fn note_order(&mut self, order: PackedOrder) {
+        let order = order.order();
+        if order.semantics != Semantics::Weak {
+            self.scope = order.scope;
+        }
+    }
+
+    fn fence(&mut self, order: PackedOrder, stream: &mut CtaStream) {
+        self.note_order(order);
+        self.acquired = true;
+        stream.ops.push(Op::Fence { order });
+    }
+
+    /// `CCTL.IVALL` is how an acquire ends: `ld.acquire` is a strong load and this, a fence is `MEMBAR` and
+    /// this. Behind a fence it adds nothing; behind a load it is the acquire, at that load's scope.
+    fn invalidate_l1(&mut self, stream: &mut CtaStream) {
+        if self.acquired {
+            self.compute(ComputeClass::Other, &mut stream.ops);
+            return;
+        }
+        self.acquired = true;
+        stream.ops.push(Op::Fence { order: Order::acquire(self.scope).into() });
+    }
+
+    fn shared(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
+        self.census.spaces.shared += 1;
+        let opcode = instruction.code.opcode;
+        let addresses = instruction.addresses.unwrap_or(&[]);
+        let counted = addresses.len().min(usize::from(opcode.lanes));
+        ops.push(Op::Shared { passes: bank_passes(&addresses[..counted], u64::from(opcode.width)) });
+    }
+
+    /// The space of a generic access: that of its first active lane.
+    fn resolve(&mut self, space: Space, instruction: &Instruction<'_>) -> Space {
+        if space != Space::Generic {
+            return space;
+        }
+        let Some(address) = instruction.addresses.and_then(<[u64]>::first) else { return Space::Global };
+        let inside = |base: u64| base != 0 && address.wrapping_sub(base) < WINDOW;
+        if inside(self.shared_base) {
+            return Space::Shared;
+        }
+        if inside(self.local_base) {
+            return Space::Local;
+        }
+        self.census.unresolved += u64::from(self.shared_base == 0 || self.local_base == 0);
+        Space::Global
+    }
+
+    /// Appends the accesses of an instruction to local or device memory.
+    fn coalesce(
+        &mut self,
+        space: Space,
+        instruction: &Instruction<'_>,
+        stream: &mut CtaStream,
+    ) -> Result<Accesses, Mismatch> {
+        match space {
+            Space::Local => self.census.spaces.local += 1,
+            Space::Texture => self.census.spaces.texture += 1,
+            Space::Global | Space::Generic | Space::Shared | Space::Constant => self.census.spaces.global += 1,
+        }
+        let bytes = u64::from(instruction.code.opcode.width);
+        let mut coalescer = Coalescer::new(&mut stream.accesses, self.line_size);
+        match instruction.addresses {
+            None => self.census.addressless += u64::from(instruction.mask != 0),
+            Some(addresses) if space == Space::Local => {
+                self.local.touch(self.warp, instruction.mask, addresses, bytes, &mut coalescer);
+            }
+            Some(addresses) => addresses.iter().for_each(|address| coalescer.touch(*address, bytes)),
+        }
+        coalescer
+            .finish()
+            .ok_or_else(|| Mismatch::new("an access to at most 255 lines", instruction.code.name.as_bytes()))
+    }
+
+    #[cold]
+    fn count_unknown(&mut self, name: &str) {
+        let operation = name.split('.').next().unwrap_or(name);
+        if let Some(count) = self.census.unknown.get_mut(operation) {
+            *count += 1;
+        } else if self.census.unknown.len() < MOST_NAMES {
+            self.census.unknown.insert(operation.to_owned(), 1);
+        } else {
+            self.census.unnamed += 1;
+        }
+    }
+
+    /// Appends one arithmetic instruction, to the run before it where that is of the same class.
+    #[inline]
+    fn compute(&self, class: ComputeClass, ops: &mut Vec<Op>) {
+        if let Some(Op::Compute { class: before, count }) = ops[self.first..].last_mut()
+            && *before == class
+            && *count < u16::MAX
+        {
+            *count += 1;
+            return;
+        }
+        ops.push(Op::Compute { class, count: 1 });
+    }
+}
