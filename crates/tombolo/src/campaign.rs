@@ -7,7 +7,7 @@
 use crate::failure::Failure;
 use crate::hardware::Hardware;
 use crate::progress::Progress;
-use crate::source::{Source, WorkloadChoice};
+use crate::source::{Source, Target, WorkloadChoice};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -136,7 +136,7 @@ impl Campaign<'_> {
     /// The runs of a workload. Its pages are placed once for each way of placing.
     fn record_and_place(&self, workload: usize) -> Result<Vec<Ready>, Failure> {
         let Hardware { machine, designs } = self.hardware;
-        let source = Arc::new(self.workloads[workload].record(machine, self.threads)?);
+        let source = Arc::new(self.workloads[workload].record(Target::of(machine), self.threads)?);
         let mut placed: Vec<((Placement, CtaScheduling), Arc<PageTable>)> = Vec::new();
         let mut runs = Vec::new();
         for (index, design) in designs.iter().enumerate() {

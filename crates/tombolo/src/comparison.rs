@@ -144,9 +144,7 @@ impl Comparison {
         text.push('\n');
         text.push_str(&title("Why"));
         text.push_str(&self.cause_table().render(colours));
-        let mut notes: Vec<&String> = self.runs.iter().flat_map(|run| &run.notes).collect();
-        notes.dedup();
-        for note in notes {
+        for note in self.notes() {
             text.push_str(&format!("note: {note}\n"));
         }
         for FailedRun { workload, design, error } in &self.failures {
@@ -157,6 +155,17 @@ impl Comparison {
         let runs = self.runs.len() + self.failures.len();
         text.push_str(&format!("\n{runs} runs in {} on {threads} threads\n", seconds(wall_s)));
         text
+    }
+
+    /// The notes of all runs, each once.
+    fn notes(&self) -> Vec<&str> {
+        let mut notes = Vec::new();
+        for note in self.runs.iter().flat_map(|run| &run.notes) {
+            if !notes.contains(&note.as_str()) {
+                notes.push(note.as_str());
+            }
+        }
+        notes
     }
 
     fn speedup_table(&self) -> Table {

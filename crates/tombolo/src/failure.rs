@@ -6,6 +6,7 @@ use tombolo_machine::ConfigError;
 use tombolo_system::RunError;
 use tombolo_types::stream::StreamError;
 use tombolo_workload::bench::WorkloadError;
+use tombolo_workload::trace::TraceError;
 
 /// What ended a command early. Each message names what was given, and what is allowed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// A workload's parameters, or its recording.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A trace that cannot be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A recording that cannot be read.
     #[error("{label}: {error}")]
     Stream {

@@ -5,6 +5,8 @@ use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+use tempfile::TempDir;
 
 /// Where an answer goes.
 #[derive(clap::Args)]
@@ -73,49 +75,9 @@ fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// The file that a link at `path` leads to, so that writing replaces that and not the link.
-fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// The folder of a file.
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
 /// An error where `path` could not be written: better now than after the run.
 pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
-    let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
-    if is_special(path) {
-        return Ok(());
-    }
-    let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return refused(io::ErrorKind::IsADirectory, "it is a folder"),
-        Ok(found) if found.permissions().readonly() => {
-            return refused(io::ErrorKind::PermissionDenied, "it is read-only");
-        }
-        _ => {}
-    }
-    let target = target(path);
-    drop(beside(&target).map_err(failed("create a file in its folder"))?);
-    Ok(())
-}
-
-/// A file without a final name in the folder of `target`.
-fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".tombolo-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any other new file: the user's mask decides.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder(target))
+    if is_special(path) { Ok(()) } else { Staged::beside(path).map(drop) }
 }
 
 /// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
@@ -124,9 +86,79 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_special(path) {
         return fs::write(path, bytes).map_err(failed("write"));
     }
-    let target = target(path);
-    let mut file = beside(&target).map_err(failed("create a file in its folder"))?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed("write"))?;
-    file.persist(&target).map_err(|refused| failed("put in place")(refused.error))?;
-    Ok(())
+    let staged = Staged::beside(path)?;
+    let write = || {
+        let mut file = fs::File::create_new(staged.part())?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(failed("write"))?;
+    staged.commit()
+}
+
+/// A place for a file that is not whole yet: a folder of its own beside the final one, removed in any case,
+/// even where the user interrupts.
+pub(crate) struct Staged {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+/// The folders of files that are not whole yet.
+static STAGED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Status of a program ended by an interrupt. Source: POSIX shells, 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+impl Staged {
+    /// A place for what will be at `path`, which must be writable.
+    pub(crate) fn beside(path: &Path) -> Result<Staged, Failure> {
+        let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
+        let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
+        match fs::metadata(path) {
+            Ok(found) if !found.is_file() => return refused(io::ErrorKind::InvalidInput, "it is not a file"),
+            Ok(found) if found.permissions().readonly() => {
+                return refused(io::ErrorKind::PermissionDenied, "it is read-only");
+            }
+            _ => {}
+        }
+        tidy_when_interrupted();
+        // A link stays: what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::Builder::new().prefix(".tombolo-").tempdir_in(parent);
+        let folder = folder.map_err(failed("create a file in its folder"))?;
+        staged.push(folder.path().to_owned());
+        Ok(Staged { folder, path })
+    }
+
+    /// Where to write it.
+    pub(crate) fn part(&self) -> PathBuf {
+        self.folder.path().join("part")
+    }
+
+    /// Puts it in place.
+    pub(crate) fn commit(self) -> Result<(), Failure> {
+        let failed = |error| Failure::File { path: self.path.clone(), action: "put in place", error };
+        fs::rename(self.part(), &self.path).map_err(failed)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        STAGED.lock().unwrap_or_else(PoisonError::into_inner).retain(|folder| folder != self.folder.path());
+    }
+}
+
+/// Has an interrupt remove what is not whole.
+fn tidy_when_interrupted() {
+    static ONCE: Once = Once::new();
+    // Where signals are ignored (nohup) or the system refuses, an interrupt leaves hidden folders and no half file under its name.
+    ONCE.call_once(|| {
+        let _ = ctrlc::try_set_handler(|| {
+            let staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+            staged.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+            std::process::exit(INTERRUPTED);
+        });
+    });
 }

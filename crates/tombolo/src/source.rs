@@ -1,21 +1,20 @@
-//! Workloads, as the command line names them, and the programs they become.
+//! Workloads and traces, as the command line names them, and the programs they become.
 
 use crate::failure::Failure;
+use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
+use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
-use tombolo_workload::record::RecordOptions;
+use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::Scaling;
+use tombolo_workload::trace;
 
 /// Seed of generated inputs: any number, the same for everyone.
 const SEED: u64 = 1;
-/// How far a footprint may be from the scale asked for without a note. Source: readings of the papers, "within
-/// 2 of F = 1".
-const CLOSE: f64 = 2.0;
-
 /// A program, ready to run.
 #[derive(Clone)]
 pub(crate) struct Source {
@@ -57,6 +56,18 @@ pub(crate) fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, Failure
     Ok(choices)
 }
 
+/// Reads one workload; several are an error.
+pub(crate) fn only(word: &str) -> Result<WorkloadChoice, Failure> {
+    let mut chosen = workloads(&[word.to_owned()])?;
+    match (chosen.pop(), chosen.is_empty()) {
+        (Some(choice), true) => Ok(choice),
+        _ => {
+            let reason = "one workload is expected here; compare takes several".to_owned();
+            Err(Failure::Argument { flag: "--workload", value: word.to_owned(), reason })
+        }
+    }
+}
+
 fn orphan(part: &str) -> Failure {
     let reason = "a parameter follows its workload: W,key=value".to_owned();
     Failure::Argument { flag: "--workload", value: part.to_owned(), reason }
@@ -71,63 +82,75 @@ fn find(name: &str) -> Result<&'static dyn Workload, Failure> {
     })
 }
 
-impl WorkloadChoice {
-    /// An error where it cannot be laid out for `machine`, before anything large is done.
-    pub(crate) fn check(&self, machine: &MachineConfig) -> Result<(), Failure> {
-        footprint(self.workload, &self.request(input_scale(machine))?)?;
-        Ok(())
+/// For what a program is recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    line: LineSize,
+    warp_width: u32,
+    scale: Scale,
+}
+
+impl Target {
+    /// For machines with lines and warps like those of `machine`; the input at `scale`.
+    pub(crate) fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
+        let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
+        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input }
     }
 
-    /// Runs it once for `machine`, and keeps its streams.
-    pub(crate) fn record(&self, machine: &MachineConfig, threads: usize) -> Result<Source, Failure> {
-        let options = RecordOptions {
-            warp_width: machine.sm.warp_width,
-            line: machine.line,
-            threads: u32::try_from(threads).unwrap_or(u32::MAX),
-            ..RecordOptions::default()
-        };
-        let request = self.request(input_scale(machine))?;
-        let program = Arc::new(record(self.workload, &request, &options, Mode::Auto)?);
-        Ok(Source { label: self.label.clone(), program, notes: self.notes(machine)? })
-    }
-
-    fn request(&self, scale: Scale) -> Result<Request, Failure> {
-        Ok(Request::new(self.workload, scale, &self.given, SEED)?)
-    }
-
-    /// What scaling does to it beyond making it smaller.
-    fn notes(&self, machine: &MachineConfig) -> Result<Vec<String>, Failure> {
-        let scale = input_scale(machine);
-        let mut notes = Vec::new();
-        if scale == Scale::FULL {
-            return Ok(notes);
-        }
-        if self.workload.nonlinear() {
-            notes.push(format!(
-                "{} does work that does not follow its footprint: at scale {scale} it answers a question of its own",
-                self.label
-            ));
-        }
-        let (small, whole) = (self.scaling_bytes(scale)?, self.scaling_bytes(Scale::FULL)?);
-        let wanted = machine.scale.numerator() as f64 / machine.scale.denominator() as f64;
-        let realised = small as f64 / whole.max(1) as f64;
-        if whole > 0 && !(1.0 / CLOSE..=CLOSE).contains(&(realised / wanted)) {
-            notes.push(format!("{}: its input is {realised:.4} of the whole, not {scale}", self.label));
-        }
-        Ok(notes)
-    }
-
-    /// Bytes of the arrays that follow the scale.
-    fn scaling_bytes(&self, scale: Scale) -> Result<u64, Failure> {
-        let arrays = footprint(self.workload, &self.request(scale)?)?;
-        Ok(arrays.iter().filter(|array| array.scaling == Scaling::Scales).map(|array| array.bytes).sum())
+    /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
+    pub(crate) fn of(machine: &MachineConfig) -> Target {
+        Target::new(machine, machine.scale)
     }
 }
 
-/// The input's scale is the machine's, so that footprint to capacity stays.
-fn input_scale(machine: &MachineConfig) -> Scale {
-    let scale = machine.scale;
-    Scale::new(scale.numerator(), scale.denominator()).expect("a machine's scale has parts of 16 bits")
+impl WorkloadChoice {
+    /// An error where it cannot be laid out, before anything large is done.
+    pub(crate) fn check(&self, target: Target) -> Result<(), Failure> {
+        footprint(self.workload, &self.request(target)?)?;
+        Ok(())
+    }
+
+    /// Runs it once with up to `threads` threads, and keeps its streams.
+    pub(crate) fn record(&self, target: Target, threads: usize) -> Result<Source, Failure> {
+        let options = RecordOptions {
+            warp_width: target.warp_width,
+            line: target.line,
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            ..RecordOptions::default()
+        };
+        let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
+        let notes = self.notes(target.scale, &recording);
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes })
+    }
+
+    fn request(&self, target: Target) -> Result<Request, Failure> {
+        Ok(Request::new(self.workload, target.scale, &self.given, SEED)?)
+    }
+
+    /// What scaling does to it beyond making it smaller.
+    fn notes(&self, scale: Scale, recording: &Recording) -> Vec<String> {
+        let mut notes = Vec::new();
+        if scale == Scale::FULL {
+            return notes;
+        }
+        let label = &self.label;
+        if self.workload.nonlinear() {
+            notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
+        }
+        if recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed) {
+            notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
+        }
+        notes
+    }
+}
+
+/// The trace at `path`, for `machine`.
+pub(crate) fn trace(path: &Path, machine: &MachineConfig) -> Result<Source, Failure> {
+    let (program, mut notes) = trace::open_with_notes(path, machine.line, machine.sm.warp_width)?;
+    if machine.scale != tombolo_machine::Scale::FULL {
+        notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", machine.scale));
+    }
+    Ok(Source { label: program.name().to_owned(), program: Arc::from(program), notes })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::comparison::{Compared, Comparison, Cost};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{MachineArguments, refuse_twice};
 use crate::output::{OutputArguments, complain};
-use crate::source::workloads;
+use crate::source::{Target, workloads};
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_machine::error::near;
@@ -40,7 +40,7 @@ impl Arguments {
         let baseline = self.baseline(&designs)?;
         let chosen = workloads(&self.workload)?;
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
-        chosen.iter().try_for_each(|choice| choice.check(&hardware.machine))?;
+        chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
         self.output.check()?;
         let threads = threads_or_all(self.threads);
         let started = Instant::now();

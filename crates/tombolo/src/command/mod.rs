@@ -4,6 +4,7 @@
 mod compare;
 mod list;
 mod run;
+mod trace;
 
 use crate::failure::Failure;
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Reads, converts and records traces
+    Trace(trace::Arguments),
     /// Lists what there is to choose from
     List(list::Arguments),
 }
@@ -25,6 +28,7 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Trace(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }
     }
