@@ -145,7 +145,7 @@ fn suggestion(near: &[String]) -> String {
 }
 
 /// The names of `all` that look most like `name`: at most three, none further than a third of its length.
-pub(crate) fn near<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+pub fn near<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let allowed = |other: &str| (name.len().max(other.len()) / 3).max(1);
     let measured = all.into_iter().map(|other| (edits(name, other), other));
     let close: Vec<(usize, &str)> = measured.filter(|(distance, other)| *distance <= allowed(other)).collect();

@@ -1,3 +1,48 @@
-//! The command line.
+//! The command line: reads what is asked, runs it, prints the answer.
+//!
+//! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
+//! [`source`] (workloads and traces), [`output`] (standard output and files), [`table`] (aligned text),
+//! [`campaign`] (many runs side by side), [`comparison`] and [`summary`] (what is printed of results),
+//! [`progress`].
+//!
+//! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
+//! a message, and no file is written.
+//!
+//! Read [`command`] next.
 
-fn main() {}
+use clap::Parser;
+use std::process::ExitCode;
+
+mod campaign;
+mod command;
+mod comparison;
+mod failure;
+mod hardware;
+mod output;
+mod progress;
+mod source;
+mod summary;
+mod table;
+
+/// Status of a run whose input was wrong, or that gave no result.
+const WRONG_INPUT: u8 = 2;
+
+/// A fast, verified simulator of the memory systems of multi-GPU and multi-chiplet machines.
+#[derive(Parser)]
+#[command(name = "tombolo", version, arg_required_else_help = true, infer_long_args = false)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: command::Command,
+}
+
+fn main() -> ExitCode {
+    let line = CommandLine::parse();
+    match line.command.execute() {
+        Ok(status) => status,
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::complain(&format!("error: {failure}"));
+            ExitCode::from(WRONG_INPUT)
+        }
+    }
+}

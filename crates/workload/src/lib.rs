@@ -5,7 +5,7 @@
 //! of each CTA, coalesced into line transactions, compressed, and the same for every memory system.
 //!
 //! Read [`simt`] (the language), then one file of [`bench`](mod@bench) (pathfinder is a good one), then
-//! [`record`] and [`encode`] (how streams are kept).
+//! [`record`] and [`encode`] (how streams are kept); [`trace`] for programs recorded elsewhere.
 
 pub mod bench;
 pub mod encode;

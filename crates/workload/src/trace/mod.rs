@@ -34,14 +34,24 @@ const LIST: &str = "kernelslist.g";
 /// ([`Program::warp_width`]); a machine whose warps of `warp_width` lanes are wider runs them with idle
 /// lanes, one whose warps are narrower is refused.
 pub fn open(path: &Path, line_size: LineSize, warp_width: u32) -> Result<Box<dyn Program>, TraceError> {
+    open_with_notes(path, line_size, warp_width).map(|(program, _)| program)
+}
+
+/// As [`open`], with what a reader of results should know ([`TraceInfo::notes`]).
+pub fn open_with_notes(
+    path: &Path,
+    line_size: LineSize,
+    warp_width: u32,
+) -> Result<(Box<dyn Program>, Vec<String>), TraceError> {
     let opened = Opened::at(path, line_size)?;
     let recorded = opened.program().warp_width();
     if recorded > warp_width {
         return Err(TraceError::WarpWidth { path: path.to_owned(), wanted: warp_width, recorded });
     }
+    let notes = opened.origin().map_or_else(Vec::new, |origin| origin.notes);
     Ok(match opened {
-        Opened::Nvbit(program) => Box::new(program),
-        Opened::Native(program) => Box::new(program),
+        Opened::Nvbit(program) => (Box::new(program), notes),
+        Opened::Native(program) => (Box::new(program), notes),
     })
 }
 

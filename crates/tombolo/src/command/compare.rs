@@ -1,0 +1,79 @@
+//! `compare`: workloads under several designs, against a baseline.
+
+use crate::WRONG_INPUT;
+use crate::campaign::run_all;
+use crate::comparison::{Compared, Comparison, Cost};
+use crate::failure::{Failure, did_you_mean};
+use crate::hardware::{MachineArguments, refuse_twice};
+use crate::output::{OutputArguments, complain};
+use crate::source::{Target, workloads};
+use std::process::ExitCode;
+use std::time::Instant;
+use tombolo_machine::error::near;
+
+/// What to compare.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Designs: names of `list designs`, or paths of .toml files
+    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    designs: Vec<String>,
+    /// Workloads of `list workloads`, each with its parameters: triad,elements=4096,pathfinder
+    #[arg(long, value_name = "W[,KEY=VALUE…]", required = true, num_args = 1..)]
+    workload: Vec<String>,
+    /// The design that speed-ups are over [default: the first]
+    #[arg(long, value_name = "A")]
+    baseline: Option<String>,
+    /// Threads; the results do not depend on it [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// Runs everything and prints the comparison. Status 2 where a run gave no result; the others are printed.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let hardware = self.machine.hardware(&self.designs)?;
+        let designs: Vec<String> = hardware.designs.iter().map(|design| design.name.clone()).collect();
+        let baseline = self.baseline(&designs)?;
+        let chosen = workloads(&self.workload)?;
+        refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
+        chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
+        self.output.check()?;
+        let threads = threads_or_all(self.threads);
+        let started = Instant::now();
+        let results = run_all(&hardware, &chosen, threads);
+        let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
+        let compared = Compared {
+            machine: hardware.machine.name.clone(),
+            scale: hardware.machine.scale.to_string(),
+            baseline,
+            designs,
+            workloads: chosen.into_iter().map(|choice| choice.label).collect(),
+        };
+        let comparison = Comparison::of(compared, results, cost);
+        let whole = comparison.is_whole();
+        comparison.failures().for_each(|failure| complain(&format!("error: {failure}")));
+        self.output.give(&comparison, whole, |colours| comparison.text(colours))?;
+        Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
+    }
+
+    /// The name of the baseline: as given in `--designs`, or as the design calls itself.
+    fn baseline(&self, designs: &[String]) -> Result<String, Failure> {
+        let Some(asked) = &self.baseline else { return Ok(designs[0].clone()) };
+        let mut pairs = self.designs.iter().zip(designs);
+        pairs.find(|(given, name)| *given == asked || *name == asked).map(|(_, name)| name.clone()).ok_or_else(|| {
+            let hint = did_you_mean(&near(asked, designs.iter().map(String::as_str)));
+            let reason = format!("not one of --designs{hint}; these are {}", designs.join(", "));
+            Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
+        })
+    }
+}
+
+/// The threads asked for, or one a core.
+pub(crate) fn threads_or_all(asked: Option<u16>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(cores, usize::from)
+}

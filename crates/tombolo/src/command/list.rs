@@ -1,0 +1,99 @@
+//! `list`: what there is to choose from.
+
+use crate::failure::Failure;
+use crate::output::show;
+use crate::table::{Cell, Look, Table};
+use serde::Serialize;
+use std::process::ExitCode;
+use tombolo_machine::{list_designs, list_machines};
+use tombolo_workload::bench::{Workload, list};
+
+/// What to list.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Of what kind
+    #[arg(value_enum)]
+    what: Kind,
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Machines,
+    Designs,
+    Workloads,
+    Experiments,
+}
+
+/// One line of a list.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    description: String,
+    /// Of workloads: where the shape comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Of workloads: what may follow the name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parameters: Vec<ListedParameter>,
+}
+
+/// A parameter of a workload.
+#[derive(Serialize)]
+struct ListedParameter {
+    name: &'static str,
+    default: &'static str,
+    description: &'static str,
+    source: &'static str,
+}
+
+impl Arguments {
+    /// Prints the list.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let preset = |listed: tombolo_machine::Listed| Listed {
+            name: listed.name.to_owned(),
+            description: listed.description,
+            source: None,
+            parameters: Vec::new(),
+        };
+        let listed: Vec<Listed> = match self.what {
+            Kind::Machines => list_machines().into_iter().map(preset).collect(),
+            Kind::Designs => list_designs().into_iter().map(preset).collect(),
+            Kind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
+            // None ship.
+            Kind::Experiments => Vec::new(),
+        };
+        show(self.json, &listed, |colours| text(&listed, colours))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn of_workload(workload: &dyn Workload) -> Listed {
+    let parameter = |parameter: &tombolo_workload::parameter::Parameter| ListedParameter {
+        name: parameter.name,
+        default: parameter.default,
+        description: parameter.about,
+        source: parameter.source,
+    };
+    Listed {
+        name: workload.name().to_owned(),
+        description: workload.about().to_owned(),
+        source: Some(workload.source().to_owned()),
+        parameters: workload.parameters().iter().map(parameter).collect(),
+    }
+}
+
+fn text(listed: &[Listed], colours: bool) -> String {
+    let mut table = Table::new(2);
+    for one in listed {
+        table.row(vec![Cell::new(&one.name, Look::Strong), Cell::plain(&one.description)]);
+        for parameter in &one.parameters {
+            let default = if parameter.default.is_empty() { "none" } else { parameter.default };
+            let value = format!("{}: {} [default: {default}]", parameter.name, parameter.description);
+            table.row(vec![Cell::plain(""), Cell::plain(value)]);
+        }
+    }
+    table.render(colours)
+}

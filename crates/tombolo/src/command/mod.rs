@@ -1,0 +1,35 @@
+//! The subcommands, one file each: its arguments, and an `execute` that answers with an exit status. Adding one
+//! is a file, its line in the list of modules, and its variant and line below.
+
+mod compare;
+mod list;
+mod run;
+mod trace;
+
+use crate::failure::Failure;
+use std::process::ExitCode;
+
+/// What is asked.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Runs one workload or trace on one machine under one design
+    Run(run::Arguments),
+    /// Runs workloads under several designs and prints how each does against a baseline, and why
+    Compare(compare::Arguments),
+    /// Reads, converts and records traces
+    Trace(trace::Arguments),
+    /// Lists what there is to choose from
+    List(list::Arguments),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        match self {
+            Command::Run(arguments) => arguments.execute(),
+            Command::Compare(arguments) => arguments.execute(),
+            Command::Trace(arguments) => arguments.execute(),
+            Command::List(arguments) => arguments.execute(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `run`: one program on one machine under one design.
+
+use crate::campaign::run_one;
+use crate::command::compare::threads_or_all;
+use crate::failure::Failure;
+use crate::hardware::{Hardware, MachineArguments};
+use crate::output::{OutputArguments, complain};
+use crate::progress::Progress;
+use crate::source::{Source, Target, only, trace};
+use crate::summary;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to run.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Design: a name of `list designs`, or the path of a .toml file
+    #[arg(long, value_name = "D")]
+    design: String,
+    /// Workload of `list workloads`, with parameters: triad,elements=4096
+    #[arg(long, value_name = "W[,KEY=VALUE…]")]
+    workload: Option<String>,
+    /// Trace: a folder with a kernelslist.g, such a list, or a file of `trace import` or `trace record`
+    #[arg(long, value_name = "DIR|FILE")]
+    trace: Option<PathBuf>,
+    /// Threads; the result does not depend on it [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// Runs it and prints the record.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
+        self.output.check()?;
+        let threads = threads_or_all(self.threads);
+        let progress = Progress::new(1);
+        let source = self.source(&hardware, threads, &progress)?;
+        let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
+        let record = progress.during(&source.label, || run_one(&hardware, design, &source, None, threads))?;
+        drop(progress);
+        record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
+        self.output.give(&record, true, |colours| summary::text(&record, colours))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn source(&self, hardware: &Hardware, threads: usize, progress: &Progress) -> Result<Source, Failure> {
+        let machine = &hardware.machine;
+        match (&self.workload, &self.trace) {
+            (Some(workload), _) => {
+                let chosen = only(workload)?;
+                let what = format!("recording {}", chosen.label);
+                progress.during(&what, || chosen.record(Target::of(machine), threads))
+            }
+            (None, Some(path)) => progress.during("reading the trace", || trace(path, machine)),
+            (None, None) => unreachable!("one of the two is required"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `trace`: what a trace holds, other formats into Tombolo's own, workloads into a file.
+
+use crate::command::compare::threads_or_all;
+use crate::failure::Failure;
+use crate::output::{Staged, complain, show};
+use crate::source::{Target, only};
+use crate::table::{Cell, Look, Table, bytes, count};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tombolo_machine::{Scale, machine};
+use tombolo_workload::trace::{TraceError, TraceInfo, import, info, write};
+
+/// What to do with a trace.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Counts what a trace holds
+    Info {
+        /// A folder with a kernelslist.g, such a list, or a native trace
+        #[arg(value_name = "DIR|FILE")]
+        trace: PathBuf,
+        /// Prints one JSON document instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// Writes a trace in Tombolo's own format: smaller, and read at once
+    Import {
+        /// A folder with a kernelslist.g, such a list, or a native trace
+        #[arg(value_name = "DIR|FILE")]
+        trace: PathBuf,
+        /// The file to write, whole or not at all
+        #[arg(short, long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Records a workload in Tombolo's own format
+    Record(Recording),
+}
+
+#[derive(clap::Args)]
+struct Recording {
+    /// Workload of `list workloads`, with parameters: triad,elements=4096
+    #[arg(long, value_name = "W[,KEY=VALUE…]")]
+    workload: String,
+    /// The machine whose warps and lines it is recorded for
+    #[arg(long, value_name = "M", default_value = "hmg-4x4")]
+    machine: String,
+    /// Fraction of the workload's input, such as 1/16 or 0.25
+    #[arg(long, value_name = "F", default_value = "1")]
+    scale: Scale,
+    /// Threads that record; the file does not depend on it [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// The file to write, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+impl Arguments {
+    /// Does it.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        match &self.action {
+            Action::Info { trace, json } => {
+                let info = info(trace)?;
+                show(*json, &info, |colours| text(&info, colours))?;
+            }
+            Action::Import { trace, out } => written(out, |part| import(trace, part))?,
+            Action::Record(recording) => recording.execute()?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Recording {
+    fn execute(&self) -> Result<(), Failure> {
+        let machine = machine(&self.machine)?.check()?;
+        let chosen = only(&self.workload)?;
+        let staged = Staged::beside(&self.out)?;
+        let source = chosen.record(Target::new(&machine, self.scale), threads_or_all(self.threads))?;
+        source.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
+        write(&*source.program, &staged.part())?;
+        staged.commit()
+    }
+}
+
+/// Has `work` write a file, and puts it at `out` when it is whole.
+fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), Failure> {
+    let staged = Staged::beside(out)?;
+    work(&staged.part())?;
+    staged.commit()
+}
+
+fn text(info: &TraceInfo, colours: bool) -> String {
+    let tracer = info.tracer_version.map_or_else(String::new, |version| format!(" (tracer version {version})"));
+    let title = format!("{}: {} trace{tracer}", info.name, info.format);
+    let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
+    text.push_str(&format!(
+        "{} warp instructions, {} line transactions over {} of memory in lines of {} B, warps of {}\n",
+        count(info.warp_instructions),
+        count(info.transactions),
+        bytes(info.footprint_bytes),
+        info.line_bytes,
+        info.warp_width
+    ));
+    for (way, copies) in [("to", info.copies_to_device), ("from", info.copies_to_host)] {
+        text.push_str(&format!("{} copies {way} the device: {}\n", copies.count, bytes(copies.bytes)));
+    }
+    let headings = ["kernel", "launches", "CTAs", "warps", "warp instructions", "global", "shared", "transactions"];
+    let mut table = Table::new(1).with_headings(headings);
+    for kernel in &info.kernels {
+        let memory = kernel.memory_instructions;
+        let counts = [
+            kernel.launches,
+            kernel.ctas,
+            kernel.warps,
+            kernel.warp_instructions,
+            memory.global + memory.local,
+            memory.shared,
+            kernel.transactions,
+        ];
+        let name = Cell::plain(&kernel.name);
+        table.row(std::iter::once(name).chain(counts.map(|number| Cell::plain(number.to_string()))).collect());
+    }
+    text.push_str(&table.render(colours));
+    for opcode in &info.unknown_opcodes {
+        text.push_str(&format!("note: opcode {} ({} times) only takes an issue slot\n", opcode.name, opcode.count));
+    }
+    for note in &info.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}

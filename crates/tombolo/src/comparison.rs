@@ -1,0 +1,324 @@
+//! The result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that say why.
+
+use crate::campaign::Results;
+use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tombolo_system::RunRecord;
+use tombolo_system::record::CacheRecord;
+
+/// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
+const EQUAL: f64 = 0.005;
+
+/// A run without a result.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedRun {
+    /// As named on the command line.
+    workload: String,
+    /// Name of the design.
+    design: String,
+    /// Why.
+    error: String,
+}
+
+/// What the comparison cost the machine it ran on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cost {
+    /// Seconds, recording included.
+    pub(crate) wall_s: f64,
+    /// Threads used.
+    pub(crate) threads: usize,
+}
+
+/// One document with everything; `compare --json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison {
+    /// Version of the simulator.
+    tombolo: &'static str,
+    /// Machine.
+    machine: String,
+    /// The fraction of the machine and the inputs that was run.
+    scale: String,
+    /// The design that speed-ups are over.
+    baseline: String,
+    /// In the order given.
+    designs: Vec<String>,
+    /// In the order given.
+    workloads: Vec<String>,
+    /// Time of the baseline by time of the design, by workload and design; null where a run failed.
+    speedups: BTreeMap<String, BTreeMap<String, Option<f64>>>,
+    /// Over all workloads, by design; null where any run failed.
+    geometric_means: BTreeMap<String, Option<f64>>,
+    /// Every result, workload by workload, designs in the order given.
+    runs: Vec<RunRecord>,
+    /// Every run without a result.
+    failures: Vec<FailedRun>,
+    /// What it cost.
+    host: Cost,
+}
+
+/// What was compared.
+pub(crate) struct Compared {
+    /// Machine.
+    pub(crate) machine: String,
+    /// Its scale.
+    pub(crate) scale: String,
+    /// Name of the baseline, one of `designs`.
+    pub(crate) baseline: String,
+    /// Names.
+    pub(crate) designs: Vec<String>,
+    /// As named on the command line.
+    pub(crate) workloads: Vec<String>,
+}
+
+impl Comparison {
+    /// The comparison of `results`: by workload, then by design, in the order of `compared`.
+    pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
+        let Compared { machine, scale, baseline, designs, workloads } = compared;
+        let (mut runs, mut failures) = (Vec::new(), Vec::new());
+        for (workload, row) in workloads.iter().zip(results) {
+            for (design, result) in designs.iter().zip(row) {
+                match result {
+                    Ok(run) => runs.push(run),
+                    Err(error) => {
+                        let (workload, design) = (workload.clone(), design.clone());
+                        failures.push(FailedRun { workload, design, error });
+                    }
+                }
+            }
+        }
+        let mut comparison = Comparison {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            machine,
+            scale,
+            baseline,
+            designs,
+            workloads,
+            speedups: BTreeMap::new(),
+            geometric_means: BTreeMap::new(),
+            runs,
+            failures,
+            host,
+        };
+        comparison.measure();
+        comparison
+    }
+
+    /// Fills in speed-ups and means.
+    fn measure(&mut self) {
+        for workload in &self.workloads {
+            let row = self.designs.iter().map(|design| (design.clone(), self.speedup(workload, design)));
+            self.speedups.insert(workload.clone(), row.collect());
+        }
+        for design in &self.designs {
+            let speedups = self.workloads.iter().map(|workload| self.speedups[workload][design]);
+            self.geometric_means.insert(design.clone(), geometric_mean(speedups));
+        }
+    }
+
+    /// Whether every run has a result.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// A line for each run without a result.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
+        self.failures.iter().map(|failed| failed.error.clone())
+    }
+
+    fn run(&self, workload: &str, design: &str) -> Option<&RunRecord> {
+        self.runs.iter().find(|run| run.workload == workload && run.design == design)
+    }
+
+    fn speedup(&self, workload: &str, design: &str) -> Option<f64> {
+        let time = |design| self.run(workload, design).map(|run| run.time_s).filter(|time| *time > 0.0);
+        Some(time(&self.baseline)? / time(design)?)
+    }
+
+    /// Both tables, the notes and the failures, for people.
+    pub(crate) fn text(&self, colours: bool) -> String {
+        let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
+        let Comparison { machine, scale, baseline, .. } = self;
+        let mut text = title(&format!("{machine} at scale {scale}: speed-up over {baseline}"));
+        text.push_str(&self.speedup_table().render(colours));
+        text.push('\n');
+        text.push_str(&title("Why"));
+        text.push_str(&self.cause_table().render(colours));
+        for note in self.notes() {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        for FailedRun { workload, design, error } in &self.failures {
+            let failed = Look::Bad.paint("failed", colours);
+            text.push_str(&format!("{failed}: {workload} under {design}: {error}\n"));
+        }
+        let Cost { wall_s, threads } = self.host;
+        let runs = self.runs.len() + self.failures.len();
+        text.push_str(&format!("\n{runs} runs in {} on {threads} threads\n", seconds(wall_s)));
+        text
+    }
+
+    /// The notes of all runs, each once.
+    fn notes(&self) -> Vec<&str> {
+        let mut notes = Vec::new();
+        for note in self.runs.iter().flat_map(|run| &run.notes) {
+            if !notes.contains(&note.as_str()) {
+                notes.push(note.as_str());
+            }
+        }
+        notes
+    }
+
+    fn speedup_table(&self) -> Table {
+        let headings = std::iter::once("workload").chain(self.designs.iter().map(String::as_str));
+        let mut table = Table::new(1).with_headings(headings);
+        let mut add = |name: &str, speedups: &BTreeMap<String, Option<f64>>| {
+            let cells = self.designs.iter().map(|design| speedup_cell(speedups[design]));
+            table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
+        };
+        self.workloads.iter().for_each(|workload| add(workload, &self.speedups[workload]));
+        add("geometric mean", &self.geometric_means);
+        table
+    }
+
+    fn cause_table(&self) -> Table {
+        let mut table = Table::new(2).with_headings(Cause::HEADINGS);
+        for workload in &self.workloads {
+            let mut name = workload.as_str();
+            for design in &self.designs {
+                let cause = self.run(workload, design).map(Cause::of);
+                table.row(cause_row(std::mem::take(&mut name), design, cause));
+            }
+        }
+        if self.workloads.len() > 1 {
+            let mut name = "all";
+            for design in &self.designs {
+                let runs = self.workloads.iter().map(|workload| self.run(workload, design));
+                let total =
+                    runs.map(|run| run.map(Cause::of)).try_fold(Cause::default(), |sum, cause| Some(sum.and(cause?)));
+                table.row(cause_row(std::mem::take(&mut name), design, total));
+            }
+        }
+        table
+    }
+}
+
+fn speedup_cell(speedup: Option<f64>) -> Cell {
+    let Some(speedup) = speedup else { return Cell::new("failed", Look::Bad) };
+    let look = match speedup {
+        _ if (speedup - 1.0).abs() < EQUAL => Look::Plain,
+        _ if speedup > 1.0 => Look::Good,
+        _ => Look::Bad,
+    };
+    Cell::new(format!("{speedup:.2}"), look)
+}
+
+fn cause_row(workload: &str, design: &str, cause: Option<Cause>) -> Vec<Cell> {
+    let labels = [Cell::plain(workload), Cell::plain(design)];
+    labels.into_iter().chain(cause.map(|cause| cause.cells()).into_iter().flatten()).collect()
+}
+
+/// The counters of a run that say why it took as long as it did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cause {
+    l1: CacheRecord,
+    l2: CacheRecord,
+    inter_gpu_bytes: u64,
+    invalidation_bytes: u64,
+    invalidations: u64,
+    bulk_invalidations: u64,
+    dram_bytes: u64,
+}
+
+impl Cause {
+    const HEADINGS: [&'static str; 9] = [
+        "workload",
+        "design",
+        "L1 hits",
+        "L2 hits",
+        "between GPUs",
+        "invalidations",
+        "their bytes",
+        "L2s dropped",
+        "from DRAM",
+    ];
+
+    fn of(run: &RunRecord) -> Cause {
+        let counter = |name: &str| run.coherence.get(name).copied().unwrap_or(0);
+        let causes = ["invalidations_by_store", "invalidations_by_eviction", "invalidations_forwarded"];
+        Cause {
+            l1: run.l1,
+            l2: run.l2,
+            inter_gpu_bytes: run.inter_gpu_bytes,
+            invalidation_bytes: counter("invalidation_bytes"),
+            invalidations: causes.iter().map(|cause| counter(cause)).sum(),
+            bulk_invalidations: counter("bulk_invalidations"),
+            dram_bytes: run.dram.read_bytes,
+        }
+    }
+
+    fn and(self, other: Cause) -> Cause {
+        let both = |one: CacheRecord, two: CacheRecord| CacheRecord {
+            accesses: one.accesses + two.accesses,
+            hits: one.hits + two.hits,
+            ..CacheRecord::default()
+        };
+        Cause {
+            l1: both(self.l1, other.l1),
+            l2: both(self.l2, other.l2),
+            inter_gpu_bytes: self.inter_gpu_bytes + other.inter_gpu_bytes,
+            invalidation_bytes: self.invalidation_bytes + other.invalidation_bytes,
+            invalidations: self.invalidations + other.invalidations,
+            bulk_invalidations: self.bulk_invalidations + other.bulk_invalidations,
+            dram_bytes: self.dram_bytes + other.dram_bytes,
+        }
+    }
+
+    fn cells(&self) -> [Cell; 7] {
+        [
+            percent(self.l1.hits, self.l1.accesses),
+            percent(self.l2.hits, self.l2.accesses),
+            bytes(self.inter_gpu_bytes),
+            count(self.invalidations),
+            bytes(self.invalidation_bytes),
+            count(self.bulk_invalidations),
+            bytes(self.dram_bytes),
+        ]
+        .map(Cell::plain)
+    }
+}
+
+/// The geometric mean; `None` where a value is missing or there is none.
+fn geometric_mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let logarithms = values.map(|value| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
+    let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+    (!logarithms.is_empty()).then(|| mean.exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_geometric_mean_needs_every_value() {
+        let mean = geometric_mean([Some(2.0), Some(8.0)].into_iter()).unwrap();
+        assert!((mean - 4.0).abs() < 1e-12);
+        assert_eq!(geometric_mean([Some(2.0), None].into_iter()), None);
+        assert_eq!(geometric_mean([].into_iter()), None);
+    }
+
+    #[test]
+    fn a_failed_baseline_leaves_no_speedups_and_is_named() {
+        let compared = Compared {
+            machine: "m".into(),
+            scale: "1".into(),
+            baseline: "a".into(),
+            designs: vec!["a".into(), "b".into()],
+            workloads: vec!["w".into()],
+        };
+        let results = vec![vec![Err("no room".to_owned()), Err("no room".to_owned())]];
+        let comparison = Comparison::of(compared, results, Cost { wall_s: 1.0, threads: 1 });
+        assert!(!comparison.is_whole());
+        assert_eq!(comparison.geometric_means["b"], None);
+        assert!(comparison.text(false).contains("failed: w under a: no room"));
+    }
+}

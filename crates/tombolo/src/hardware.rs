@@ -1,0 +1,53 @@
+//! Machine, designs, settings and scale: from the command line to checked configurations.
+
+use crate::failure::Failure;
+use std::sync::Arc;
+use tombolo_machine::{DesignConfig, MachineConfig, Scale, apply, design, machine};
+
+/// Which machine, and how changed.
+#[derive(clap::Args)]
+pub(crate) struct MachineArguments {
+    /// Machine: a name of `list machines`, or the path of a .toml file
+    #[arg(long, value_name = "M")]
+    machine: String,
+    /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    settings: Vec<String>,
+    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25
+    #[arg(long, value_name = "F", default_value = "1")]
+    scale: Scale,
+}
+
+/// What a workload runs on.
+pub(crate) struct Hardware {
+    /// The machine, scaled.
+    pub(crate) machine: Arc<MachineConfig>,
+    /// The designs, in the order given.
+    pub(crate) designs: Vec<DesignConfig>,
+}
+
+impl MachineArguments {
+    /// The machine with `designs`, all checked.
+    pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
+        let mut machine = machine(&self.machine)?;
+        let mut described = designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
+        apply(&self.settings, &mut machine, &mut described)?;
+        let machine = Arc::new(machine.check()?.scaled(self.scale)?);
+        let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
+        refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
+        Ok(Hardware { machine, designs })
+    }
+}
+
+/// An error where a name occurs twice: results go by name.
+pub(crate) fn refuse_twice<'a>(flag: &'static str, names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    let mut seen = Vec::new();
+    for name in names {
+        if seen.contains(&name) {
+            let reason = "given twice; results go by name".to_owned();
+            return Err(Failure::Argument { flag, value: name.to_owned(), reason });
+        }
+        seen.push(name);
+    }
+    Ok(())
+}

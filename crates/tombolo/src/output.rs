@@ -1,0 +1,164 @@
+//! Standard output, which may close early, and files that are written whole or not at all.
+
+use crate::failure::Failure;
+use serde::Serialize;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+use tempfile::TempDir;
+
+/// Where an answer goes.
+#[derive(clap::Args)]
+pub(crate) struct OutputArguments {
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also writes the JSON document to FILE, whole or not at all
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl OutputArguments {
+    /// An error, before any work is done, where the file could not be written.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.out.as_deref().map_or(Ok(()), probe)
+    }
+
+    /// Writes `answer` to the file, if `whole`, then prints it as asked.
+    pub(crate) fn give<T: Serialize>(
+        &self,
+        answer: &T,
+        whole: bool,
+        text: impl FnOnce(bool) -> String,
+    ) -> Result<(), Failure> {
+        match &self.out {
+            Some(path) if whole => write_whole(path, json(answer).as_bytes())?,
+            Some(path) => complain(&format!("{}: not written, because a run failed", path.display())),
+            None => {}
+        }
+        show(self.json, answer, text)
+    }
+}
+
+/// Prints `answer` as JSON, or as the text that `text` makes of whether colours are welcome.
+pub(crate) fn show<T: Serialize>(as_json: bool, answer: &T, text: impl FnOnce(bool) -> String) -> Result<(), Failure> {
+    if as_json { print(&json(answer)) } else { print(&text(colours_welcome())) }
+}
+
+/// A document on several lines, with a line end.
+fn json<T: Serialize>(answer: &T) -> String {
+    let mut text = serde_json::to_string_pretty(answer).expect("keys are strings and nothing else can fail");
+    text.push('\n');
+    text
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
+}
+
+/// One line to standard error. Where even that is closed there is nobody to tell.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Colours only on a terminal, and not against <https://no-color.org>.
+fn colours_welcome() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
+}
+
+/// Whether a device, a pipe or a socket is at `path`: written in place, for nothing can be put beside it.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// An error where `path` could not be written: better now than after the run.
+pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
+    if is_special(path) { Ok(()) } else { Staged::beside(path).map(drop) }
+}
+
+/// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
+    if is_special(path) {
+        return fs::write(path, bytes).map_err(failed("write"));
+    }
+    let staged = Staged::beside(path)?;
+    let write = || {
+        let mut file = fs::File::create_new(staged.part())?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(failed("write"))?;
+    staged.commit()
+}
+
+/// A place for a file that is not whole yet: a folder of its own beside the final one, removed in any case,
+/// even where the user interrupts.
+pub(crate) struct Staged {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+/// The folders of files that are not whole yet.
+static STAGED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Status of a program ended by an interrupt. Source: POSIX shells, 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+impl Staged {
+    /// A place for what will be at `path`, which must be writable.
+    pub(crate) fn beside(path: &Path) -> Result<Staged, Failure> {
+        let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
+        let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
+        match fs::metadata(path) {
+            Ok(found) if !found.is_file() => return refused(io::ErrorKind::InvalidInput, "it is not a file"),
+            Ok(found) if found.permissions().readonly() => {
+                return refused(io::ErrorKind::PermissionDenied, "it is read-only");
+            }
+            _ => {}
+        }
+        tidy_when_interrupted();
+        // A link stays: what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::Builder::new().prefix(".tombolo-").tempdir_in(parent);
+        let folder = folder.map_err(failed("create a file in its folder"))?;
+        staged.push(folder.path().to_owned());
+        Ok(Staged { folder, path })
+    }
+
+    /// Where to write it.
+    pub(crate) fn part(&self) -> PathBuf {
+        self.folder.path().join("part")
+    }
+
+    /// Puts it in place.
+    pub(crate) fn commit(self) -> Result<(), Failure> {
+        let failed = |error| Failure::File { path: self.path.clone(), action: "put in place", error };
+        fs::rename(self.part(), &self.path).map_err(failed)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        STAGED.lock().unwrap_or_else(PoisonError::into_inner).retain(|folder| folder != self.folder.path());
+    }
+}
+
+/// Has an interrupt remove what is not whole.
+fn tidy_when_interrupted() {
+    static ONCE: Once = Once::new();
+    // Where signals are ignored (nohup) or the system refuses, an interrupt leaves hidden folders and no half file under its name.
+    ONCE.call_once(|| {
+        let _ = ctrlc::try_set_handler(|| {
+            let staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+            staged.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+            std::process::exit(INTERRUPTED);
+        });
+    });
+}

@@ -1,0 +1,169 @@
+//! Text in aligned columns, with colours where they are welcome, and numbers for people.
+
+/// How a cell looks on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As it is.
+    Plain,
+    /// A heading.
+    Strong,
+    /// Better than the baseline.
+    Good,
+    /// Worse than the baseline.
+    Bad,
+}
+
+impl Look {
+    /// The select-graphic-rendition code. Source: ECMA-48, section 8.3.117.
+    fn code(self) -> Option<u8> {
+        match self {
+            Look::Plain => None,
+            Look::Strong => Some(1),
+            Look::Good => Some(32),
+            Look::Bad => Some(31),
+        }
+    }
+
+    /// `text` in this look.
+    pub(crate) fn paint(self, text: &str, colours: bool) -> String {
+        match self.code().filter(|_| colours) {
+            Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// A cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    look: Look,
+}
+
+impl Cell {
+    /// A cell of this look.
+    pub(crate) fn new(text: impl Into<String>, look: Look) -> Cell {
+        Cell { text: text.into(), look }
+    }
+
+    /// A cell as it is.
+    pub(crate) fn plain(text: impl Into<String>) -> Cell {
+        Cell::new(text, Look::Plain)
+    }
+}
+
+/// Rows of cells; the first `labels` columns are words and stand left, the others numbers and stand right.
+pub(crate) struct Table {
+    labels: usize,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without headings.
+    pub(crate) fn new(labels: usize) -> Table {
+        Table { labels, rows: Vec::new() }
+    }
+
+    /// The table under these headings.
+    pub(crate) fn with_headings<'a>(mut self, headings: impl IntoIterator<Item = &'a str>) -> Table {
+        self.rows.insert(0, headings.into_iter().map(|heading| Cell::new(heading, Look::Strong)).collect());
+        self
+    }
+
+    /// Adds a row; missing cells at its end stay empty.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// The lines of the table, each with a line end and without blanks before it.
+    pub(crate) fn render(&self, colours: bool) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.text.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        self.rows.iter().map(|row| self.line(row, &widths, colours)).collect()
+    }
+
+    fn line(&self, row: &[Cell], widths: &[usize], colours: bool) -> String {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let blanks = " ".repeat(widths[column] - cell.text.chars().count());
+            let painted = cell.look.paint(&cell.text, colours);
+            let gap = if column == 0 { "" } else { "  " };
+            match column < self.labels {
+                true => line.push_str(&format!("{gap}{painted}{blanks}")),
+                false => line.push_str(&format!("{gap}{blanks}{painted}")),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
+    }
+}
+
+/// `value` with a decimal prefix, three or four digits: `12.3 M`.
+pub(crate) fn si(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{}{name}", short(value / unit)),
+        None => short(value),
+    }
+}
+
+fn short(value: f64) -> String {
+    match value {
+        _ if value >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A count.
+pub(crate) fn count(value: u64) -> String {
+    si(value as f64)
+}
+
+/// Bytes, in decimal units as links and memories are sold: `1.23 GB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let text = si(value as f64);
+    if text.contains(' ') { format!("{text}B") } else { format!("{text} B") }
+}
+
+/// `part` of `whole` in percent; a dash where there is no whole.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+}
+
+/// Simulated or real time: `1.23 ms`.
+pub(crate) fn seconds(value: f64) -> String {
+    const UNITS: [(f64, &str); 3] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
+    match UNITS.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{:.2} {name}", value / unit),
+        None => format!("{:.2} ns", value * 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_left_and_numbers_right() {
+        let mut table = Table::new(1).with_headings(["name", "speed"]);
+        table.row(vec![Cell::plain("a"), Cell::new("1.5", Look::Good)]);
+        table.row(vec![Cell::plain("longer")]);
+        assert_eq!(table.render(false), "name    speed\na         1.5\nlonger\n");
+        assert!(table.render(true).contains("  \x1b[32m1.5\x1b[0m\n"));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let counts = [0, 7, 1500, 12_345, 123_456, 5_000_000];
+        assert_eq!(counts.map(count), ["0", "7", "1.50 k", "12.3 k", "123 k", "5 M"]);
+        assert_eq!((bytes(17), bytes(2_500_000_000)), ("17 B".into(), "2.50 GB".into()));
+        assert_eq!((percent(1, 3), percent(1, 0)), ("33.3 %".into(), "-".into()));
+        assert_eq!((seconds(0.0025), seconds(3e-9)), ("2.50 ms".into(), "3.00 ns".into()));
+    }
+}
