@@ -123,8 +123,8 @@ impl NativeProgram {
         let Some((table, encodings)) = into.split_at_checked(block.ctas as usize * END) else {
             return Err(damage(format!("the block is too short for {} CTAs", block.ctas)));
         };
-        let ends = (0..block.ctas as usize).map(|cta| end(table, cta));
-        if !ends.clone().is_sorted() || ends.last() != Some(encodings.len() as u32) {
+        let mut ends = (0..block.ctas as usize).map(|cta| end(table, cta));
+        if !ends.clone().is_sorted() || ends.next_back() != Some(encodings.len() as u32) {
             return Err(damage("the CTAs of the block do not add up to its length".to_owned()));
         }
         Ok(())

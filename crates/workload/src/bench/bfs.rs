@@ -1,0 +1,152 @@
+//! Level-synchronous, topology-driven breadth-first search: every launch looks at every node.
+//!
+//! Nodes of the current level relax their neighbours with an atomic minimum; the host launches again until
+//! nothing changed. CTAs race (several may reach a node at once, and see it in either state), so the kernel
+//! is recorded in the order of CTAs.
+
+use super::network::{GRAPH, NODES, Network};
+use super::{Instance, Request, Workload, WorkloadError};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling};
+use std::collections::VecDeque;
+use tombolo_types::{Order, Scope};
+
+/// Threads of a CTA. Source: assumed, the usual choice for one thread a node.
+const THREADS: u32 = 256;
+/// Level of a node that was not reached.
+const FAR: u32 = u32::MAX;
+/// CUDA's `atomicMin` is relaxed, at the scope of the GPU.
+const ATOMIC: Order = Order::relaxed(Scope::Gpu);
+
+static PARAMETERS: [Parameter; 3] = [
+    NODES,
+    Parameter {
+        name: "source",
+        kind: Kind::Count { low: 0, high: 1 << 30 },
+        default: "0",
+        about: "node to start from",
+        source: "LonestarGPU bfs",
+    },
+    GRAPH,
+];
+
+/// The benchmark.
+pub(super) struct Bfs;
+
+struct Search {
+    network: Network,
+    level: Array<u32>,
+    changed: Array<u32>,
+    source: u32,
+}
+
+impl Workload for Bfs {
+    fn name(&self) -> &'static str {
+        "bfs"
+    }
+
+    fn about(&self) -> &'static str {
+        "breadth-first search on a road network: a launch a level, irregular, hundreds of levels"
+    }
+
+    fn source(&self) -> &'static str {
+        "LonestarGPU bfs, topology-driven; HMG Table III"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    /// Levels follow the root of the footprint, and every level looks at every node.
+    fn nonlinear(&self) -> bool {
+        true
+    }
+
+    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+        let network = Network::lay_out(self.name(), request, memory)?;
+        let source = request.values.count("source");
+        if source >= u64::from(network.nodes()) {
+            let message = format!("source {source} is no node of the graph's {}", network.nodes());
+            return Err(WorkloadError::Shape { workload: self.name(), message });
+        }
+        Ok(Box::new(Search {
+            level: memory.array("level", u64::from(network.nodes()), network.scaling),
+            changed: memory.array("changed", 1, Scaling::Fixed),
+            network,
+            source: source as u32,
+        }))
+    }
+}
+
+impl Search {
+    fn kernel(&self, cta: &mut Cta<'_>, current: u32) {
+        let (network, next) = (&self.network, current + 1);
+        cta.each_warp(|warp| {
+            let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+            warp.when(node.lt(network.nodes() as i32), |warp| {
+                let level = warp.load(self.level, node);
+                warp.when(level.eq(current), |warp| {
+                    let (first, degree) = network.row(warp, node);
+                    warp.repeat(degree, |warp, arc| {
+                        let arc = warp.compute(ComputeClass::Int, 1, first + arc);
+                        let neighbour = warp.load(network.target, arc);
+                        let known = warp.load(self.level, neighbour);
+                        warp.when(known.gt(next), |warp| {
+                            warp.reduce(Reduction::Min, self.level, neighbour, next, ATOMIC);
+                            warp.store(self.changed, Lanes::all(0), 1);
+                        });
+                    });
+                });
+            });
+        });
+    }
+}
+
+impl Instance for Search {
+    fn fill(&self, memory: &Memory) {
+        self.network.fill(memory);
+        memory.fill(self.level, |node| if node == u64::from(self.source) { 0 } else { FAR });
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        self.network.copy_to_device(host);
+        host.copy_to_device(self.level);
+        let ctas = u64::from(self.network.nodes().div_ceil(THREADS));
+        for level in 0.. {
+            host.memory().write(self.changed, 0, 0);
+            host.copy_to_device(self.changed);
+            host.launch_ordered(Grid::new("bfs-level", ctas, THREADS), |cta| self.kernel(cta, level))?;
+            host.copy_to_host(self.changed);
+            if host.memory().read(self.changed, 0) == 0 {
+                break;
+            }
+        }
+        host.copy_to_host(self.level);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut neighbours = vec![Vec::new(); self.network.nodes() as usize];
+        for edge in self.network.graph.edges() {
+            neighbours[edge.a as usize].push(edge.b);
+            neighbours[edge.b as usize].push(edge.a);
+        }
+        let mut expected = vec![FAR; neighbours.len()];
+        expected[self.source as usize] = 0;
+        let mut queue = VecDeque::from([self.source]);
+        while let Some(node) = queue.pop_front() {
+            for &neighbour in &neighbours[node as usize] {
+                if expected[neighbour as usize] == FAR {
+                    expected[neighbour as usize] = expected[node as usize] + 1;
+                    queue.push_back(neighbour);
+                }
+            }
+        }
+        let found = memory.to_vec(self.level);
+        match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+            Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The benchmarks: one file each, one line in the table.
+
+mod alexnet_conv2;
+mod bfs;
+mod gemm;
+mod mst;
+mod network;
+mod nw;
+mod pathfinder;
+mod rnn_forward;
+mod stencil2d;
+mod triad;
+
+use crate::graph::GraphError;
+use crate::parameter::{Parameter, ParameterError, Values};
+use crate::record::{Host, RecordError, RecordOptions, Recording};
+use crate::scale::Scale;
+use crate::simt::{ArrayInfo, Backing, Memory};
+use thiserror::Error;
+
+/// Every workload that ships, in the order in which they are listed.
+static WORKLOADS: [&dyn Workload; 8] = [
+    &triad::Triad,
+    &stencil2d::Stencil2d,
+    &pathfinder::Pathfinder,
+    &nw::Nw,
+    &bfs::Bfs,
+    &mst::Mst,
+    &rnn_forward::RnnForward,
+    &alexnet_conv2::AlexnetConv2,
+];
+
+/// Every workload.
+pub fn list() -> &'static [&'static dyn Workload] {
+    &WORKLOADS
+}
+
+/// The workload of this name, or an error that lists all names.
+pub fn find(name: &str) -> Result<&'static dyn Workload, WorkloadError> {
+    list().iter().copied().find(|workload| workload.name() == name).ok_or_else(|| WorkloadError::Unknown {
+        name: name.to_owned(),
+        allowed: list().iter().map(|workload| workload.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// A benchmark: what it is, and how it is laid out at a size.
+pub trait Workload: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+    /// One line for a list.
+    fn about(&self) -> &'static str;
+    /// Where its shape comes from.
+    fn source(&self) -> &'static str;
+    /// Its parameters.
+    fn parameters(&self) -> &'static [Parameter];
+    /// Whether work does not follow footprint, so that a scaled run answers a different question.
+    fn nonlinear(&self) -> bool {
+        false
+    }
+    /// Whether no address and no branch depends on data, so that addresses alone give the same streams.
+    fn address_only(&self) -> bool {
+        false
+    }
+    /// Adds the arrays to `memory` and returns the program over them.
+    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+}
+
+/// Size, parameters and seed of one instance of a workload.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Scale of the inputs.
+    pub scale: Scale,
+    /// Checked parameters.
+    pub values: Values,
+    /// Seed of generated inputs.
+    pub seed: u64,
+}
+
+impl Request {
+    /// A request for `workload`; `given` are (key, value) pairs of the user.
+    pub fn new(
+        workload: &dyn Workload,
+        scale: Scale,
+        given: &[(String, String)],
+        seed: u64,
+    ) -> Result<Request, WorkloadError> {
+        let values = Values::check(workload.name(), workload.parameters(), given)?;
+        Ok(Request { scale, values, seed })
+    }
+}
+
+/// A workload over the arrays of one address space.
+pub trait Instance {
+    /// Sets the inputs.
+    fn fill(&self, memory: &Memory);
+    /// The host program.
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError>;
+    /// Compares the result with a plain reference; `Err` says where they differ.
+    fn verify(&self, memory: &Memory) -> Result<(), String>;
+}
+
+/// Whether a recording computes values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Values where they decide addresses, addresses alone elsewhere: the same streams, sooner.
+    #[default]
+    Auto,
+    /// Values, and the result is checked against the reference.
+    Verify,
+    /// Addresses alone; refused by workloads whose addresses depend on data.
+    AddressOnly,
+}
+
+/// A workload could not be recorded.
+#[derive(Debug, Error)]
+pub enum WorkloadError {
+    /// No such workload.
+    #[error("no workload is named `{name}`; there are {allowed}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        allowed: String,
+    },
+    /// A parameter that does not fit.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Parameters that do not fit each other or the scale.
+    #[error("{workload}: {message}")]
+    Shape {
+        /// The workload.
+        workload: &'static str,
+        /// What does not fit.
+        message: String,
+    },
+    /// A user's graph could not be read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The program broke a rule of the language, or its streams could not be kept.
+    #[error("{workload}: {error}")]
+    Record {
+        /// The workload.
+        workload: &'static str,
+        /// What happened.
+        error: RecordError,
+    },
+    /// The result is wrong.
+    #[error("{workload} computed a wrong result: {message}")]
+    Wrong {
+        /// The workload.
+        workload: &'static str,
+        /// Where it differs from the reference.
+        message: String,
+    },
+}
+
+/// The arrays of a workload at a size, without allocating or running anything large.
+pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
+    let mut memory = Memory::new(Backing::AddressOnly);
+    workload.lay_out(request, &mut memory)?;
+    Ok(memory.arrays().to_vec())
+}
+
+/// Runs a workload once and records it.
+pub fn record(
+    workload: &dyn Workload,
+    request: &Request,
+    options: &RecordOptions,
+    mode: Mode,
+) -> Result<Recording, WorkloadError> {
+    let name = workload.name();
+    if mode == Mode::AddressOnly && !workload.address_only() {
+        let message = "its addresses depend on its data".to_owned();
+        return Err(WorkloadError::Shape { workload: name, message });
+    }
+    let computes = mode == Mode::Verify || !workload.address_only();
+    let mut memory = Memory::new(if computes { Backing::Real } else { Backing::AddressOnly });
+    let instance = workload.lay_out(request, &mut memory)?;
+    if computes {
+        instance.fill(&memory);
+    }
+    let mut host = Host::new(&memory, options);
+    instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
+    let recording = host.finish(name);
+    if mode == Mode::Verify {
+        instance.verify(&memory).map_err(|message| WorkloadError::Wrong { workload: name, message })?;
+    }
+    Ok(recording)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! What holds for every workload that ships.
+
+use super::*;
+use crate::simt::Scaling;
+use std::collections::HashSet;
+use tombolo_types::LineSize;
+use tombolo_types::stream::{Command, CtaStream, Program};
+
+/// A small instance of each workload.
+fn small(workload: &dyn Workload) -> Request {
+    let given: &[(&str, &str)] = match workload.name() {
+        "triad" => &[("elements", "10000"), ("iterations", "3")],
+        "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
+        "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
+        "bfs" => &[("nodes", "900")],
+        "mst" => &[("nodes", "900"), ("ctas", "5")],
+        "nw" => &[("length", "96")],
+        "rnn-forward" => &[("hidden", "64"), ("batch", "32"), ("steps", "3")],
+        "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "32"), ("side", "9")],
+        other => panic!("no small size of {other}"),
+    };
+    let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Request::new(workload, Scale::FULL, &given, 7).unwrap()
+}
+
+fn options() -> RecordOptions {
+    RecordOptions::default()
+}
+
+fn recorded(workload: &dyn Workload, options: &RecordOptions, mode: Mode) -> Recording {
+    record(workload, &small(workload), options, mode).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every kernel's every CTA.
+fn streams(recording: &Recording) -> Vec<CtaStream> {
+    let mut all = Vec::new();
+    for (kernel, info) in (0..).zip(recording.kernels()) {
+        for cta in 0..info.ctas {
+            let mut stream = CtaStream::default();
+            recording.cta(kernel, cta, &mut stream).unwrap();
+            all.push(stream);
+        }
+    }
+    all
+}
+
+fn assert_same(a: &Recording, b: &Recording, what: &str) {
+    assert_eq!(a.kernels(), b.kernels(), "{}: {what}", a.name());
+    assert_eq!(a.commands(), b.commands(), "{}: {what}", a.name());
+    assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
+}
+
+#[test]
+fn every_workload_computes_what_its_reference_does() {
+    for workload in list() {
+        for (warp_width, line) in [(32, 128), (64, 64)] {
+            let line = LineSize::new(line).unwrap();
+            recorded(*workload, &RecordOptions { warp_width, line, ..options() }, Mode::Verify);
+        }
+    }
+}
+
+#[test]
+fn every_independent_kernel_is_independent() {
+    for workload in list() {
+        recorded(*workload, &RecordOptions { check_independence: true, ..options() }, Mode::Verify);
+    }
+}
+
+#[test]
+fn a_recording_is_the_same_in_every_run_and_for_every_thread_count() {
+    for workload in list() {
+        let first = recorded(*workload, &options(), Mode::Verify);
+        for threads in [1, 2, 3] {
+            let again = recorded(*workload, &RecordOptions { threads, ..options() }, Mode::Verify);
+            assert_same(&first, &again, &format!("{threads} threads"));
+            assert_eq!(first.packed_bytes(), again.packed_bytes());
+        }
+    }
+}
+
+#[test]
+fn addresses_alone_give_the_streams_of_the_full_run() {
+    for workload in list() {
+        if workload.address_only() {
+            let full = recorded(*workload, &options(), Mode::Verify);
+            assert_same(&full, &recorded(*workload, &options(), Mode::AddressOnly), "addresses alone");
+        } else {
+            assert!(record(*workload, &small(*workload), &options(), Mode::AddressOnly).is_err());
+        }
+    }
+}
+
+#[test]
+fn streams_spilled_to_disk_are_the_same() {
+    for workload in list() {
+        let held = recorded(*workload, &options(), Mode::Auto);
+        let spilled = recorded(*workload, &RecordOptions { held_bytes: 0, ..options() }, Mode::Auto);
+        assert_eq!((held.spilled_bytes(), spilled.packed_bytes()), (0, held.packed_bytes()));
+        assert_eq!(spilled.spilled_bytes(), held.packed_bytes(), "a repeated launch takes no space");
+        assert_same(&held, &spilled, "spilled");
+    }
+}
+
+#[test]
+fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
+    for workload in list() {
+        let recording = recorded(*workload, &options(), Mode::Auto);
+        let (line, arrays) = (recording.line_size(), recording.arrays());
+        for stream in streams(&recording) {
+            for access in &stream.accesses {
+                let address = line.address_of(access.line);
+                let place = arrays.partition_point(|array| array.base <= address).checked_sub(1);
+                let array = &arrays[place.expect("an address below every array")];
+                assert!(address < array.base + array.bytes, "{}: {address:#x}", workload.name());
+            }
+        }
+        let launches = recording.commands().iter().filter_map(|command| match command {
+            Command::Launch { kernel, .. } => Some(*kernel),
+            Command::Copy { .. } => None,
+        });
+        let launched: HashSet<_> = launches.collect();
+        assert_eq!(launched.len(), recording.kernels().len());
+    }
+}
+
+#[test]
+fn footprints_follow_the_scale_within_two() {
+    for workload in list() {
+        let at = |scale: &str| {
+            let request = Request::new(*workload, scale.parse().unwrap(), &[], 7).unwrap();
+            footprint(*workload, &request).unwrap()
+        };
+        let full = at("1");
+        for (text, factor) in [("1/4", 4.0), ("1/16", 16.0)] {
+            for (array, scaled) in full.iter().zip(at(text)) {
+                let shrunk = array.bytes as f64 / scaled.bytes as f64;
+                let right = match array.scaling {
+                    Scaling::Scales => (factor / 2.0..=factor * 2.0).contains(&shrunk),
+                    Scaling::Fixed => shrunk == 1.0,
+                };
+                assert!(right, "{} {} at {text} is {shrunk} times smaller", workload.name(), array.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn footprints_at_scale_one_are_the_papers() {
+    // Source: HMG Table III, in MiB.
+    let published =
+        [("pathfinder", 1526), ("nw", 2048), ("bfs", 26), ("mst", 83), ("rnn-forward", 40), ("alexnet-conv2", 812)];
+    for (name, published) in published {
+        let workload = find(name).unwrap();
+        let arrays = footprint(workload, &Request::new(workload, Scale::FULL, &[], 7).unwrap()).unwrap();
+        let found = arrays.iter().map(|array| array.bytes).sum::<u64>() >> 20;
+        assert!(found * 100 >= published * 90 && found * 100 <= published * 105, "{name}: {found} of {published}");
+    }
+}
+
+#[test]
+fn graphs_come_from_files_too() {
+    let file = tempfile::Builder::new().suffix(".gr").tempfile().unwrap();
+    std::fs::write(file.path(), "p sp 5 4\na 1 2 4\na 2 3 1\na 3 1 2\na 4 5 9\n").unwrap();
+    for name in ["bfs", "mst"] {
+        let workload = find(name).unwrap();
+        let given = [("graph".to_owned(), file.path().display().to_string())];
+        let request = Request::new(workload, "1/16".parse().unwrap(), &given, 7).unwrap();
+        let recording = record(workload, &request, &options(), Mode::Verify).unwrap();
+        assert_eq!(recording.arrays()[0].bytes, 20, "a file's graph does not scale");
+        let missing = [("graph".to_owned(), "/nowhere/a.gr".to_owned())];
+        let request = Request::new(workload, Scale::FULL, &missing, 7).unwrap();
+        let error = footprint(workload, &request).err().unwrap().to_string();
+        assert!(error.starts_with("/nowhere/a.gr:0: cannot be opened"), "{error}");
+    }
+}
+
+#[test]
+fn threads_decode_side_by_side() {
+    let recording = recorded(find("pathfinder").unwrap(), &options(), Mode::Auto);
+    let expected = streams(&recording);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| assert!(streams(&recording) == expected));
+        }
+    });
+    let missing = recording.cta(0, 1 << 20, &mut CtaStream::default()).unwrap_err();
+    assert_eq!(missing.message, "kernel 0 has no CTA 1048576");
+}
+
+#[test]
+fn every_workload_describes_itself() {
+    let names: HashSet<_> = list().iter().map(|workload| workload.name()).collect();
+    assert_eq!(names.len(), list().len());
+    for workload in list() {
+        assert!(!workload.about().is_empty() && !workload.source().is_empty());
+        assert!(workload.parameters().iter().all(|parameter| !parameter.source.is_empty()));
+        assert!(find(workload.name()).is_ok());
+    }
+    assert!(find("nothing").err().unwrap().to_string().contains("triad"));
+}

@@ -1,0 +1,108 @@
+//! STREAM triad: `a[i] = b[i] + s * c[i]`, launched again and again.
+
+use super::{Instance, Request, Workload, WorkloadError};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: BabelStream, CUDA version (`TBSIZE`).
+const THREADS: u32 = 1024;
+/// The factor s. Source: BabelStream (`startScalar`).
+const FACTOR: f64 = 0.4;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "elements",
+        kind: Kind::Count { low: 1, high: 1 << 30 },
+        default: "33554432",
+        about: "elements of each of three arrays of 8-byte floats, at scale 1",
+        source: "BabelStream (`ARRAY_SIZE`)",
+    },
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 100_000 },
+        default: "10",
+        about: "launches",
+        source: "STREAM (`NTIMES`)",
+    },
+];
+
+/// The benchmark.
+pub(super) struct Triad;
+
+struct Arrays {
+    a: Array<f64>,
+    b: Array<f64>,
+    c: Array<f64>,
+    iterations: u64,
+}
+
+impl Workload for Triad {
+    fn name(&self) -> &'static str {
+        "triad"
+    }
+
+    fn about(&self) -> &'static str {
+        "STREAM triad over three arrays, iterated: bandwidth, no sharing"
+    }
+
+    fn source(&self) -> &'static str {
+        "McCalpin, STREAM; sizes of BabelStream"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn address_only(&self) -> bool {
+        true
+    }
+
+    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+        let elements = request.scale.of(request.values.count("elements"));
+        let mut array = |name| memory.array(name, elements, Scaling::Scales);
+        let iterations = request.values.count("iterations");
+        Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations }))
+    }
+}
+
+fn triad(cta: &mut Cta<'_>, arrays: &Arrays) {
+    cta.each_warp(|warp| {
+        let i = warp.global_thread();
+        warp.when(i.cast::<i64>().lt(arrays.a.len() as i64), |warp| {
+            let i = warp.compute(ComputeClass::Int, 1, i);
+            let sum = warp.load(arrays.b, i) + warp.load(arrays.c, i) * FACTOR;
+            let sum = warp.compute(ComputeClass::Fp64, 1, sum);
+            warp.store(arrays.a, i, sum);
+        });
+    });
+}
+
+impl Instance for Arrays {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.b, |index| index as f64);
+        memory.fill(self.c, |index| (index % 1000) as f64 * 0.5);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.b);
+        host.copy_to_device(self.c);
+        for _ in 0..self.iterations {
+            let ctas = self.a.len().div_ceil(u64::from(THREADS));
+            host.launch(Grid::new("triad", ctas, THREADS), |cta| triad(cta, self))?;
+        }
+        host.copy_to_host(self.a);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        for index in 0..self.a.len() {
+            let expected = index as f64 + FACTOR * ((index % 1000) as f64 * 0.5);
+            let found = memory.read(self.a, index);
+            if (found - expected).abs() > 1e-12 * expected.abs() {
+                return Err(format!("a[{index}] is {found}, expected {expected}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! DIMACS shortest-path graphs (`.gr`), as of the 9th DIMACS challenge.
+//!
+//! ```text
+//! c a comment
+//! p sp NODES ARCS
+//! a FROM TO WEIGHT        nodes counted from 1
+//! ```
+
+use super::lines::Lines;
+use super::{Edge, Graph, GraphError};
+use std::io::BufRead;
+
+/// Reads a `.gr` file; `name` is for errors.
+pub fn read_dimacs(name: &str, reader: impl BufRead) -> Result<Graph, GraphError> {
+    let mut lines = Lines::new(name, reader);
+    let mut header: Option<(u64, u64)> = None;
+    let mut edges = Vec::new();
+    while lines.advance()? {
+        match lines.text()?.as_bytes().first() {
+            None | Some(b'c') => {}
+            Some(b'p') if header.is_none() => header = Some(problem(&lines)?),
+            Some(b'p') => return Err(lines.error("a second `p` line")),
+            Some(b'a') => {
+                let Some((nodes, arcs)) = header else {
+                    return Err(lines.error("an arc before the line `p sp NODES ARCS`"));
+                };
+                if edges.len() as u64 == arcs {
+                    return Err(lines.error(format!("more than the {arcs} arcs of the `p` line")));
+                }
+                edges.push(arc(&lines, nodes)?);
+            }
+            Some(_) => return Err(lines.error("expected a line that starts with c, p or a")),
+        }
+    }
+    let Some((nodes, arcs)) = header else { return Err(lines.error("no line `p sp NODES ARCS`")) };
+    lines.graph(nodes, arcs, edges)
+}
+
+fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
+    let expected = "`p sp NODES ARCS`";
+    let [_, kind, nodes, arcs] = lines.fields(expected)?;
+    if kind != "sp" {
+        return Err(lines.error(format!("a `{kind}` problem: expected {expected}")));
+    }
+    Ok((lines.size(nodes, expected)?, lines.size(arcs, expected)?))
+}
+
+fn arc(lines: &Lines<impl BufRead>, nodes: u64) -> Result<Edge, GraphError> {
+    let expected = "`a FROM TO WEIGHT` with whole numbers";
+    let [_, from, to, weight] = lines.fields(expected)?;
+    Ok(Edge {
+        a: lines.node(from, nodes, expected)?,
+        b: lines.node(to, nodes, expected)?,
+        weight: lines.number(weight, expected)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const VALID: &str = "c roads\np sp 4 5\na 1 2 7\na 2 1 7\na 2 3 5\na 3 4 1\na 4 4 2\n";
+
+    fn read(text: &str) -> Result<Graph, String> {
+        read_dimacs("roads.gr", text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn arcs_become_edges() {
+        let graph = read(VALID).unwrap();
+        let edge = |a, b, weight| Edge { a, b, weight };
+        assert_eq!((graph.nodes(), graph.edges()), (4, [edge(0, 1, 7), edge(1, 2, 5), edge(2, 3, 1)].as_slice()));
+    }
+
+    #[test]
+    fn errors_name_the_line_and_what_was_expected() {
+        for (text, expected) in [
+            ("a 1 2 3\n", "roads.gr:1: an arc before the line `p sp NODES ARCS`"),
+            ("p sp 2 1\na 1 3 1\n", "roads.gr:2: node 3 is outside 1 to 2"),
+            ("p sp 2 1\na 1 2\n", "roads.gr:2: `a 1 2`: expected `a FROM TO WEIGHT` with whole numbers"),
+            ("p sp 2 1\na 1 2 -4\n", "roads.gr:2: `a 1 2 -4`: expected `a FROM TO WEIGHT` with whole numbers"),
+            ("p max 2 1\n", "roads.gr:1: a `max` problem: expected `p sp NODES ARCS`"),
+            ("p sp 2 2\na 1 2 1\n", "roads.gr:3: the file has 1 entries, its header says 2"),
+            ("p sp 2 0\na 1 2 1\n", "roads.gr:2: more than the 0 arcs of the `p` line"),
+            ("p sp 1000000000 0\n", "roads.gr:2: 1000000000 nodes for 0 edges: expected 1 to 65536"),
+            ("p sp 99999999999 0\n", "roads.gr:1: 99999999999 exceeds the largest graph of 1073741823 nodes or edges"),
+            ("", "roads.gr:1: no line `p sp NODES ARCS`"),
+            ("x\n", "roads.gr:1: expected a line that starts with c, p or a"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected);
+        }
+        assert!(read(&"c".repeat(10_000)).unwrap_err().contains("longer than 4096 bytes"));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_files_give_an_error_or_a_graph(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = VALID.as_bytes().to_vec();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len()) + 1);
+            if let Ok(graph) = read_dimacs("roads.gr", bytes.as_slice()) {
+                prop_assert!(u64::from(graph.nodes()) <= 1 << 17);
+                prop_assert!(graph.edges().iter().all(|edge| edge.a < edge.b && edge.b < graph.nodes()));
+            }
+        }
+    }
+}

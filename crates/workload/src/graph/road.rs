@@ -1,0 +1,81 @@
+//! A synthetic road network: connected, nearly planar, of low degree and long diameter.
+
+use super::{Edge, Graph};
+use crate::noise;
+
+/// Edges for each node, as a fraction. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes,
+/// 2,712,798 arcs, two an edge.
+const EDGES: (u64, u64) = (1_356_399, 1_070_376);
+/// Largest weight. Source: assumed; travel distances in the DIMACS road graphs are mostly in the thousands.
+const HEAVIEST: u64 = 8191;
+
+/// A road-like graph of `nodes` nodes (at least 1): a square grid numbered row by row, of whose edges a
+/// random spanning tree and as many others are kept as give USA-road-d.FLA's degree of 2.53.
+pub fn road_graph(nodes: u32, seed: u64) -> Graph {
+    let columns = nodes.isqrt().max(1);
+    let right = (0..nodes).filter(|node| (node + 1) % columns != 0).map(|node| (node, node + 1));
+    let down = (0..nodes).map(|node| (node, node + columns));
+    let mut candidates: Vec<(u64, u32, u32)> = right
+        .chain(down)
+        .filter(|(_, to)| *to < nodes)
+        .map(|(from, to)| (noise::noise(seed, u64::from(from) << 32 | u64::from(to)), from, to))
+        .collect();
+    candidates.sort_unstable();
+    let mut groups = Groups::new(nodes);
+    let (tree, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(_, from, to)| groups.join(*from, *to));
+    let wanted = (u64::from(nodes) * EDGES.0 / EDGES.1) as usize;
+    let extra = wanted.saturating_sub(tree.len());
+    let weigh = |(random, a, b)| Edge { a, b, weight: 1 + noise::below(random, 0, HEAVIEST) as u32 };
+    Graph::new(nodes, tree.into_iter().chain(rest.into_iter().take(extra)).map(weigh).collect())
+}
+
+/// Disjoint sets of nodes (union by index, path halving).
+pub(crate) struct Groups {
+    parent: Vec<u32>,
+}
+
+impl Groups {
+    /// Every node alone.
+    pub(crate) fn new(nodes: u32) -> Groups {
+        Groups { parent: (0..nodes).collect() }
+    }
+
+    fn find(&mut self, mut node: u32) -> u32 {
+        while self.parent[node as usize] != node {
+            let up = self.parent[node as usize];
+            self.parent[node as usize] = self.parent[up as usize];
+            node = up;
+        }
+        node
+    }
+
+    /// Joins the sets of two nodes; false where they are one already.
+    pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+        a != b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_road_graph_is_connected_with_the_degree_of_florida() {
+        let graph = road_graph(10_000, 1);
+        let mut groups = Groups::new(10_000);
+        let joined = graph.edges().iter().filter(|edge| groups.join(edge.a, edge.b)).count();
+        assert_eq!((joined, graph.edges().len()), (9_999, 12_672));
+        assert!(graph.edges().iter().all(|edge| (1..=8191).contains(&edge.weight)));
+        assert_eq!(graph, road_graph(10_000, 1));
+        assert_ne!(graph, road_graph(10_000, 2));
+    }
+
+    #[test]
+    fn tiny_road_graphs_exist() {
+        for nodes in 1..6 {
+            assert_eq!(road_graph(nodes, 0).nodes(), nodes);
+        }
+    }
+}

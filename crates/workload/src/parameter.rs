@@ -1,0 +1,169 @@
+//! Parameters of a workload: declared once, then checked against what the user gives.
+
+use thiserror::Error;
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number from `low` to `high`.
+    Count {
+        /// Smallest allowed.
+        low: u64,
+        /// Largest allowed.
+        high: u64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// The path of a file; empty for none.
+    File,
+}
+
+/// One parameter of a workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Key.
+    pub name: &'static str,
+    /// Allowed values.
+    pub kind: Kind,
+    /// Value where the user gives none.
+    pub default: &'static str,
+    /// What it is, with its unit.
+    pub about: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// What the user gave does not fit the workload.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParameterError {
+    /// No such parameter.
+    #[error("{workload} has no parameter `{key}`; it has {allowed}")]
+    Unknown {
+        /// The workload.
+        workload: String,
+        /// The key given.
+        key: String,
+        /// The keys there are.
+        allowed: String,
+    },
+    /// A value that the parameter does not take.
+    #[error("{workload}: `{key}={value}`: expected {allowed}")]
+    Value {
+        /// The workload.
+        workload: String,
+        /// The key.
+        key: String,
+        /// The value given.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A key given twice.
+    #[error("{workload}: `{key}` is given twice")]
+    Twice {
+        /// The workload.
+        workload: String,
+        /// The key.
+        key: String,
+    },
+}
+
+/// A workload's parameters with their checked values.
+#[derive(Clone, Debug)]
+pub struct Values {
+    values: Vec<(&'static str, String)>,
+}
+
+impl Values {
+    /// The values of `parameters` of `workload`, where `given` (key, value) replaces defaults.
+    pub fn check(
+        workload: &str,
+        parameters: &'static [Parameter],
+        given: &[(String, String)],
+    ) -> Result<Values, ParameterError> {
+        for (place, (key, _)) in given.iter().enumerate() {
+            if parameters.iter().all(|parameter| parameter.name != key) {
+                return Err(unknown(workload, parameters, key));
+            }
+            if given[..place].iter().any(|(before, _)| before == key) {
+                return Err(ParameterError::Twice { workload: workload.to_owned(), key: key.clone() });
+            }
+        }
+        let value_of = |parameter: &'static Parameter| {
+            let value = given.iter().find(|(key, _)| key == parameter.name).map(|(_, value)| value.as_str());
+            let value = value.unwrap_or(parameter.default);
+            match check_value(parameter.kind, value) {
+                Ok(()) => Ok((parameter.name, value.to_owned())),
+                Err(allowed) => Err(ParameterError::Value {
+                    workload: workload.to_owned(),
+                    key: parameter.name.to_owned(),
+                    value: value.to_owned(),
+                    allowed,
+                }),
+            }
+        };
+        Ok(Values { values: parameters.iter().map(value_of).collect::<Result<_, _>>()? })
+    }
+
+    /// The value of a parameter. Panics where the workload does not declare it.
+    pub fn text(&self, name: &str) -> &str {
+        let found = self.values.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no parameter `{name}` is declared"))
+    }
+
+    /// The value of a [`Kind::Count`] parameter. Panics where the workload declares none of the name.
+    pub fn count(&self, name: &str) -> u64 {
+        self.text(name).parse().unwrap_or_else(|_| panic!("parameter `{name}` is declared as no count"))
+    }
+}
+
+fn unknown(workload: &str, parameters: &[Parameter], key: &str) -> ParameterError {
+    let names: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+    let allowed = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    ParameterError::Unknown { workload: workload.to_owned(), key: key.to_owned(), allowed }
+}
+
+/// `Err` says what is allowed.
+fn check_value(kind: Kind, value: &str) -> Result<(), String> {
+    let (fits, allowed) = match kind {
+        Kind::Count { low, high } => {
+            let fits = value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count));
+            (fits, format!("a whole number from {low} to {high}"))
+        }
+        Kind::Choice(words) => (words.contains(&value), format!("one of {}", words.join(", "))),
+        Kind::File => (true, String::new()),
+    };
+    if fits { Ok(()) } else { Err(allowed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static PARAMETERS: [Parameter; 2] = [
+        Parameter { name: "n", kind: Kind::Count { low: 1, high: 9 }, default: "3", about: "", source: "" },
+        Parameter { name: "scope", kind: Kind::Choice(&["gpu", "sys"]), default: "gpu", about: "", source: "" },
+    ];
+
+    fn check(given: &[(&str, &str)]) -> Result<Values, String> {
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Values::check("demo", &PARAMETERS, &given).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_given_replaces_the_default() {
+        let values = check(&[("n", "7")]).unwrap();
+        assert_eq!((values.count("n"), values.text("scope")), (7, "gpu"));
+    }
+
+    #[test]
+    fn an_error_says_what_is_allowed() {
+        let unknown = check(&[("m", "7")]).unwrap_err();
+        assert_eq!(unknown, "demo has no parameter `m`; it has n, scope");
+        let large = check(&[("n", "10")]).unwrap_err();
+        assert_eq!(large, "demo: `n=10`: expected a whole number from 1 to 9");
+        let word = check(&[("scope", "cta")]).unwrap_err();
+        assert_eq!(word, "demo: `scope=cta`: expected one of gpu, sys");
+        assert_eq!(check(&[("n", "1"), ("n", "1")]).unwrap_err(), "demo: `n` is given twice");
+    }
+}

@@ -1,0 +1,50 @@
+//! What can go wrong while a program is recorded.
+
+use crate::simt::Fault;
+use thiserror::Error;
+use tombolo_types::stream::KernelInfo;
+
+/// A program could not be recorded.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// A CTA broke a rule of the language.
+    #[error("kernel {kernel}, CTA {cta}: {message}")]
+    Kernel {
+        /// Name of the kernel.
+        kernel: String,
+        /// Index of the CTA in the grid.
+        cta: u32,
+        /// Which rule, where.
+        message: String,
+    },
+    /// No CTA of a cooperative kernel can go on.
+    #[error("kernel {kernel} is deadlocked: CTA {cta} {waits}")]
+    Deadlock {
+        /// Name of the kernel.
+        kernel: String,
+        /// The first CTA that cannot go on.
+        cta: u32,
+        /// What it waits for.
+        waits: String,
+    },
+    /// A launch has a shape that no GPU accepts.
+    #[error("kernel {kernel} cannot be launched: {message}")]
+    Grid {
+        /// Name of the kernel.
+        kernel: String,
+        /// What is wrong with its grid.
+        message: String,
+    },
+    /// The host program gave up.
+    #[error("{0}")]
+    Program(String),
+    /// Compressed streams could not be written to or read from a temporary file.
+    #[error("cannot keep the recording: {0}")]
+    Storage(#[from] std::io::Error),
+}
+
+impl RecordError {
+    pub(crate) fn kernel(info: &KernelInfo, fault: Fault) -> RecordError {
+        RecordError::Kernel { kernel: info.name.clone(), cta: fault.cta, message: fault.message }
+    }
+}

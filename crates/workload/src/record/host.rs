@@ -1,0 +1,253 @@
+//! The host side of a program while it is recorded: launches and copies.
+
+use super::RecordError;
+use super::block::{Block, Packer, Store, digest};
+use super::recording::{Cache, Recording};
+use crate::simt::{Array, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative};
+use rustc_hash::FxHashMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tombolo_types::LineSize;
+use tombolo_types::stream::{Command, CtaStream, KernelInfo};
+
+/// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of
+/// the gigabyte that a run may take besides its arrays.
+const HELD_BYTES: u64 = 256 << 20;
+/// CTAs that one thread records at a time, at most; blocks never cross such a share, so that they do not
+/// depend on the number of threads.
+const SHARE: u32 = 256;
+/// Shares of a grid, at least, where it has as many CTAs.
+const SHARES: u32 = 16;
+
+/// For which machine a program is recorded, and how.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// Lanes of a warp: a power of two up to 64; 32 on NVIDIA's GPUs, 64 on AMD's.
+    pub warp_width: u32,
+    /// Line size that accesses are coalesced to.
+    pub line: LineSize,
+    /// Threads that record independent kernels; the result does not depend on it.
+    pub threads: u32,
+    /// Checks that independent kernels are independent. Slow.
+    pub check_independence: bool,
+    /// Bytes of compressed streams held in memory.
+    pub held_bytes: u64,
+}
+
+impl Default for RecordOptions {
+    fn default() -> RecordOptions {
+        RecordOptions {
+            warp_width: 32,
+            line: LineSize::B128,
+            threads: 1,
+            check_independence: false,
+            held_bytes: HELD_BYTES,
+        }
+    }
+}
+
+/// The host program's side of the device: launches kernels, which run at once, and copies.
+pub struct Host<'a> {
+    memory: &'a Memory,
+    options: &'a RecordOptions,
+    store: Store,
+    kernels: Vec<KernelInfo>,
+    blocks: Vec<Vec<Block>>,
+    /// Kernels by the digest of their blocks.
+    known: FxHashMap<u64, Vec<u32>>,
+    commands: Vec<Command>,
+    instructions: u64,
+}
+
+impl<'a> Host<'a> {
+    /// A host whose device memory is `memory`. Panics on a warp width that is no power of two up to 64.
+    pub fn new(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
+        let width = options.warp_width;
+        assert!(width.is_power_of_two() && width <= 64, "a warp of {width} lanes");
+        Host {
+            memory,
+            options,
+            store: Store::new(options.held_bytes),
+            kernels: Vec::new(),
+            blocks: Vec::new(),
+            known: FxHashMap::default(),
+            commands: Vec::new(),
+            instructions: 0,
+        }
+    }
+
+    /// Device memory, which the host may read and write between launches.
+    pub fn memory(&self) -> &'a Memory {
+        self.memory
+    }
+
+    /// Copies an array from host to device. Its contents are already there: this records the transfer.
+    pub fn copy_to_device<T: Element>(&mut self, array: Array<T>) {
+        self.copy(array, true);
+    }
+
+    /// Copies an array from device to host.
+    pub fn copy_to_host<T: Element>(&mut self, array: Array<T>) {
+        self.copy(array, false);
+    }
+
+    fn copy<T: Element>(&mut self, array: Array<T>, to_device: bool) {
+        self.commands.push(Command::Copy { address: array.address(0), bytes: array.bytes(), to_device });
+    }
+
+    /// Launches a kernel whose CTAs do not see each other's writes: any order, several threads. Reductions on
+    /// integers may meet; nothing else may.
+    pub fn launch<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
+    where
+        K: Fn(&mut Cta<'_>) + Sync,
+    {
+        let shadow = self.options.check_independence.then(Shadow::default);
+        self.record(grid, Discipline::Independent, shadow.as_ref(), |launch, store| {
+            record_shares(launch, store, recording_threads(self.options, shadow.is_some()), &kernel)
+        })
+    }
+
+    /// Launches a kernel whose CTAs race for memory without waiting for each other. Recorded in order of CTA
+    /// id: hardware could see another order, every design sees this one.
+    pub fn launch_ordered<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
+    where
+        K: Fn(&mut Cta<'_>),
+    {
+        self.record(grid, Discipline::Ordered, None, |launch, store| {
+            record_range(launch, store, 0..launch.info.ctas, &kernel)
+        })
+    }
+
+    /// Launches a kernel whose CTAs wait for each other, and so must all be resident at once.
+    #[expect(clippy::needless_pass_by_value, reason = "takes a closure, like the other launches")]
+    pub fn launch_cooperative<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
+    where
+        K: AsyncFn(&mut Cta<'_>),
+    {
+        self.record(grid, Discipline::Cooperative, None, |launch, store| {
+            let mut packer = Packer::new(store, 0);
+            run_cooperative(launch, &kernel, |stream| packer.push(stream))?;
+            packer.finish()
+        })
+    }
+
+    fn record(
+        &mut self,
+        grid: Grid,
+        discipline: Discipline,
+        shadow: Option<&Shadow>,
+        run: impl FnOnce(&Launch<'_>, &Store) -> Result<(Vec<Block>, u64), RecordError>,
+    ) -> Result<(), RecordError> {
+        if let Some(message) = grid.defect() {
+            return Err(RecordError::Grid { kernel: grid.name, message });
+        }
+        let info = grid.info(discipline);
+        let launch = Launch {
+            memory: self.memory,
+            info: &info,
+            discipline,
+            width: self.options.warp_width,
+            line: self.options.line,
+            shadow,
+        };
+        let (blocks, instructions) = run(&launch, &self.store)?;
+        let kernel = self.kernel(info, blocks, instructions)?;
+        self.commands.push(Command::Launch { kernel, stream: 0 });
+        Ok(())
+    }
+
+    /// The index of the kernel with this stream: an earlier one where it is the same, byte for byte.
+    fn kernel(&mut self, info: KernelInfo, blocks: Vec<Block>, instructions: u64) -> Result<u32, RecordError> {
+        let digest = digest(&blocks);
+        let alike = self.known.entry(digest).or_default();
+        for &kernel in &*alike {
+            let same_info = self.kernels[kernel as usize] == info;
+            if same_info && self.store.same(&self.blocks[kernel as usize], &blocks)? {
+                self.store.release(&blocks);
+                return Ok(kernel);
+            }
+        }
+        let kernel = self.kernels.len() as u32;
+        alike.push(kernel);
+        self.kernels.push(info);
+        self.blocks.push(blocks);
+        self.instructions += instructions;
+        Ok(kernel)
+    }
+
+    /// The finished recording.
+    pub fn finish(self, name: &str) -> Recording {
+        Recording {
+            name: name.to_owned(),
+            line: self.options.line,
+            width: self.options.warp_width,
+            kernels: self.kernels,
+            blocks: self.blocks,
+            commands: self.commands,
+            arrays: self.memory.arrays().to_vec(),
+            store: self.store,
+            instructions: self.instructions,
+            cache: Cache::new(),
+        }
+    }
+}
+
+/// Threads to record with; the shadow checker reports the same conflict every time only on one.
+fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
+    if checked { 1 } else { options.threads.max(1) }
+}
+
+type Recorded = Result<(Vec<Block>, u64), RecordError>;
+
+/// Records CTAs `range` on this thread.
+fn record_range(
+    launch: &Launch<'_>,
+    store: &Store,
+    range: std::ops::Range<u32>,
+    kernel: &impl Fn(&mut Cta<'_>),
+) -> Recorded {
+    let mut packer = Packer::new(store, range.start);
+    let (mut record, mut stream) = (CtaRecord::default(), CtaStream::default());
+    for index in range {
+        guarded(|| kernel(&mut Cta::new(launch, &mut record, None, index)))
+            .map_err(|fault| RecordError::kernel(launch.info, fault))?;
+        record.finish(&[], &mut stream);
+        packer.push(&stream)?;
+    }
+    packer.finish()
+}
+
+/// Records the grid in shares, which threads take in turn; shares depend on the grid alone.
+fn record_shares(
+    launch: &Launch<'_>,
+    store: &Store,
+    threads: u32,
+    kernel: &(impl Fn(&mut Cta<'_>) + Sync),
+) -> Recorded {
+    let ctas = launch.info.ctas;
+    let share = (ctas / SHARES).clamp(1, SHARE);
+    let shares = ctas.div_ceil(share);
+    let next = AtomicU32::new(0);
+    let done: Mutex<Vec<Option<Recorded>>> = Mutex::new((0..shares).map(|_| None).collect());
+    let work = || loop {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        if index >= shares {
+            break;
+        }
+        let range = index * share..((index + 1) * share).min(ctas);
+        let recorded = record_range(launch, store, range, kernel);
+        done.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = Some(recorded);
+    };
+    std::thread::scope(|scope| {
+        (1..threads.min(shares)).for_each(|_| _ = scope.spawn(work));
+        work();
+    });
+    let (mut blocks, mut instructions) = (Vec::new(), 0);
+    for recorded in done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten() {
+        let (share_blocks, share_instructions) = recorded?;
+        blocks.extend(share_blocks);
+        instructions += share_instructions;
+    }
+    Ok((blocks, instructions))
+}

@@ -1,0 +1,136 @@
+//! A recorded program, decoded CTA by CTA from any thread.
+
+use super::block::{Block, Store, cta_bytes};
+use crate::encode::decode;
+use crate::simt::ArrayInfo;
+use std::sync::{Arc, Mutex, PoisonError};
+use tombolo_types::LineSize;
+use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
+
+/// Shards of the cache of unpacked blocks, so that threads seldom meet at one lock.
+const SHARDS: usize = 64;
+/// Unpacked blocks of a shard. Source: 64 shards of 8 blocks of 64 KiB are 32 MiB and serve 512 modules that
+/// each walk through their own CTAs.
+const BLOCKS_PER_SHARD: usize = 8;
+
+/// A program whose streams were recorded: the same for every memory system, any number of times.
+pub struct Recording {
+    pub(super) name: String,
+    pub(super) line: LineSize,
+    pub(super) width: u32,
+    pub(super) kernels: Vec<KernelInfo>,
+    /// Blocks of each kernel, in order of CTA.
+    pub(super) blocks: Vec<Vec<Block>>,
+    pub(super) commands: Vec<Command>,
+    pub(super) arrays: Vec<ArrayInfo>,
+    pub(super) store: Store,
+    pub(super) instructions: u64,
+    pub(super) cache: Cache,
+}
+
+impl Recording {
+    /// The program's arrays in order of address.
+    pub fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
+    }
+
+    /// Bytes of the compressed streams, in memory and on disk.
+    pub fn packed_bytes(&self) -> u64 {
+        self.blocks.iter().flatten().map(Block::packed_bytes).sum()
+    }
+
+    /// Bytes of the compressed streams on disk.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.store.spilled()
+    }
+
+    /// Warp instructions of all kernels, each counted once however often it is launched.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    fn block(&self, kernel: u32, cta: u32) -> Option<(usize, &Block)> {
+        let blocks = self.blocks.get(kernel as usize)?;
+        let place = blocks.partition_point(|block| block.first <= cta).checked_sub(1)?;
+        let block = &blocks[place];
+        (cta - block.first < block.ctas).then_some((place, block))
+    }
+
+    fn unpack(&self, block: &Block) -> Result<Arc<[u8]>, StreamError> {
+        self.store
+            .unpack(block)
+            .map(Arc::from)
+            .map_err(|error| StreamError { message: format!("cannot read back a block of the recording: {error}") })
+    }
+}
+
+impl Program for Recording {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line_size(&self) -> LineSize {
+        self.line
+    }
+
+    fn warp_width(&self) -> u32 {
+        self.width
+    }
+
+    fn kernels(&self) -> &[KernelInfo] {
+        &self.kernels
+    }
+
+    fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
+        let missing = || StreamError { message: format!("kernel {kernel} has no CTA {cta}") };
+        let (place, block) = self.block(kernel, cta).ok_or_else(missing)?;
+        let key = (kernel, place as u32);
+        let raw = match self.cache.get(key) {
+            Some(raw) => raw,
+            // A block of one CTA will hardly be asked for again soon.
+            None if block.ctas == 1 => self.unpack(block)?,
+            None => self.cache.put(key, self.unpack(block)?),
+        };
+        let bytes = cta_bytes(&raw, block.ctas, cta - block.first).ok_or_else(missing)?;
+        decode(bytes, into).map(|_| ())
+    }
+}
+
+/// Kernel and block.
+type Key = (u32, u32);
+
+/// Unpacked blocks, the latest used first.
+type Shard = Mutex<Vec<(Key, Arc<[u8]>)>>;
+
+/// Recently unpacked blocks.
+pub(super) struct Cache {
+    shards: Vec<Shard>,
+}
+
+impl Cache {
+    pub(super) fn new() -> Cache {
+        Cache { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    }
+
+    fn shard(&self, key: Key) -> &Shard {
+        &self.shards[(key.0 as usize).wrapping_mul(31).wrapping_add(key.1 as usize) % SHARDS]
+    }
+
+    fn get(&self, key: Key) -> Option<Arc<[u8]>> {
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let place = shard.iter().position(|(held, _)| *held == key)?;
+        shard[..=place].rotate_right(1);
+        Some(Arc::clone(&shard[0].1))
+    }
+
+    fn put(&self, key: Key, raw: Arc<[u8]>) -> Arc<[u8]> {
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        shard.truncate(BLOCKS_PER_SHARD - 1);
+        shard.insert(0, (key, Arc::clone(&raw)));
+        raw
+    }
+}

@@ -1,0 +1,225 @@
+//! Loads and stores of a warp.
+
+use super::coalesce;
+use super::deps::Deps;
+use super::lanes::{Index, Lanes, MAX_LANES};
+use super::launch::Discipline;
+use super::memory::{Array, Element};
+use super::warp::{Spin, Warp};
+use std::array::from_fn;
+use tombolo_types::Order;
+use tombolo_types::stream::{Accesses, Op};
+
+/// Loads of one line in a row, with nothing else in memory between them, after which a warp is taken to
+/// spin. Source: assumed, far beyond any loop over the 64 words of a line.
+const SPIN_LIMIT: u32 = 1 << 20;
+
+/// Element indices of the lanes that are on, checked.
+pub(super) struct Place {
+    /// Element index in each lane.
+    pub(super) elements: [u64; MAX_LANES],
+    /// Lanes 0 to `n - 1` are on and name elements side by side.
+    run: Option<u32>,
+}
+
+impl Warp<'_> {
+    /// Loads `array[index]` in each lane that is on.
+    pub fn load<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>) -> Lanes<T> {
+        self.load_ordered(array, index, Order::WEAK)
+    }
+
+    /// [`Warp::load`] with semantics and scope.
+    pub fn load_ordered<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, order: Order) -> Lanes<T> {
+        let place = self.place(array, index, 1);
+        let deps = self.record_load(array, &place, 1, order);
+        Lanes { values: self.read(array, &place, 0), deps }
+    }
+
+    /// Loads the `N` elements from `array[index]` in each lane with one instruction (`float4`). `index` is a
+    /// multiple of `N`; an item of `N` elements has 8 or 16 bytes.
+    pub fn load_vector<T: Element, I: Index, const N: usize>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+    ) -> [Lanes<T>; N] {
+        let place = self.place(array, index, N as u64);
+        let deps = self.record_load(array, &place, N as u64, Order::WEAK);
+        from_fn(|part| Lanes { values: self.read(array, &place, part as u64), deps })
+    }
+
+    /// [`Warp::load_vector`] in the lanes in which `condition` holds, zero in the others: a predicated
+    /// instruction without a branch, issued even where no lane is left.
+    pub fn load_vector_if<T: Element, I: Index, const N: usize>(
+        &mut self,
+        condition: Lanes<bool>,
+        array: Array<T>,
+        index: Lanes<I>,
+    ) -> [Lanes<T>; N] {
+        self.predicated(condition, |warp| warp.load_vector(array, index))
+    }
+
+    /// [`Warp::store`] in the lanes in which `condition` holds: a predicated instruction without a branch,
+    /// issued even where no lane is left.
+    pub fn store_if<T: Element, I: Index>(
+        &mut self,
+        condition: Lanes<bool>,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+    ) {
+        self.predicated(condition, |warp| warp.store(array, index, value));
+    }
+
+    /// Stores `value` to `array[index]` in each lane that is on; where lanes meet, the highest one's stays.
+    pub fn store<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, value: impl Into<Lanes<T>>) {
+        self.store_ordered(array, index, value, Order::WEAK);
+    }
+
+    /// [`Warp::store`] with semantics and scope.
+    pub fn store_ordered<T: Element, I: Index>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+        order: Order,
+    ) {
+        let (place, value) = (self.place(array, index, 1), value.into());
+        self.record.wait(value.deps);
+        let accesses = self.coalesce(array, &place, 1);
+        self.record.spin = Spin::default();
+        self.record.ops.push(Op::Store { order: order.into(), accesses });
+        self.shadow_store(array, &place);
+        if !self.launch.address_only() {
+            for lane in lanes(self.active) {
+                self.launch.memory.put(array, place.elements[lane], value.values[lane]);
+            }
+        }
+        self.note_writes(array, &place);
+    }
+
+    /// The elements that `index` names, each the first of `items`; waits for the index.
+    pub(super) fn place<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, items: u64) -> Place {
+        self.record.wait(index.deps);
+        if index.deps.unknown {
+            let name = self.launch.memory.name(array);
+            self.fault(format_args!("an index of {name} depends on a value that a run of addresses alone lacks"));
+        }
+        let elements: [u64; MAX_LANES] = from_fn(|lane| index.values[lane].element());
+        let on = self.active.trailing_ones();
+        let first = elements[0];
+        let solid = self.active != 0 && self.active.checked_shr(on).unwrap_or(0) == 0;
+        let ascending = (0..on as usize).all(|lane| elements[lane] == first.wrapping_add(lane as u64 * items));
+        let run = (solid && ascending).then_some(on);
+        match run {
+            Some(on) => self.check_bounds(array, first, u64::from(on) * items, items),
+            None => lanes(self.active).for_each(|lane| self.check_bounds(array, elements[lane], items, items)),
+        }
+        Place { elements, run }
+    }
+
+    fn check_bounds<T: Element>(&self, array: Array<T>, first: u64, count: u64, items: u64) {
+        let name = || self.launch.memory.name(array);
+        if first.checked_add(count).is_none_or(|end| end > array.len()) {
+            let at = first as i64;
+            self.fault(format_args!("{}[{at}..{at}+{count}] is outside its {} elements", name(), array.len()));
+        }
+        if !first.is_multiple_of(items) {
+            self.fault(format_args!("{}[{first}] is no aligned vector of {items} elements", name()));
+        }
+    }
+
+    fn record_load<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64, order: Order) -> Deps {
+        let accesses = self.coalesce(array, place, items);
+        self.note_spin(accesses);
+        self.record.ops.push(Op::Load { order: order.into(), accesses });
+        if let Some(shadow) = self.launch.shadow {
+            for lane in lanes(self.active) {
+                for part in 0..items {
+                    shadow.load(self.launch, array, place.elements[lane] + part, self.cta);
+                }
+            }
+        }
+        Deps::of(self.record.loads.issue(), self.launch.address_only())
+    }
+
+    /// Appends the line transactions of `place`.
+    pub(super) fn coalesce<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64) -> Accesses {
+        let (line, bytes) = (self.launch.line, T::BYTES * items);
+        let start = self.record.accesses.len();
+        match place.run {
+            Some(on) => {
+                let address = array.address(place.elements[0]);
+                coalesce::run(line, address, u64::from(on) * bytes, &mut self.record.accesses);
+            }
+            None => {
+                let address = |lane: usize| array.address(place.elements[lane]);
+                coalesce::scatter(line, self.active, bytes, address, &mut self.record.accesses);
+            }
+        }
+        Accesses { start: start as u32, len: (self.record.accesses.len() - start) as u8 }
+    }
+
+    /// The values `part` elements after `place`.
+    fn read<T: Element>(&self, array: Array<T>, place: &Place, part: u64) -> [T; MAX_LANES] {
+        let mut values = [T::default(); MAX_LANES];
+        if self.launch.address_only() {
+            return values;
+        }
+        let memory = self.launch.memory;
+        match place.run {
+            Some(on) if part == 0 && place.elements[on as usize - 1] == place.elements[0] + u64::from(on) - 1 => {
+                memory.get_run(array, place.elements[0], &mut values[..on as usize]);
+            }
+            _ => {
+                for lane in lanes(self.active) {
+                    values[lane] = memory.get(array, place.elements[lane] + part).unwrap_or_default();
+                }
+            }
+        }
+        values
+    }
+
+    fn note_spin(&mut self, accesses: Accesses) {
+        let line = self.record.accesses.last().map_or(0, |access| access.line.0);
+        let spin = &mut self.record.spin;
+        if accesses.len != 1 || spin.line != line {
+            *spin = Spin { line, loads: 0 };
+        }
+        spin.loads += 1;
+        if spin.loads > SPIN_LIMIT {
+            self.fault(format_args!("loads one line {SPIN_LIMIT} times in a row: only `wait_until` may spin"));
+        }
+    }
+
+    fn shadow_store<T: Element>(&self, array: Array<T>, place: &Place) {
+        if let Some(shadow) = self.launch.shadow {
+            lanes(self.active).for_each(|lane| shadow.store(self.launch, array, place.elements[lane], self.cta));
+        }
+    }
+
+    /// Remembers the instruction just recorded as the last writer of the flags it wrote.
+    pub(super) fn note_writes<T: Element>(&self, array: Array<T>, place: &Place) {
+        if let Some(book) = self.book
+            && array.flag
+        {
+            let op = self.record.ops.len() as u32 - 1;
+            lanes(self.active).for_each(|lane| book.wrote(array, place.elements[lane], self.cta, self.index, op));
+        }
+    }
+
+    /// Whether the kernel's CTAs are recorded in the order of their ids.
+    pub(super) fn in_order(&self) -> bool {
+        self.launch.discipline != Discipline::Independent
+    }
+}
+
+/// The lanes of a mask, ascending.
+pub(super) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            lane
+        })
+    })
+}

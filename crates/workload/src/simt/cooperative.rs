@@ -1,0 +1,197 @@
+//! Cooperative kernels: CTAs as coroutines that run in order of their ids and hand over at waits.
+//!
+//! A coroutine is an `async` block polled by hand, so exactly one CTA runs at a time and the order is the
+//! same in every run. A wait ends with a token: the store or atomic that satisfied it, so that a replay
+//! knows the true dependency.
+
+use super::cta::{Cta, CtaRecord};
+use super::fault::guarded;
+use super::launch::Launch;
+use super::memory::{Array, Element};
+use crate::record::RecordError;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use tombolo_types::stream::{Access, Accesses, CtaStream, Op, Token};
+use tombolo_types::{LineSize, Order};
+
+/// The instruction that last wrote a flag.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Writer {
+    cta: u32,
+    warp: u32,
+    op: u32,
+}
+
+/// An instruction that another CTA waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) warp: u32,
+    pub(crate) op: u32,
+    pub(crate) token: Token,
+}
+
+/// What the CTAs of one cooperative kernel know of each other's flags.
+pub(crate) struct FlagBook {
+    /// Last writer of each flag, by array and element.
+    writers: RefCell<FxHashMap<(u32, u64), Writer>>,
+    tokens: RefCell<FxHashMap<Writer, Token>>,
+    /// Instructions that left a token, by CTA.
+    marks: RefCell<Vec<Vec<Mark>>>,
+    /// What each suspended CTA waits for.
+    waits: RefCell<Vec<String>>,
+    /// Waits satisfied so far.
+    progress: Cell<u64>,
+}
+
+impl FlagBook {
+    fn new(ctas: u32) -> FlagBook {
+        FlagBook {
+            writers: RefCell::default(),
+            tokens: RefCell::default(),
+            marks: RefCell::new(vec![Vec::new(); ctas as usize]),
+            waits: RefCell::new(vec![String::new(); ctas as usize]),
+            progress: Cell::new(0),
+        }
+    }
+
+    /// Notes that instruction `op` of a warp wrote `array[element]`.
+    pub(super) fn wrote<T>(&self, array: Array<T>, element: u64, cta: u32, warp: u32, op: u32) {
+        self.writers.borrow_mut().insert((array.id, element), Writer { cta, warp, op });
+    }
+
+    /// The token of the last write to `array[element]` in this kernel, if there was one.
+    fn token<T>(&self, array: Array<T>, element: u64) -> Option<Token> {
+        let writer = *self.writers.borrow().get(&(array.id, element))?;
+        let mut tokens = self.tokens.borrow_mut();
+        let next = Token(tokens.len() as u32);
+        Some(*tokens.entry(writer).or_insert_with(|| {
+            let mark = Mark { warp: writer.warp, op: writer.op, token: next };
+            self.marks.borrow_mut()[writer.cta as usize].push(mark);
+            next
+        }))
+    }
+}
+
+impl Cta<'_> {
+    /// Warp `warp` spins with loads of `order` on `flags[index]` until `ready` holds of it; other CTAs run
+    /// meanwhile. The only way to wait for another CTA, and only in a cooperative kernel.
+    ///
+    /// The recorded wait depends on the one store or atomic whose value satisfied it. A condition that
+    /// several writers bring about together (a counter) records only the last of them: give each its own
+    /// flag and wait for all.
+    pub async fn wait_until<T: Element>(
+        &mut self,
+        warp: u32,
+        flags: Array<T>,
+        index: u64,
+        order: Order,
+        ready: impl Fn(T) -> bool,
+    ) {
+        let Some(book) = self.book else { self.fault("waits in a kernel that is not cooperative") };
+        let memory = self.launch.memory;
+        if !flags.flag || index >= flags.len() || warp >= self.warps() {
+            let name = memory.name(flags);
+            self.fault(&format!("warp {warp} waits on {name}[{index}], which is no element of an array of flags"));
+        }
+        let cta = self.index as usize;
+        poll_fn(|_| match memory.get(flags, index) {
+            Some(value) if ready(value) => Poll::Ready(()),
+            Some(value) => {
+                let name = memory.name(flags);
+                book.waits.borrow_mut()[cta] = format!("waits for {name}[{index}], which holds {value:?}");
+                Poll::Pending
+            }
+            None => self.fault("waits on a flag in a run of addresses alone"),
+        })
+        .await;
+        book.progress.set(book.progress.get() + 1);
+        let address = flags.address(index);
+        self.record_wait(warp, order, address, T::BYTES, book.token(flags, index));
+    }
+
+    /// Records the satisfied wait: on its token, or, where the flag was set before the kernel, one load.
+    fn record_wait(&mut self, warp: u32, order: Order, address: u64, bytes: u64, token: Option<Token>) {
+        let line: LineSize = self.launch.line;
+        let token = token.map(|token| self.token_index(token));
+        let record = self.record_of(warp);
+        let access = record.accesses.len() as u32;
+        record.accesses.push(Access { line: line.line_of(address), mask: line.mask(address, bytes) });
+        match token {
+            Some(token) => record.ops.push(Op::WaitUntil { order: order.into(), access, token }),
+            None => {
+                record.ops.push(Op::Load { order: order.into(), accesses: Accesses { start: access, len: 1 } });
+                let load = super::deps::Deps::of(record.loads.issue(), false);
+                record.wait(load);
+            }
+        }
+    }
+
+    /// The place of `token` in the CTA's list.
+    fn token_index(&mut self, token: Token) -> u16 {
+        // Half of the 16-bit indices: the tokens that others wait for come behind.
+        if self.record.tokens.len() >= usize::from(u16::MAX / 2) {
+            self.fault("waits more than 32767 times");
+        }
+        self.record.tokens.push(token);
+        self.record.tokens.len() as u16 - 1
+    }
+}
+
+/// Runs every CTA to its end and hands the finished streams, in order of CTA, to `finished`.
+pub(crate) fn run_cooperative<K>(
+    launch: &Launch<'_>,
+    kernel: &K,
+    mut finished: impl FnMut(&CtaStream) -> Result<(), RecordError>,
+) -> Result<(), RecordError>
+where
+    K: AsyncFn(&mut Cta<'_>),
+{
+    let book = FlagBook::new(launch.info.ctas);
+    let mut records: Vec<CtaRecord> = (0..launch.info.ctas).map(|_| CtaRecord::default()).collect();
+    let mut ctas: Vec<Cta<'_>> =
+        (0_u32..).zip(&mut records).map(|(index, record)| Cta::new(launch, record, Some(&book), index)).collect();
+    hand_over(launch, &book, ctas.iter_mut().map(|cta| Some(Box::pin(kernel(cta)) as Coroutine<'_>)).collect())?;
+    drop(ctas);
+    let mut stream = CtaStream::default();
+    for (record, marks) in records.iter_mut().zip(&mut *book.marks.borrow_mut()) {
+        marks.sort_by_key(|mark| (mark.warp, mark.op));
+        record.finish(marks, &mut stream);
+        finished(&stream)?;
+    }
+    Ok(())
+}
+
+type Coroutine<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Polls the unfinished CTAs in order, round after round, until all have ended or none advances.
+fn hand_over(
+    launch: &Launch<'_>,
+    book: &FlagBook,
+    mut coroutines: Vec<Option<Coroutine<'_>>>,
+) -> Result<(), RecordError> {
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let before = book.progress.get();
+        let mut ended = false;
+        for slot in &mut coroutines {
+            if let Some(coroutine) = slot {
+                let poll = guarded(|| coroutine.as_mut().poll(&mut context));
+                if poll.map_err(|fault| RecordError::kernel(launch.info, fault))?.is_ready() {
+                    *slot = None;
+                    ended = true;
+                }
+            }
+        }
+        let Some(stuck) = coroutines.iter().position(Option::is_some) else { return Ok(()) };
+        if !ended && book.progress.get() == before {
+            return Err(RecordError::Deadlock {
+                kernel: launch.info.name.clone(),
+                cta: stuck as u32,
+                waits: book.waits.borrow()[stuck].clone(),
+            });
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One CTA: its warps in order, its barrier, its scratchpad.
+
+use super::cooperative::{FlagBook, Mark};
+use super::fault::Fault;
+use super::launch::Launch;
+use super::memory::Element;
+use super::shared::Shared;
+use super::warp::{Warp, WarpRecord};
+use tombolo_types::stream::{Accesses, CtaStream, Op, Token};
+
+/// What a CTA has recorded: kept from CTA to CTA for its allocations.
+#[derive(Default)]
+pub(crate) struct CtaRecord {
+    warps: Vec<WarpRecord>,
+    pub(super) tokens: Vec<Token>,
+}
+
+/// One CTA while its kernel runs.
+pub struct Cta<'a> {
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) record: &'a mut CtaRecord,
+    pub(super) book: Option<&'a FlagBook>,
+    pub(super) index: u32,
+}
+
+impl<'a> Cta<'a> {
+    pub(crate) fn new(
+        launch: &'a Launch<'a>,
+        record: &'a mut CtaRecord,
+        book: Option<&'a FlagBook>,
+        index: u32,
+    ) -> Cta<'a> {
+        record.warps.resize_with(launch.warps() as usize, WarpRecord::default);
+        record.warps.iter_mut().for_each(WarpRecord::clear);
+        record.tokens.clear();
+        Cta { launch, record, book, index }
+    }
+
+    /// Index in the grid: `blockIdx.x`.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// CTAs of the grid: `gridDim.x`.
+    pub fn grid(&self) -> u32 {
+        self.launch.info.ctas
+    }
+
+    /// Threads of the CTA: `blockDim.x`.
+    pub fn threads(&self) -> u32 {
+        self.launch.info.threads_per_cta
+    }
+
+    /// Warps of the CTA.
+    pub fn warps(&self) -> u32 {
+        self.launch.warps()
+    }
+
+    /// Whether values are computed: see [`Warp::computes`].
+    pub fn computes(&self) -> bool {
+        !self.launch.address_only()
+    }
+
+    /// Runs `body` in each warp, in order of index.
+    pub fn each_warp(&mut self, mut body: impl FnMut(&mut Warp<'_>)) {
+        for warp in 0..self.warps() {
+            self.warp(warp, &mut body);
+        }
+    }
+
+    /// Runs `body` in warp `index` alone. Faults where the CTA has no such warp.
+    pub fn warp<R>(&mut self, index: u32, body: impl FnOnce(&mut Warp<'_>) -> R) -> R {
+        let Some(record) = self.record.warps.get_mut(index as usize) else {
+            self.fault(&format!("it has no warp {index}"))
+        };
+        body(&mut Warp::new(self.launch, record, self.book, self.index, index))
+    }
+
+    /// The CTA barrier: every warp records it. What warps did before is visible to all after it.
+    pub fn barrier(&mut self) {
+        self.record.warps.iter_mut().for_each(|warp| warp.ops.push(Op::Barrier));
+    }
+
+    /// An array of `len` zeros in the scratchpad.
+    pub fn shared<T: Element>(&mut self, len: usize) -> Shared<T> {
+        Shared { values: vec![T::default(); len] }
+    }
+
+    pub(super) fn fault(&self, message: &str) -> ! {
+        Fault::raise(self.index, message.to_owned())
+    }
+
+    /// The record of warp `index`, which exists.
+    pub(super) fn record_of(&mut self, index: u32) -> &mut WarpRecord {
+        &mut self.record.warps[index as usize]
+    }
+}
+
+impl CtaRecord {
+    /// Writes the finished CTA to `into`. `marks` are the instructions that others wait for, in order.
+    pub(crate) fn finish(&mut self, marks: &[Mark], into: &mut CtaStream) {
+        into.clear();
+        into.tokens.append(&mut self.tokens);
+        for (index, warp) in self.warps.iter().enumerate() {
+            let (start, base) = (into.ops.len() as u32, into.accesses.len() as u32);
+            let mut marks = marks.iter().filter(|mark| mark.warp == index as u32).peekable();
+            for (at, op) in warp.ops.iter().enumerate() {
+                into.ops.push(moved(*op, base));
+                while let Some(mark) = marks.next_if(|mark| mark.op == at as u32) {
+                    into.ops.push(Op::Signal { token: into.tokens.len() as u16 });
+                    into.tokens.push(mark.token);
+                }
+            }
+            into.accesses.extend_from_slice(&warp.accesses);
+            into.warps.push(start..into.ops.len() as u32);
+        }
+    }
+}
+
+/// `op` with its accesses moved by `base`.
+fn moved(mut op: Op, base: u32) -> Op {
+    match &mut op {
+        Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => {
+            *accesses = Accesses { start: accesses.start + base, ..*accesses };
+        }
+        Op::WaitUntil { access, .. } => *access += base,
+        Op::Compute { .. }
+        | Op::Fence { .. }
+        | Op::Shared { .. }
+        | Op::Barrier
+        | Op::Use { .. }
+        | Op::Signal { .. } => {}
+    }
+    op
+}

@@ -1,0 +1,111 @@
+//! Which outstanding loads of its warp a value depends on.
+
+/// A set of loads (and returning atomics) of one warp, numbered from 0 in issue order.
+///
+/// Only the 64 loads up to the newest are named: a warp never has more outstanding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Deps {
+    /// The newest load of the set; meaningless where `mask` is zero.
+    newest: u32,
+    /// Bit `i`: the set holds load `newest - i`.
+    mask: u64,
+    /// The value was never computed, because the run generates addresses alone.
+    pub(crate) unknown: bool,
+}
+
+impl Deps {
+    /// No load.
+    pub(crate) const NONE: Deps = Deps { newest: 0, mask: 0, unknown: false };
+
+    /// Load number `load` alone.
+    pub(crate) fn of(load: u32, unknown: bool) -> Deps {
+        Deps { newest: load, mask: 1, unknown }
+    }
+
+    /// The union.
+    #[inline]
+    pub(crate) fn unite(self, other: Deps) -> Deps {
+        let unknown = self.unknown || other.unknown;
+        if other.mask == 0 {
+            return Deps { unknown, ..self };
+        }
+        if self.mask == 0 {
+            return Deps { unknown, ..other };
+        }
+        let (new, old) = if self.newest >= other.newest { (self, other) } else { (other, self) };
+        let older = old.mask.checked_shl(new.newest - old.newest).unwrap_or(0);
+        Deps { newest: new.newest, mask: new.mask | older, unknown }
+    }
+
+    /// Forgets the loads.
+    pub(crate) fn settle(&mut self) {
+        self.mask = 0;
+    }
+
+    /// The set as distances after `issued` loads: bit `d - 1` stands for the load issued `d` loads ago.
+    #[inline]
+    fn distances(self, issued: u32) -> u64 {
+        if self.mask == 0 { 0 } else { self.mask.checked_shl(issued - 1 - self.newest).unwrap_or(0) }
+    }
+}
+
+/// The loads of one warp: how many were issued, and which it has not waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outstanding {
+    issued: u32,
+    /// Bit `d - 1`: the load issued `d` loads ago has not been waited for. Older ones are complete.
+    pending: u64,
+}
+
+impl Outstanding {
+    /// Issues a load; returns its number.
+    #[inline]
+    pub(crate) fn issue(&mut self) -> u32 {
+        self.pending = self.pending << 1 | 1;
+        self.issued += 1;
+        self.issued - 1
+    }
+
+    /// Waits for `deps`: returns the distances (bit `d - 1`) that were still outstanding.
+    #[inline]
+    pub(crate) fn wait(&mut self, deps: Deps) -> u64 {
+        let waited = deps.distances(self.issued) & self.pending;
+        self.pending &= !waited;
+        waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_waited_for_once_at_its_distance() {
+        let mut loads = Outstanding::default();
+        let first = Deps::of(loads.issue(), false);
+        loads.issue();
+        let third = Deps::of(loads.issue(), false);
+        assert_eq!(loads.wait(first.unite(third)), 0b101);
+        assert_eq!(loads.wait(first), 0, "already waited for");
+    }
+
+    #[test]
+    fn a_load_of_64_loads_ago_is_outstanding_and_an_older_one_is_not() {
+        let mut loads = Outstanding::default();
+        let first = Deps::of(loads.issue(), false);
+        (0..63).for_each(|_| _ = loads.issue());
+        assert_eq!(loads.clone().wait(first), 1 << 63);
+        loads.issue();
+        assert_eq!(loads.wait(first), 0);
+    }
+
+    #[test]
+    fn union_keeps_what_either_names() {
+        let (old, new) = (Deps::of(3, false), Deps::of(70, true));
+        assert_eq!(old.unite(Deps::NONE), old);
+        let both = Deps::of(10, false).unite(old);
+        assert_eq!(both, old.unite(Deps::of(10, false)));
+        assert_eq!(both.mask, 1 << 7 | 1);
+        assert_eq!(old.unite(new), new, "67 loads apart: the older one is complete by rule");
+    }
+}

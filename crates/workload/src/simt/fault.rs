@@ -1,0 +1,26 @@
+//! Errors inside a kernel: they leave the kernel's Rust code by unwinding and become a [`Fault`] again at
+//! its launch.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What a CTA did wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) cta: u32,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    /// Leaves the kernel. Unlike a panic, nothing is printed: the recording reports it as an error.
+    pub(crate) fn raise(cta: u32, message: String) -> ! {
+        resume_unwind(Box::new(Fault { cta, message }))
+    }
+}
+
+/// Runs a piece of a kernel and returns its fault, if any. Other panics pass through.
+pub(crate) fn guarded<R>(run: impl FnOnce() -> R) -> Result<R, Fault> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Fault>() {
+        Ok(fault) => *fault,
+        Err(other) => resume_unwind(other),
+    })
+}

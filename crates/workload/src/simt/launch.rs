@@ -1,0 +1,92 @@
+//! What every CTA of one kernel launch shares.
+
+use super::memory::{Backing, Memory};
+use super::shadow::Shadow;
+use tombolo_types::LineSize;
+use tombolo_types::stream::{KernelClass, KernelInfo};
+
+/// Shape of a kernel launch: `<<<ctas, threads, shared_bytes>>>` and the kernel's name.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    pub(crate) name: String,
+    pub(crate) ctas: u64,
+    pub(crate) threads: u32,
+    pub(crate) shared_bytes: u32,
+    pub(crate) registers: u32,
+}
+
+impl Grid {
+    /// A grid of `ctas` CTAs of `threads` threads.
+    pub fn new(name: &str, ctas: u64, threads: u32) -> Grid {
+        Grid { name: name.to_owned(), ctas, threads, shared_bytes: 0, registers: 0 }
+    }
+
+    /// Scratchpad bytes of a CTA, which limit how many are resident on an SM.
+    pub fn shared_bytes(self, shared_bytes: u32) -> Grid {
+        Grid { shared_bytes, ..self }
+    }
+
+    /// Registers of a thread, which limit how many CTAs are resident on an SM.
+    pub fn registers(self, registers: u32) -> Grid {
+        Grid { registers, ..self }
+    }
+
+    /// What is wrong with the grid, if anything.
+    pub(crate) fn defect(&self) -> Option<String> {
+        let threads = self.ctas.saturating_mul(u64::from(self.threads));
+        if self.ctas == 0 || self.threads == 0 {
+            return Some("it has no thread".to_owned());
+        }
+        // Thread indices are 32-bit signed integers, as in CUDA sources.
+        (threads > i32::MAX as u64).then(|| format!("its {threads} threads exceed 2^31 - 1"))
+    }
+
+    pub(crate) fn info(self, discipline: Discipline) -> KernelInfo {
+        KernelInfo {
+            name: self.name,
+            ctas: self.ctas as u32,
+            threads_per_cta: self.threads,
+            shared_bytes: self.shared_bytes,
+            registers: self.registers,
+            class: match discipline {
+                Discipline::Independent | Discipline::Ordered => KernelClass::Independent,
+                Discipline::Cooperative => KernelClass::Cooperative,
+            },
+        }
+    }
+}
+
+/// How far the CTAs of a kernel may see each other's writes while it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discipline {
+    /// Not at all: any order, any thread.
+    Independent,
+    /// They race, and the order of CTA ids decides.
+    Ordered,
+    /// They wait for each other.
+    Cooperative,
+}
+
+/// One launch while it is recorded.
+pub(crate) struct Launch<'a> {
+    pub(crate) memory: &'a Memory,
+    pub(crate) info: &'a KernelInfo,
+    pub(crate) discipline: Discipline,
+    /// Lanes of a warp.
+    pub(crate) width: u32,
+    pub(crate) line: LineSize,
+    /// Checks that an independent kernel is what it says.
+    pub(crate) shadow: Option<&'a Shadow>,
+}
+
+impl Launch<'_> {
+    /// Whether values are left out.
+    pub(crate) fn address_only(&self) -> bool {
+        self.memory.backing() == Backing::AddressOnly
+    }
+
+    /// Warps of a CTA.
+    pub(crate) fn warps(&self) -> u32 {
+        self.info.threads_per_cta.div_ceil(self.width)
+    }
+}

@@ -1,0 +1,322 @@
+//! The address space: named arrays with virtual addresses and real, changing contents.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Where the first array lies. Source: assumed; any page-aligned address other than zero serves.
+const FIRST_ADDRESS: u64 = 1 << 32;
+/// Alignment of every array, so that no two share a page. Source: 2 MB, the largest GPU page.
+const ALIGNMENT: u64 = 2 << 20;
+
+/// What an array holds: 4- or 8-byte numbers.
+pub trait Element: Copy + Default + PartialEq + PartialOrd + fmt::Debug + Send + Sync + 'static {
+    /// Bytes of one element: 4 or 8.
+    const BYTES: u64;
+    /// The element as raw bits, zero-extended.
+    fn to_bits(self) -> u64;
+    /// The element of these bits; higher bits are ignored.
+    fn from_bits(bits: u64) -> Self;
+}
+
+/// Elements on which reductions commute exactly.
+pub trait Integer: Element + Ord {
+    /// Sum, wrapping around.
+    fn wrapping_sum(self, other: Self) -> Self;
+}
+
+macro_rules! integer_elements {
+    ($($type:ty, $bytes:literal, $unsigned:ty;)*) => {$(
+        impl Element for $type {
+            const BYTES: u64 = $bytes;
+            #[inline]
+            fn to_bits(self) -> u64 {
+                u64::from(self as $unsigned)
+            }
+            #[inline]
+            fn from_bits(bits: u64) -> $type {
+                bits as $type
+            }
+        }
+        impl Integer for $type {
+            fn wrapping_sum(self, other: $type) -> $type {
+                self.wrapping_add(other)
+            }
+        }
+    )*};
+}
+
+integer_elements! { i32, 4, u32; u32, 4, u32; i64, 8, u64; u64, 8, u64; }
+
+impl Element for f32 {
+    const BYTES: u64 = 4;
+    #[inline]
+    fn to_bits(self) -> u64 {
+        u64::from(f32::to_bits(self))
+    }
+    #[inline]
+    fn from_bits(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+}
+
+impl Element for f64 {
+    const BYTES: u64 = 8;
+    #[inline]
+    fn to_bits(self) -> u64 {
+        f64::to_bits(self)
+    }
+    #[inline]
+    fn from_bits(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+}
+
+/// A handle to an array of the address space, as cheap to copy as a CUDA pointer.
+pub struct Array<T> {
+    pub(crate) id: u32,
+    pub(crate) flag: bool,
+    base: u64,
+    len: u64,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Array<T> {
+    fn clone(&self) -> Array<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Array<T> {}
+
+impl<T: Element> Array<T> {
+    /// Elements.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        self.len * T::BYTES
+    }
+
+    /// Virtual address of element `index`.
+    #[inline]
+    pub fn address(&self, index: u64) -> u64 {
+        self.base + index * T::BYTES
+    }
+}
+
+/// How an array's size follows the scale of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// In proportion to the scale, within a factor of two.
+    Scales,
+    /// Not at all: counters, flags, tables.
+    Fixed,
+}
+
+/// One array of the address space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayInfo {
+    /// Name in the source.
+    pub name: String,
+    /// Virtual address of its first byte, a multiple of 2 MiB.
+    pub base: u64,
+    /// Bytes of its elements.
+    pub bytes: u64,
+    /// How it follows the scale of a run.
+    pub scaling: Scaling,
+}
+
+/// Whether arrays have contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Contents in host memory.
+    Real,
+    /// Addresses only: loads give a value that no address and no condition may depend on.
+    AddressOnly,
+}
+
+/// Contents of one array; relaxed atomics, so that CTAs of an independent kernel may run side by side.
+enum Cells {
+    Absent,
+    Narrow(Box<[AtomicU32]>),
+    Wide(Box<[AtomicU64]>),
+}
+
+/// The address space of one workload.
+pub struct Memory {
+    infos: Vec<ArrayInfo>,
+    cells: Vec<Cells>,
+    backing: Backing,
+    next: u64,
+}
+
+impl Memory {
+    /// An empty address space.
+    pub fn new(backing: Backing) -> Memory {
+        Memory { infos: Vec::new(), cells: Vec::new(), backing, next: FIRST_ADDRESS }
+    }
+
+    /// Whether arrays have contents.
+    pub fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    /// Its arrays in order of address.
+    pub fn arrays(&self) -> &[ArrayInfo] {
+        &self.infos
+    }
+
+    /// Bytes of all arrays.
+    pub fn bytes(&self) -> u64 {
+        self.infos.iter().map(|info| info.bytes).sum()
+    }
+
+    /// Adds an array of `len` zeros.
+    pub fn array<T: Element>(&mut self, name: &str, len: u64, scaling: Scaling) -> Array<T> {
+        let bytes = len * T::BYTES;
+        let (base, id) = (self.next, self.infos.len() as u32);
+        self.next += bytes.max(1).next_multiple_of(ALIGNMENT);
+        self.infos.push(ArrayInfo { name: name.to_owned(), base, bytes, scaling });
+        self.cells.push(match (self.backing, T::BYTES) {
+            (Backing::AddressOnly, _) => Cells::Absent,
+            (Backing::Real, 4) => Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect()),
+            (Backing::Real, _) => Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect()),
+        });
+        Array { id, flag: false, base, len, element: PhantomData }
+    }
+
+    /// Adds an array of `len` zeros whose elements CTAs of a cooperative kernel may wait on.
+    pub fn flags<T: Element>(&mut self, name: &str, len: u64, scaling: Scaling) -> Array<T> {
+        Array { flag: true, ..self.array(name, len, scaling) }
+    }
+
+    /// Element `index`; zero where the arrays have no contents. Panics beyond the end.
+    pub fn read<T: Element>(&self, array: Array<T>, index: u64) -> T {
+        assert!(index < array.len, "host reads {}[{index}] of {}", self.name(array), array.len);
+        self.get(array, index).unwrap_or_default()
+    }
+
+    /// Sets element `index`. Panics beyond the end.
+    pub fn write<T: Element>(&self, array: Array<T>, index: u64, value: T) {
+        assert!(index < array.len, "host writes {}[{index}] of {}", self.name(array), array.len);
+        self.put(array, index, value);
+    }
+
+    /// Sets every element to `value(index)`.
+    pub fn fill<T: Element>(&self, array: Array<T>, value: impl FnMut(u64) -> T) {
+        if self.backing == Backing::Real {
+            (0..array.len).zip((0..array.len).map(value)).for_each(|(index, value)| self.put(array, index, value));
+        }
+    }
+
+    /// All elements; empty where the arrays have no contents.
+    pub fn to_vec<T: Element>(&self, array: Array<T>) -> Vec<T> {
+        (0..array.len).map_while(|index| self.get(array, index)).collect()
+    }
+
+    pub(crate) fn name<T>(&self, array: Array<T>) -> &str {
+        &self.infos[array.id as usize].name
+    }
+
+    #[inline]
+    pub(crate) fn get<T: Element>(&self, array: Array<T>, index: u64) -> Option<T> {
+        let bits = match &self.cells[array.id as usize] {
+            Cells::Absent => return None,
+            Cells::Narrow(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
+            Cells::Wide(cells) => cells[index as usize].load(Ordering::Relaxed),
+        };
+        Some(T::from_bits(bits))
+    }
+
+    #[inline]
+    pub(crate) fn put<T: Element>(&self, array: Array<T>, index: u64, value: T) {
+        match &self.cells[array.id as usize] {
+            Cells::Absent => {}
+            Cells::Narrow(cells) => cells[index as usize].store(value.to_bits() as u32, Ordering::Relaxed),
+            Cells::Wide(cells) => cells[index as usize].store(value.to_bits(), Ordering::Relaxed),
+        }
+    }
+
+    /// Reads `into.len()` consecutive elements from `first`; leaves `into` alone where there are no contents.
+    #[inline]
+    pub(crate) fn get_run<T: Element>(&self, array: Array<T>, first: u64, into: &mut [T]) {
+        let range = first as usize..first as usize + into.len();
+        match &self.cells[array.id as usize] {
+            Cells::Absent => {}
+            Cells::Narrow(cells) => {
+                for (value, cell) in into.iter_mut().zip(&cells[range]) {
+                    *value = T::from_bits(u64::from(cell.load(Ordering::Relaxed)));
+                }
+            }
+            Cells::Wide(cells) => {
+                for (value, cell) in into.iter_mut().zip(&cells[range]) {
+                    *value = T::from_bits(cell.load(Ordering::Relaxed));
+                }
+            }
+        }
+    }
+
+    /// Replaces element `index` by `change` of it, atomically; returns the old value.
+    pub(crate) fn update<T: Element>(&self, array: Array<T>, index: u64, change: impl Fn(T) -> T) -> T {
+        let old = match &self.cells[array.id as usize] {
+            Cells::Absent => return T::default(),
+            Cells::Narrow(cells) => cells[index as usize]
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
+                    Some(change(T::from_bits(u64::from(bits))).to_bits() as u32)
+                })
+                .map(u64::from)
+                .unwrap_or_else(u64::from),
+            Cells::Wide(cells) => cells[index as usize]
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| Some(change(T::from_bits(bits)).to_bits()))
+                .unwrap_or_else(|bits| bits),
+        };
+        T::from_bits(old)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_lie_apart_on_their_own_pages() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        let small = memory.array::<i32>("small", 3, Scaling::Fixed);
+        let large = memory.array::<f64>("large", 1 << 20, Scaling::Scales);
+        let last = memory.array::<u32>("last", 1, Scaling::Fixed);
+        assert_eq!(large.address(0) - small.address(0), 2 << 20);
+        assert_eq!(last.address(0) - large.address(0), 8 << 20);
+        assert_eq!(memory.bytes(), 12 + (8 << 20) + 4);
+    }
+
+    #[test]
+    fn every_type_keeps_its_value() {
+        let mut memory = Memory::new(Backing::Real);
+        let ints = memory.array::<i32>("ints", 2, Scaling::Fixed);
+        let floats = memory.array::<f32>("floats", 2, Scaling::Fixed);
+        let wide = memory.array::<i64>("wide", 2, Scaling::Fixed);
+        memory.write(ints, 1, -5);
+        memory.write(floats, 1, -0.5);
+        memory.write(wide, 1, i64::MIN);
+        assert_eq!((memory.read(ints, 1), memory.read(floats, 1), memory.read(wide, 1)), (-5, -0.5, i64::MIN));
+        assert_eq!(memory.update(ints, 1, |old| old - 1), -5);
+        assert_eq!(memory.to_vec(ints), [0, -6]);
+    }
+
+    #[test]
+    fn addresses_alone_have_no_contents() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        let array = memory.array::<i32>("a", 4, Scaling::Fixed);
+        memory.fill(array, |_| 7);
+        assert_eq!(memory.read(array, 0), 0);
+        assert!(memory.to_vec(array).is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! The proof that a kernel declared independent is: who touched each element, and how.
+
+use super::atomic::Reduction;
+use super::fault::Fault;
+use super::launch::Launch;
+use super::memory::Array;
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// The CTAs that did something to an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Who {
+    #[default]
+    Nobody,
+    One(u32),
+    Many,
+}
+
+impl Who {
+    fn and(self, cta: u32) -> Who {
+        match self {
+            Who::Nobody => Who::One(cta),
+            Who::One(other) if other == cta => self,
+            Who::One(_) | Who::Many => Who::Many,
+        }
+    }
+
+    /// Whether someone besides `cta` is among them.
+    fn beyond(self, cta: u32) -> bool {
+        self != Who::Nobody && self != Who::One(cta)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    loaded: Who,
+    stored: Who,
+    reduced: Who,
+    /// How the CTAs in `reduced` did it.
+    reduction: Option<Reduction>,
+}
+
+/// What the CTAs of one kernel touched. Slow: for tests and small inputs.
+#[derive(Default)]
+pub(crate) struct Shadow {
+    touched: Mutex<FxHashMap<(u32, u64), Touched>>,
+}
+
+impl Shadow {
+    /// CTA `cta` loads an element: nobody else may write it.
+    pub(super) fn load<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
+        self.touch(launch, array, element, cta, &"loads", |touched| {
+            touched.loaded = touched.loaded.and(cta);
+            touched.stored.beyond(cta) || touched.reduced.beyond(cta)
+        });
+    }
+
+    /// CTA `cta` stores to an element: nobody else may touch it.
+    pub(super) fn store<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
+        self.touch(launch, array, element, cta, &"stores to", |touched| {
+            touched.stored = touched.stored.and(cta);
+            touched.loaded.beyond(cta) || touched.stored.beyond(cta) || touched.reduced.beyond(cta)
+        });
+    }
+
+    /// CTA `cta` reduces into an element: others may do the same and nothing else.
+    pub(super) fn reduce<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32, reduction: Reduction) {
+        self.touch(launch, array, element, cta, &"reduces into", |touched| {
+            touched.reduced = touched.reduced.and(cta);
+            let same = touched.reduction.is_none_or(|before| before == reduction);
+            touched.reduction = Some(reduction);
+            touched.loaded.beyond(cta) || touched.stored.beyond(cta) || (!same && touched.reduced.beyond(cta))
+        });
+    }
+
+    fn touch<T>(
+        &self,
+        launch: &Launch<'_>,
+        array: Array<T>,
+        element: u64,
+        cta: u32,
+        does: &dyn fmt::Display,
+        conflicts: impl FnOnce(&mut Touched) -> bool,
+    ) {
+        let mut map = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let touched = map.entry((array.id, element)).or_default();
+        if conflicts(touched) {
+            let (name, others) = (launch.memory.name(array), *touched);
+            drop(map);
+            Fault::raise(cta, format!("declared independent, but {does} {name}[{element}], touched by {others:?}"));
+        }
+    }
+}

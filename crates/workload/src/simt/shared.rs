@@ -1,0 +1,130 @@
+//! The CTA's scratchpad ("shared memory", LDS) with its bank conflicts.
+
+use super::access::lanes;
+use super::lanes::{Index, Lanes, MAX_LANES};
+use super::memory::Element;
+use super::warp::Warp;
+use std::array::from_fn;
+use tombolo_types::stream::Op;
+
+/// Banks of the scratchpad, each one 4-byte word wide. Source: CUDA C++ Programming Guide, shared memory of
+/// compute capability 5.x and later; AMD's LDS has 32 such banks too.
+const BANKS: usize = 32;
+/// Most words of one lane: a 16-byte vector.
+const MAX_WORDS: usize = 4;
+
+/// An array in the scratchpad of one CTA, made by [`Cta::shared`](super::Cta::shared).
+pub struct Shared<T> {
+    pub(super) values: Vec<T>,
+}
+
+impl<T: Element> Shared<T> {
+    /// The contents, for arithmetic on whole tiles that is accounted by [`Warp::compute`].
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl Warp<'_> {
+    /// Loads `shared[index]` in each lane that is on. Its latency is not tracked: the value waits for nothing.
+    pub fn load_shared<T: Element, I: Index>(&mut self, shared: &Shared<T>, index: Lanes<I>) -> Lanes<T> {
+        let elements = self.shared_access(shared, index, 1);
+        let mut values = Lanes::all(T::default());
+        lanes(self.active).for_each(|lane| values.values[lane] = shared.values[elements[lane] as usize]);
+        values.deps.unknown = self.launch.address_only();
+        values
+    }
+
+    /// Stores `value` to `shared[index]` in each lane that is on.
+    pub fn store_shared<T: Element, I: Index>(
+        &mut self,
+        shared: &mut Shared<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+    ) {
+        self.store_shared_vector(shared, index, [value.into()]);
+    }
+
+    /// Stores `N` values to the elements from `shared[index]` in each lane with one instruction (`float4`).
+    pub fn store_shared_vector<T: Element, I: Index, const N: usize>(
+        &mut self,
+        shared: &mut Shared<T>,
+        index: Lanes<I>,
+        value: [Lanes<T>; N],
+    ) {
+        value.iter().for_each(|part| self.record.wait(part.deps));
+        let elements = self.shared_access(shared, index, N as u64);
+        if self.launch.address_only() {
+            return;
+        }
+        for lane in lanes(self.active) {
+            for (part, value) in value.iter().enumerate() {
+                shared.values[elements[lane] as usize + part] = value.values[lane];
+            }
+        }
+    }
+
+    fn shared_access<T: Element, I: Index>(
+        &mut self,
+        shared: &Shared<T>,
+        index: Lanes<I>,
+        items: u64,
+    ) -> [u64; MAX_LANES] {
+        self.record.wait(index.deps);
+        if index.deps.unknown {
+            self.fault(format_args!("a scratchpad index depends on a value that a run of addresses alone lacks"));
+        }
+        let elements: [u64; MAX_LANES] = from_fn(|lane| index.values[lane].element());
+        let len = shared.values.len() as u64;
+        for lane in lanes(self.active) {
+            if elements[lane].checked_add(items).is_none_or(|end| end > len) {
+                self.fault(format_args!("scratchpad[{}] is outside its {len} elements", elements[lane] as i64));
+            }
+        }
+        let passes = passes(self.active, T::BYTES * items / 4, |lane| elements[lane] * T::BYTES / 4);
+        self.record.ops.push(Op::Shared { passes });
+        elements
+    }
+}
+
+/// Passes of an access in which each lane that is on touches `words` words from `word(lane)`: the most
+/// distinct words of one bank, at least 1.
+fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
+    let mut touched = [0_u64; MAX_LANES * MAX_WORDS];
+    let mut count = 0;
+    for lane in lanes(active) {
+        for at in word(lane)..word(lane) + words {
+            touched[count] = at;
+            count += 1;
+        }
+    }
+    let touched = &mut touched[..count];
+    if !touched.is_sorted() {
+        touched.sort_unstable();
+    }
+    let mut banks = [0_u16; BANKS];
+    let mut before = None;
+    for &at in &*touched {
+        banks[at as usize % BANKS] += u16::from(before != Some(at));
+        before = Some(at);
+    }
+    banks.into_iter().max().map_or(1, |most| most.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WARP: u64 = u32::MAX as u64;
+
+    #[test]
+    fn passes_count_the_words_of_the_busiest_bank() {
+        assert_eq!(passes(WARP, 1, |lane| lane as u64), 1, "unit stride");
+        assert_eq!(passes(WARP, 1, |_| 5), 1, "broadcast");
+        assert_eq!(passes(WARP, 1, |lane| 2 * lane as u64), 2, "stride two");
+        assert_eq!(passes(WARP, 1, |lane| 32 * lane as u64), 32, "one bank");
+        assert_eq!(passes(WARP, 1, |lane| 33 * lane as u64), 1, "padded column");
+        assert_eq!(passes(WARP, 4, |lane| 4 * lane as u64), 4, "float4");
+        assert_eq!(passes(0, 1, |_| 0), 1);
+    }
+}

@@ -1,0 +1,370 @@
+//! The language as a whole: what a kernel records, and what it may not do.
+
+use super::*;
+use crate::record::{Host, RecordError, RecordOptions, Recording};
+use tombolo_types::stream::{AtomicResult, CtaStream, KernelClass, Op, Program};
+use tombolo_types::{Order, Scope};
+
+/// Device memory of two arrays of 1024 numbers, `a[i] = i` and `b`, and eight flags.
+struct Device {
+    memory: Memory,
+    a: Array<i32>,
+    b: Array<i32>,
+    flags: Array<u32>,
+    options: RecordOptions,
+}
+
+impl Device {
+    fn new() -> Device {
+        Device::with(Backing::Real)
+    }
+
+    fn with(backing: Backing) -> Device {
+        let mut memory = Memory::new(backing);
+        let a = memory.array("a", 1024, Scaling::Fixed);
+        let b = memory.array("b", 1024, Scaling::Fixed);
+        let flags = memory.flags("flags", 8, Scaling::Fixed);
+        memory.fill(a, |index| index as i32);
+        Device { memory, a, b, flags, options: RecordOptions::default() }
+    }
+
+    fn checked(mut self) -> Device {
+        self.options.check_independence = true;
+        self
+    }
+
+    fn launch(&self, ctas: u64, threads: u32, kernel: impl Fn(&mut Cta<'_>) + Sync) -> Result<Recording, RecordError> {
+        let mut host = Host::new(&self.memory, &self.options);
+        host.launch(Grid::new("kernel", ctas, threads), kernel)?;
+        Ok(host.finish("test"))
+    }
+
+    fn cooperative(&self, ctas: u64, kernel: impl AsyncFn(&mut Cta<'_>)) -> Result<Recording, RecordError> {
+        let mut host = Host::new(&self.memory, &self.options);
+        host.launch_cooperative(Grid::new("kernel", ctas, 32), kernel)?;
+        Ok(host.finish("test"))
+    }
+
+    /// What one warp records.
+    fn warp(&self, kernel: impl Fn(&mut Warp<'_>) + Sync) -> Vec<Op> {
+        let recording = self.launch(1, 32, |cta| cta.each_warp(&kernel)).unwrap();
+        stream(&recording, 0).ops
+    }
+}
+
+fn stream(recording: &Recording, cta: u32) -> CtaStream {
+    let mut stream = CtaStream::default();
+    recording.cta(0, cta, &mut stream).unwrap();
+    stream
+}
+
+/// One letter an instruction; a digit is the distance of a wait.
+fn letters(ops: &[Op]) -> String {
+    let letter = |op: &Op| match op {
+        Op::Compute { .. } => 'c',
+        Op::Load { .. } => 'L',
+        Op::Store { .. } => 'S',
+        Op::Atomic { result: AtomicResult::Returned, .. } => 'A',
+        Op::Atomic { result: AtomicResult::Discarded, .. } => 'R',
+        Op::Fence { .. } => 'F',
+        Op::Shared { .. } => 's',
+        Op::Barrier => '|',
+        Op::Use { distance } => char::from_digit(u32::from(*distance), 36).expect("a short distance"),
+        Op::WaitUntil { .. } => 'W',
+        Op::Signal { .. } => '!',
+    };
+    ops.iter().map(letter).collect()
+}
+
+fn message<T>(result: Result<T, RecordError>) -> String {
+    result.map(|_| ()).unwrap_err().to_string()
+}
+
+const RELAXED: Order = Order::relaxed(Scope::Gpu);
+
+#[test]
+fn loads_do_not_block_and_the_first_use_does() {
+    let device = Device::new();
+    let ops = device.warp(|warp| {
+        let i = warp.lane();
+        let (x, y, z) = (warp.load(device.a, i), warp.load(device.a, i + 32), warp.load(device.a, i + 64));
+        let sum = warp.compute(ComputeClass::Int, 1, x + z);
+        warp.store(device.b, i, sum + y);
+        warp.store(device.b, i + 32, sum + y);
+    });
+    assert_eq!(letters(&ops), "LLL31c2SS", "each load is waited for once, the oldest first");
+    assert_eq!(device.memory.read(device.b, 5), 5 + 69 + 37);
+}
+
+#[test]
+fn a_loaded_index_is_waited_for() {
+    let device = Device::new();
+    let ops = device.warp(|warp| {
+        let i = warp.lane();
+        let next = warp.load(device.a, i);
+        let value = warp.load(device.a, next * 3);
+        warp.store(device.b, i, value);
+    });
+    assert_eq!(letters(&ops), "L1L1S");
+    assert_eq!(device.memory.read(device.b, 9), 27);
+}
+
+#[test]
+fn a_branch_masks_lanes_and_is_skipped_where_none_is_on() {
+    let device = Device::new();
+    let ops = device.warp(|warp| {
+        let i = warp.lane();
+        let value = warp.load(device.a, i);
+        warp.when_else(value.lt(4), |warp| warp.store(device.b, i, 1), |warp| warp.store(device.b, i, 2));
+        warp.when(i.ge(32), |warp| warp.store(device.b, i, 9));
+    });
+    assert_eq!(letters(&ops), "L1cSSc");
+    let written: Vec<_> = (0..6).map(|index| device.memory.read(device.b, index)).collect();
+    assert_eq!(written, [1, 1, 1, 1, 2, 2]);
+}
+
+#[test]
+fn a_partial_warp_has_only_its_threads_on() {
+    let device = Device::new();
+    let recording = device
+        .launch(2, 40, |cta| {
+            cta.each_warp(|warp| {
+                let i = warp.global_thread();
+                warp.store(device.b, i, i);
+            });
+        })
+        .unwrap();
+    let stream = stream(&recording, 1);
+    let masks: Vec<_> = stream.accesses.iter().map(|access| access.mask.grains()).collect();
+    assert_eq!(masks, [24, 8, 8], "threads 40 to 71 start in the middle of a line; 72 to 79 are a fourth");
+}
+
+#[test]
+fn a_barrier_is_recorded_by_every_warp() {
+    let device = Device::new();
+    let recording = device
+        .launch(1, 64, |cta| {
+            let mut tile = cta.shared::<i32>(64);
+            cta.each_warp(|warp| {
+                let i = warp.thread();
+                let value = warp.load(device.a, i);
+                warp.store_shared(&mut tile, i, value);
+            });
+            cta.barrier();
+            cta.each_warp(|warp| {
+                let i = warp.thread();
+                let mirrored = warp.load_shared(&tile, i * -1 + 63);
+                warp.store(device.b, i, mirrored);
+            });
+        })
+        .unwrap();
+    let stream = stream(&recording, 0);
+    assert_eq!(letters(&stream.ops), "L1s|sSL1s|sS");
+    assert_eq!(stream.warps, [0..6, 6..12]);
+    assert_eq!(device.memory.read(device.b, 0), 63);
+}
+
+#[test]
+fn reductions_return_nothing_and_atomics_the_old_value() {
+    let device = Device::new();
+    let mut host = Host::new(&device.memory, &device.options);
+    host.launch_ordered(Grid::new("kernel", 2, 32), |cta| {
+        cta.each_warp(|warp| {
+            let zero = Lanes::all(0);
+            warp.reduce(Reduction::Max, device.b, zero + 1, warp.global_thread(), RELAXED);
+            let ticket = warp.atomic(Reduction::Add, device.b, zero, 1, RELAXED);
+            warp.store(device.b, ticket + 2, warp.global_thread());
+            warp.compare_exchange(device.b, zero + 100, 0, 7 + warp.cta() as i32, RELAXED);
+        });
+    })
+    .unwrap();
+    let recording = host.finish("test");
+    assert_eq!(letters(&stream(&recording, 0).ops), "RA1SA");
+    let values: Vec<_> = [0, 1, 2, 65, 100].map(|index| device.memory.read(device.b, index)).into();
+    assert_eq!(values, [64, 63, 0, 63, 7], "tickets follow CTA and lane");
+}
+
+#[test]
+fn vectors_are_one_instruction() {
+    let device = Device::new();
+    let recording = device
+        .launch(1, 32, |cta| {
+            cta.each_warp(|warp| {
+                let i = warp.lane();
+                let [x, y, z, w] = warp.load_vector(device.a, i * 4);
+                warp.store(device.b, i, x + y + z + w);
+            });
+        })
+        .unwrap();
+    let stream = stream(&recording, 0);
+    assert_eq!((letters(&stream.ops).as_str(), stream.accesses.len()), ("L1S", 5));
+    assert_eq!(device.memory.read(device.b, 2), 8 + 9 + 10 + 11);
+}
+
+#[test]
+fn equal_launches_are_one_kernel() {
+    let device = Device::new();
+    let mut host = Host::new(&device.memory, &device.options);
+    for offset in [0, 32, 0] {
+        host.launch(Grid::new("kernel", 1, 32), |cta| {
+            cta.each_warp(|warp| warp.store(device.b, warp.lane() + offset, 1));
+        })
+        .unwrap();
+    }
+    let recording = host.finish("test");
+    assert_eq!((recording.kernels().len(), recording.commands().len()), (2, 3));
+}
+
+#[test]
+fn a_wait_depends_on_the_store_that_satisfied_it() {
+    let device = Device::new();
+    let recording = device
+        .cooperative(3, async |cta| {
+            let me = u64::from(cta.index());
+            if me < 2 {
+                cta.wait_until(0, device.flags, me + 1, Order::acquire(Scope::Gpu), |flag| flag == 5).await;
+            }
+            cta.warp(0, |warp| {
+                let first = Lanes::all(me as i32);
+                let behind = warp.load(device.b, first + 1);
+                warp.store(device.b, first, behind + 1);
+                warp.fence(Order::release(Scope::Gpu));
+                warp.store_ordered(device.flags, first, 5, Order::release(Scope::Gpu));
+                warp.compute(ComputeClass::Int, 1, ());
+            });
+        })
+        .unwrap();
+    assert_eq!(device.memory.read(device.b, 0), 3, "CTA 2 ran first, CTA 0 last");
+    let streams: Vec<_> = (0..3).map(|cta| stream(&recording, cta)).collect();
+    let shapes: Vec<_> = streams.iter().map(|stream| letters(&stream.ops)).collect();
+    assert_eq!(shapes, ["WL1SFSc", "WL1SFS!c", "L1SFS!c"]);
+    let tokens: Vec<Vec<u32>> =
+        streams.iter().map(|stream| stream.tokens.iter().map(|token| token.0).collect()).collect();
+    assert_eq!(tokens, [vec![1], vec![0, 1], vec![0]]);
+    assert_eq!(recording.kernels()[0].class, KernelClass::Cooperative);
+}
+
+#[test]
+fn a_flag_set_before_the_kernel_is_a_load() {
+    let device = Device::new();
+    device.memory.write(device.flags, 0, 1);
+    let wait = async |cta: &mut Cta<'_>| {
+        cta.wait_until(0, device.flags, 0, Order::acquire(Scope::Sys), |flag| flag == 1).await;
+    };
+    assert_eq!(letters(&stream(&device.cooperative(1, wait).unwrap(), 0).ops), "L1");
+}
+
+#[test]
+fn a_deadlock_names_the_cta_and_the_flag() {
+    let device = Device::new();
+    let crossed = async |cta: &mut Cta<'_>| {
+        let me = cta.index();
+        if me > 0 {
+            cta.wait_until(0, device.flags, u64::from(3 - me), Order::acquire(Scope::Gpu), |flag| flag == 1).await;
+            cta.warp(0, |warp| warp.store(device.flags, Lanes::all(me as i32), 1));
+        }
+    };
+    assert_eq!(
+        message(device.cooperative(3, crossed)),
+        "kernel kernel is deadlocked: CTA 1 waits for flags[2], which holds 0"
+    );
+}
+
+#[test]
+fn spinning_without_wait_until_is_an_error() {
+    let device = Device::new();
+    let spin = async |cta: &mut Cta<'_>| {
+        cta.warp(0, |warp| {
+            loop {
+                let flag = warp.load(device.flags, Lanes::all(0));
+                if warp.any(flag.eq(1)) {
+                    break;
+                }
+            }
+        });
+    };
+    let message = message(device.cooperative(1, spin));
+    assert!(message.starts_with("kernel kernel, CTA 0: warp 0: loads one line"), "{message}");
+}
+
+#[test]
+fn an_index_beyond_an_array_names_the_place() {
+    let device = Device::new();
+    let result = device.launch(2, 32, |cta| {
+        cta.each_warp(|warp| {
+            let last = warp.lane().eq(31).select(warp.lane() + 1000 * warp.cta() as i32, warp.lane());
+            warp.load(device.a, last);
+        });
+    });
+    assert_eq!(message(result), "kernel kernel, CTA 1: warp 0: a[1031..1031+1] is outside its 1024 elements");
+}
+
+#[test]
+fn a_kernel_that_is_not_independent_is_found() {
+    let device = Device::new().checked();
+    let neighbours = device.launch(2, 32, |cta| {
+        cta.each_warp(|warp| {
+            let i = warp.global_thread();
+            let behind = warp.load(device.b, i + 1);
+            warp.store(device.b, i, behind);
+        });
+    });
+    let message_ = message(neighbours);
+    assert!(message_.contains("CTA 1: declared independent, but stores to b[32]"), "{message_}");
+    let same = device.launch(2, 32, |cta| cta.each_warp(|warp| warp.store(device.b, warp.lane(), 1)));
+    assert!(message(same).contains("stores to b[0]"));
+    let mixed = device.launch(2, 32, |cta| {
+        let how = if cta.index() == 0 { Reduction::Add } else { Reduction::Min };
+        cta.each_warp(|warp| warp.reduce(how, device.b, warp.lane(), 1, RELAXED));
+    });
+    assert!(message(mixed).contains("reduces into b[0]"));
+}
+
+#[test]
+fn an_independent_kernel_passes_the_check() {
+    let device = Device::new().checked();
+    let result = device.launch(4, 32, |cta| {
+        cta.each_warp(|warp| {
+            let own = warp.load(device.a, warp.lane());
+            warp.store(device.b, warp.global_thread() + 32, own);
+            warp.reduce(Reduction::Add, device.b, warp.lane(), own, RELAXED);
+        });
+    });
+    assert!(result.is_ok());
+    assert_eq!(device.memory.read(device.b, 3), 12);
+}
+
+#[test]
+fn an_independent_kernel_may_not_see_an_atomics_result() {
+    let device = Device::new();
+    let result = device.launch(1, 32, |cta| {
+        cta.each_warp(|warp| _ = warp.atomic(Reduction::Add, device.b, warp.lane(), 1, RELAXED));
+    });
+    assert!(message(result).contains("an atomic on b returns"));
+}
+
+#[test]
+fn a_run_of_addresses_alone_refuses_addresses_and_branches_from_data() {
+    let device = Device::with(Backing::AddressOnly);
+    let index = device.launch(1, 32, |cta| {
+        cta.each_warp(|warp| {
+            let next = warp.load(device.a, warp.lane());
+            warp.load(device.b, next + 1);
+        });
+    });
+    assert!(message(index).contains("an index of b depends"));
+    let branch = device.launch(1, 32, |cta| {
+        cta.each_warp(|warp| {
+            let value = warp.load(device.a, warp.lane());
+            warp.when(value.gt(0), |_| ());
+        });
+    });
+    assert!(message(branch).contains("a branch depends"));
+}
+
+#[test]
+fn a_grid_without_threads_is_refused() {
+    let device = Device::new();
+    assert_eq!(message(device.launch(0, 32, |_| ())), "kernel kernel cannot be launched: it has no thread");
+    assert!(message(device.launch(1 << 40, 32, |_| ())).contains("2^31"));
+}

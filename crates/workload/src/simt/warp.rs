@@ -1,0 +1,236 @@
+//! One warp: who it is, which lanes are on, arithmetic, branches, fences.
+
+use super::cooperative::FlagBook;
+use super::deps::{Deps, Outstanding};
+use super::fault::Fault;
+use super::lanes::{Lanes, Value};
+use super::launch::Launch;
+use std::fmt;
+use tombolo_types::Order;
+use tombolo_types::stream::{Access, ComputeClass, Op};
+
+/// What one warp has recorded so far.
+#[derive(Default)]
+pub(crate) struct WarpRecord {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) loads: Outstanding,
+    pub(crate) spin: Spin,
+}
+
+impl WarpRecord {
+    pub(crate) fn clear(&mut self) {
+        self.ops.clear();
+        self.accesses.clear();
+        self.loads = Outstanding::default();
+        self.spin = Spin::default();
+    }
+
+    /// Records the waits for `deps` that are still outstanding, oldest first.
+    #[inline]
+    pub(crate) fn wait(&mut self, deps: Deps) {
+        let mut waited = self.loads.wait(deps);
+        while waited != 0 {
+            let oldest = 63 - waited.leading_zeros();
+            self.ops.push(Op::Use { distance: oldest as u8 + 1 });
+            waited &= !(1 << oldest);
+        }
+    }
+
+    /// Records arithmetic, joined to an instruction of the same class right before.
+    pub(crate) fn compute(&mut self, class: ComputeClass, count: u16) {
+        if count == 0 {
+            return;
+        }
+        if let Some(Op::Compute { class: last, count: so_far }) = self.ops.last_mut()
+            && *last == class
+            && let Some(sum) = so_far.checked_add(count)
+        {
+            *so_far = sum;
+            return;
+        }
+        self.ops.push(Op::Compute { class, count });
+    }
+}
+
+/// Sees a warp that loads one line over and over: Rust code that spins on memory would never end.
+#[derive(Default)]
+pub(crate) struct Spin {
+    pub(crate) line: u64,
+    pub(crate) loads: u32,
+}
+
+/// One warp of a CTA while its kernel runs. Instructions act on the lanes that are on.
+pub struct Warp<'a> {
+    pub(super) launch: &'a Launch<'a>,
+    pub(super) record: &'a mut WarpRecord,
+    pub(super) book: Option<&'a FlagBook>,
+    pub(super) cta: u32,
+    pub(super) index: u32,
+    pub(super) active: u64,
+}
+
+impl<'a> Warp<'a> {
+    /// Warp `index` of CTA `cta`, with the lanes that have a thread on.
+    pub(super) fn new(
+        launch: &'a Launch<'a>,
+        record: &'a mut WarpRecord,
+        book: Option<&'a FlagBook>,
+        cta: u32,
+        index: u32,
+    ) -> Warp<'a> {
+        let threads = launch.info.threads_per_cta - index * launch.width;
+        let active = u64::MAX >> (64 - threads.min(launch.width));
+        Warp { launch, record, book, cta, index, active }
+    }
+
+    /// Lanes of the warp.
+    pub fn width(&self) -> u32 {
+        self.launch.width
+    }
+
+    /// Index of the warp in its CTA.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Index of its CTA in the grid: `blockIdx.x`.
+    pub fn cta(&self) -> u32 {
+        self.cta
+    }
+
+    /// The lane number in each lane.
+    pub fn lane(&self) -> Lanes<i32> {
+        Lanes::by_lane(|lane| lane as i32)
+    }
+
+    /// The index in the CTA of each lane's thread: `threadIdx.x`.
+    pub fn thread(&self) -> Lanes<i32> {
+        let first = (self.index * self.launch.width) as i32;
+        Lanes::by_lane(|lane| first + lane as i32)
+    }
+
+    /// The index in the grid of each lane's thread: `blockIdx.x * blockDim.x + threadIdx.x`.
+    pub fn global_thread(&self) -> Lanes<i32> {
+        let first = (self.cta * self.launch.info.threads_per_cta + self.index * self.launch.width) as i32;
+        Lanes::by_lane(|lane| first.wrapping_add(lane as i32))
+    }
+
+    /// Bit by lane: the lanes that are on.
+    pub fn active(&self) -> u64 {
+        self.active
+    }
+
+    /// Whether values are computed. Where not, a kernel may leave out arithmetic that decides no address.
+    pub fn computes(&self) -> bool {
+        !self.launch.address_only()
+    }
+
+    /// `count` arithmetic instructions of `class` that need `value`: records the wait for the loads behind
+    /// it, and returns it as a value that waits for none.
+    pub fn compute<V: Value>(&mut self, class: ComputeClass, count: u16, mut value: V) -> V {
+        value.visit(&mut |awaited| {
+            self.record.wait(*awaited.0);
+            awaited.0.settle();
+        });
+        self.record.compute(class, count);
+        value
+    }
+
+    /// Runs `body` with only the lanes on in which `condition` holds; not at all where there are none.
+    /// Costs one instruction, the branch.
+    pub fn when(&mut self, condition: Lanes<bool>, body: impl FnOnce(&mut Warp<'_>)) {
+        let on = self.branch(condition) & self.active;
+        self.with_active(on, body);
+    }
+
+    /// Both sides of a branch, one after the other.
+    pub fn when_else(
+        &mut self,
+        condition: Lanes<bool>,
+        body: impl FnOnce(&mut Warp<'_>),
+        otherwise: impl FnOnce(&mut Warp<'_>),
+    ) {
+        let taken = self.branch(condition);
+        self.with_active(taken & self.active, body);
+        self.with_active(!taken & self.active, otherwise);
+    }
+
+    /// Runs `body` in the lowest lane that is on, as `if (lane == 0)` does. Costs one instruction.
+    pub fn single(&mut self, body: impl FnOnce(&mut Warp<'_>)) {
+        self.record.compute(ComputeClass::Other, 1);
+        self.with_active(self.active & self.active.wrapping_neg(), body);
+    }
+
+    /// Runs `body(warp, 0)`, `body(warp, 1)` and so on, each with the lanes on whose `count` is larger: a loop
+    /// over a different range in each lane. Costs one instruction, the branch, before each round.
+    pub fn repeat(&mut self, count: Lanes<u32>, mut body: impl FnMut(&mut Warp<'_>, u32)) {
+        for round in 0.. {
+            let on = self.branch(count.gt(round)) & self.active;
+            if on == 0 {
+                break;
+            }
+            self.with_active(on, |warp| body(warp, round));
+        }
+    }
+
+    /// `new` in the lanes that are on, `old` in the others: an assignment inside a branch.
+    pub fn update<T: Copy>(&self, old: Lanes<T>, new: Lanes<T>) -> Lanes<T> {
+        let active = self.active;
+        Lanes::by_lane(|lane| active >> lane & 1 == 1).select(new, old)
+    }
+
+    /// Whether `condition` holds in any lane that is on: `__any_sync`. Costs one instruction.
+    pub fn any(&mut self, condition: Lanes<bool>) -> bool {
+        self.branch(condition) & self.active != 0
+    }
+
+    /// Runs one instruction with only the lanes on in which `condition` holds.
+    pub(super) fn predicated<R>(&mut self, condition: Lanes<bool>, instruction: impl FnOnce(&mut Self) -> R) -> R {
+        self.record.wait(condition.deps);
+        let on = self.decided(condition) & self.active;
+        let before = std::mem::replace(&mut self.active, on);
+        let result = instruction(self);
+        self.active = before;
+        result
+    }
+
+    fn branch(&mut self, condition: Lanes<bool>) -> u64 {
+        let condition = self.compute(ComputeClass::Other, 1, condition);
+        self.decided(condition)
+    }
+
+    /// The lanes in which a condition that was waited for holds.
+    fn decided(&self, condition: Lanes<bool>) -> u64 {
+        if condition.deps.unknown {
+            self.fault(format_args!("a branch depends on a value that a run of addresses alone does not have"));
+        }
+        condition.bits()
+    }
+
+    fn with_active(&mut self, on: u64, body: impl FnOnce(&mut Warp<'_>)) {
+        if on != 0 {
+            let before = std::mem::replace(&mut self.active, on);
+            body(self);
+            self.active = before;
+        }
+    }
+
+    /// A memory fence.
+    pub fn fence(&mut self, order: Order) {
+        self.record.spin = Spin::default();
+        self.record.ops.push(Op::Fence { order: order.into() });
+    }
+
+    /// An access to the CTA's scratchpad of `passes` passes whose contents the kernel keeps itself.
+    pub fn shared(&mut self, passes: u16) {
+        if passes > 0 {
+            self.record.ops.push(Op::Shared { passes });
+        }
+    }
+
+    /// Ends the recording with an error that names the CTA.
+    pub(super) fn fault(&self, message: fmt::Arguments<'_>) -> ! {
+        Fault::raise(self.cta, format!("warp {}: {message}", self.index))
+    }
+}
