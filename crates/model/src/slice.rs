@@ -250,7 +250,12 @@ impl<D: Data> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Taken {
-        let before = self.view_with(item.body.line, entry, uncore);
+        let local_read = item.from == Requester::Local && matches!(item.body.request, Request::Read { .. });
+        let before = if local_read {
+            self.view_line(item.body.line, entry, uncore)
+        } else {
+            self.view_with(item.body.line, entry, uncore)
+        };
         let mut slot = before;
         let mut outcome = Outcome::default();
         let event = Event::Request { from: item.from, request: item.body.request };
@@ -507,7 +512,7 @@ impl<D: Data> Slice<D> {
         let flag = self.mshr.get(entry).flag;
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         let leaves = self.occupy(ready, bytes, uncore);
-        let before = self.view_with(line, Some(entry), uncore);
+        let before = self.view_line(line, Some(entry), uncore);
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
         self.keep_line(&before, &slot, leaves, uncore, out);
@@ -538,7 +543,10 @@ impl<D: Data> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let before = self.view_with(line, None, uncore);
+        let before = match waiter.from {
+            Requester::Local => self.view_line(line, None, uncore),
+            Requester::Module(_) => self.view_with(line, None, uncore),
+        };
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
         let reply = outcome.reply.expect("a served read is answered");
@@ -583,16 +591,22 @@ impl<D: Data> Slice<D> {
     }
 
     fn view_with<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
-        let homes = uncore.map.homes(uncore.module, line);
-        let is_home = homes.system == uncore.module || homes.gpu == uncore.module;
-        let entry =
-            if is_home && uncore.protocol.has_directory() { self.directory.lookup(line).copied() } else { None };
+        let mut slot = self.view_line(line, miss, uncore);
+        let is_home = slot.homes.system == uncore.module || slot.homes.gpu == uncore.module;
+        if is_home && uncore.protocol.has_directory() {
+            slot.entry = self.directory.lookup(line).copied();
+        }
+        slot
+    }
+
+    /// The slot without its directory entry: for reads of this module's SMs, and for fills.
+    fn view_line<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
         Slot {
             line_id: line,
-            homes,
+            homes: uncore.map.homes(uncore.module, line),
             line: self.cache.lookup(line).copied(),
             pending: miss.map(|entry| self.mshr.get(entry).pending),
-            entry,
+            entry: None,
         }
     }
 

@@ -142,7 +142,8 @@ pub struct Slot<D: Data> {
     pub line: Option<LineState<D>>,
     /// The miss, if one is pending. Set to `Some` by the event that starts it; the host clears it at the fill.
     pub pending: Option<Pending>,
-    /// The entry, if present. Set to `Some` allocates, to `None` frees it.
+    /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a
+    /// read of its own SMs or for a fill: Table I has nothing to do then.
     pub entry: Option<Sharers>,
 }
 

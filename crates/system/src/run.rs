@@ -114,8 +114,10 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let bytes = |size: tombolo_types::LineSize| format!("lines of {} B", size.bytes());
         return mismatch(bytes(program.line_size()), bytes(machine.line));
     }
-    if program.warp_width() != machine.sm.warp_width {
-        return mismatch(format!("warps of {}", program.warp_width()), format!("{}", machine.sm.warp_width));
+    if program.warp_width() > machine.sm.warp_width {
+        // A narrower one runs with idle lanes.
+        let lanes = |width: u32| format!("warps of {width} lanes");
+        return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
     for kernel in program.kernels() {
         let resident = residency(machine, kernel).map_err(RunError::DoesNotFit)?;

@@ -40,7 +40,7 @@ impl<D: Data> Sm<D> {
             | Op::Use { .. }
             | Op::Signal { .. } => unreachable!("only memory instructions access memory"),
         };
-        if returns && !self.warps[slot].has_slot && !self.take_slot(slot, uncore) {
+        if returns && !self.warps[slot].has_slot && !self.take_slot(slot, accesses.len, uncore) {
             return Progress::Blocked;
         }
         let flag = self.flag(slot);
@@ -64,7 +64,7 @@ impl<D: Data> Sm<D> {
     }
 
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
-    fn take_slot<C: Coherence>(&mut self, slot: usize, uncore: &Uncore<C, D>) -> bool {
+    fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, uncore: &Uncore<C, D>) -> bool {
         let limit = uncore.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
@@ -76,9 +76,20 @@ impl<D: Data> Sm<D> {
         warp.has_slot = true;
         warp.flag_seen = false;
         warp.pending |= 1 << result;
-        // One more than the transactions, until all are issued.
-        self.outstanding[slot][usize::from(result)] = 1;
+        warp.several &= !(1 << result);
+        if transactions != 1 {
+            warp.several |= 1 << result;
+            // One more than the transactions, until all are issued.
+            self.outstanding[slot][usize::from(result)] = 1;
+        }
         true
+    }
+
+    /// One more transaction of a result is on its way.
+    fn expect(&mut self, slot: usize, result: u8) {
+        if self.warps[slot].several >> result & 1 != 0 {
+            self.outstanding[slot][usize::from(result)] += 1;
+        }
     }
 
     fn finish_access(&mut self, slot: usize, returns: bool, out: &mut Out<'_, D>) {
@@ -91,11 +102,14 @@ impl<D: Data> Sm<D> {
             self.hand_out_registers(out);
         }
         if returns {
-            let result = self.warps[slot].current_slot();
-            let left = &mut self.outstanding[slot][usize::from(result)];
-            *left -= 1;
-            if *left == 0 {
-                self.warps[slot].pending &= !(1 << result);
+            let warp = &mut self.warps[slot];
+            let result = warp.current_slot();
+            if warp.several >> result & 1 != 0 {
+                let left = &mut self.outstanding[slot][usize::from(result)];
+                *left -= 1;
+                if *left == 0 {
+                    warp.pending &= !(1 << result);
+                }
             }
         }
     }
@@ -167,6 +181,9 @@ impl<D: Data> Sm<D> {
                 let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
                 warp.hit_at = warp.hit_at.max(at);
+                if warp.several >> result & 1 == 0 {
+                    warp.pending &= !(1 << result);
+                }
                 self.stats.l1_hits += 1;
                 let seen = self.has_left(flag);
                 self.warps[slot].flag_seen |= seen;
@@ -179,7 +196,7 @@ impl<D: Data> Sm<D> {
                 }
                 self.look_up(out.now());
                 self.stats.l1_merges += 1;
-                self.outstanding[slot][usize::from(result)] += 1;
+                self.expect(slot, result);
             }
             Load::Stall => {
                 let entry = entry.expect("a load stalls on a pending miss");
@@ -229,7 +246,7 @@ impl<D: Data> Sm<D> {
         let entry = self.mshr.allocate(line, Miss { pending, flag }).expect("a register was kept for it");
         let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag });
         assert!(first, "a miss takes at least the load that caused it");
-        self.outstanding[slot][usize::from(result)] += 1;
+        self.expect(slot, result);
         let at = self.depart(line, out.now(), 0, uncore);
         let request = Request::Read { mask, scope };
         self.send(slot, line, request, flag, Generation::default(), at, uncore, out);
@@ -292,7 +309,7 @@ impl<D: Data> Sm<D> {
         self.leave(flag);
         if returns {
             let result = self.warps[slot].current_slot();
-            self.outstanding[slot][usize::from(result)] += 1;
+            self.expect(slot, result);
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Atomic { mask, scope, update: Default::default(), returns };

@@ -99,7 +99,7 @@ impl<D: Data> Sm<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Next {
-        let warp = self.warps[slot];
+        let warp = &self.warps[slot];
         if warp.pc == warp.end {
             self.end_warp(slot, *at, out);
             return Next::Switch;

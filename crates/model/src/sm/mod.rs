@@ -296,12 +296,14 @@ impl<D: Data> Sm<D> {
 
     /// One transaction of a result has come.
     fn result(&mut self, slot: usize, result: u8, flag_seen: bool, out: &mut Out<'_, D>) {
-        let left = &mut self.outstanding[slot][usize::from(result)];
-        *left -= 1;
-        if *left > 0 {
-            return;
-        }
         let warp = &mut self.warps[slot];
+        if warp.several >> result & 1 != 0 {
+            let left = &mut self.outstanding[slot][usize::from(result)];
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+        }
         warp.pending &= !(1 << result);
         warp.flag_seen |= flag_seen;
         let wakes = match warp.wait {

@@ -41,6 +41,8 @@ pub(super) struct Warp {
     pub(super) end: u32,
     /// Bit `i`: result slot `i` is outstanding.
     pub(super) pending: u64,
+    /// Bit `i`: result slot `i` is made of other than one transaction, and its count stands apart.
+    pub(super) several: u64,
     /// When the latest L1 hit has its data.
     pub(super) hit_at: Ps,
     /// When the latest scratchpad access has its data.
@@ -76,6 +78,7 @@ impl Warp {
             pc,
             end,
             pending: 0,
+            several: 0,
             hit_at: Ps::ZERO,
             shared_at: Ps::ZERO,
             cta,
