@@ -59,7 +59,7 @@ pub enum Requester {
 }
 
 /// A request that travels toward a home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request<D: Data> {
     /// Bytes wanted.
     Read {
