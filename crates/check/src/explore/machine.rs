@@ -2,9 +2,10 @@
 
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
+use super::reduce::{Remaining, remaining};
 use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
 use super::values::{CELLS, Values};
-use crate::litmus::{FinalState, Location, Program, Register, Value};
+use crate::litmus::{FinalState, Instruction, Location, Program, Register, Value};
 use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -24,6 +25,8 @@ pub(super) struct Machine<'a, P> {
     pub(super) regions: usize,
     /// Cells of each line that hold a location: what a miss asks for.
     pub(super) sectors: Vec<Mask>,
+    /// What each thread may still do, by instruction.
+    pub(super) remaining: Vec<Vec<Remaining>>,
 }
 
 impl<'a, P: Coherence> Machine<'a, P> {
@@ -47,7 +50,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors[cell.line as usize] |= super::values::mask_of(cell.cell);
         }
         let regions = layout.regions.len();
-        Machine { protocol, program, layout, config, sms, sm_of, register_base, lines, regions, sectors }
+        let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
+        let remaining = program.threads.iter().map(|thread| remaining(&thread.code, line_of)).collect();
+        Machine { protocol, program, layout, config, sms, sm_of, register_base, lines, regions, sectors, remaining }
     }
 
     /// The state before the first instruction.

@@ -3,9 +3,9 @@
 
 use super::l2::{is_posted, watch_parked};
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Message, Order, Source, State, Violation};
+use super::state::{Awaited, Body, Channel, Message, Order, RegisterState, Source, State, Violation};
 use super::values::{Values, mask_of};
-use crate::litmus::{Instruction, Location, Operand, Update, Value};
+use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::l1::{self, L1Pending, Load};
@@ -88,7 +88,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Sets a register unless it still awaits an older result.
-    fn set(&self, state: &mut State, thread: usize, into: crate::litmus::Register, value: Value) -> bool {
+    fn set(&self, state: &mut State, thread: usize, into: Register, value: Value) -> bool {
         let register = &mut state.registers[self.flat(thread, into) as usize];
         if register.awaits.is_some() {
             return false;
@@ -277,6 +277,19 @@ impl<P: Coherence> Machine<'_, P> {
         self.next_stage(state, thread);
     }
 
+    /// Whether the access at hand has its operands and a free register.
+    pub(super) fn can_issue(&self, state: &State, thread: usize) -> bool {
+        let free = |into: Register| state.registers[self.flat(thread, into) as usize].awaits.is_none();
+        match self.instruction(state, thread) {
+            Some(Instruction::Load { into, .. }) => free(*into),
+            Some(Instruction::Store { value, .. }) => self.value(state, thread, *value).is_some(),
+            Some(Instruction::Atomic { into, update, .. }) => {
+                into.is_none_or(free) && self.with_values(state, thread, *update).is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// Issues the access at hand. False (and nothing has changed) where it must wait.
     pub(super) fn issue(&self, state: &mut State, thread: usize, evict_first: bool) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
@@ -306,7 +319,7 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut State,
         thread: usize,
         order: Ordering,
-        into: crate::litmus::Register,
+        into: Register,
         location: Location,
         evict_first: bool,
     ) -> bool {
@@ -323,13 +336,13 @@ impl<P: Coherence> Machine<'_, P> {
         let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
         match result {
             Load::Hit(data) => state.registers[register as usize].value = data.0[at.cell as usize],
-            Load::Merge => state.registers[register as usize] = super::state::RegisterState { value: 0, awaits },
+            Load::Merge => state.registers[register as usize] = RegisterState { value: 0, awaits },
             Load::Stall => return false,
             Load::Miss => {
                 let mask = self.sectors[at.line as usize];
                 let miss = Pending { mask, scope: order.scope, stale: false };
                 slot.pending = Some(L1Pending { miss, poisoned: false });
-                state.registers[register as usize] = super::state::RegisterState { value: 0, awaits };
+                state.registers[register as usize] = RegisterState { value: 0, awaits };
                 self.post(state, sm, at.line, Request::Read { mask, scope: order.scope }, None);
             }
         }
@@ -361,7 +374,7 @@ impl<P: Coherence> Machine<'_, P> {
         state: &mut State,
         thread: usize,
         order: Ordering,
-        into: Option<crate::litmus::Register>,
+        into: Option<Register>,
         location: Location,
         update: Update,
     ) -> bool {
@@ -373,7 +386,7 @@ impl<P: Coherence> Machine<'_, P> {
                 return false;
             }
             let awaits = Some(Awaited::Atomic { cell: at.cell });
-            state.registers[register as usize] = super::state::RegisterState { value: 0, awaits };
+            state.registers[register as usize] = RegisterState { value: 0, awaits };
         }
         let slot = &mut state.l1[self.l1_index(sm, at.line)];
         l1::atomic(&self.protocol, &mut slot.line, &mut slot.pending);
@@ -413,7 +426,7 @@ impl<P: Coherence> Machine<'_, P> {
                 if let Some(Awaited::Load { line: from, cell }) = register.awaits
                     && from == line
                 {
-                    *register = super::state::RegisterState { value: data.0[cell as usize], awaits: None };
+                    *register = RegisterState { value: data.0[cell as usize], awaits: None };
                 }
             }
         }
@@ -424,7 +437,7 @@ impl<P: Coherence> Machine<'_, P> {
         let register = &mut state.registers[register as usize];
         match register.awaits {
             Some(Awaited::Atomic { cell }) => {
-                *register = super::state::RegisterState { value: data.0[cell as usize], awaits: None };
+                *register = RegisterState { value: data.0[cell as usize], awaits: None };
             }
             Some(Awaited::Load { .. }) | None => {
                 state.break_with(Violation::Unexpected("a result that no register awaits"));
@@ -470,7 +483,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 }
 
-fn result_register(instruction: &Instruction) -> Option<crate::litmus::Register> {
+fn result_register(instruction: &Instruction) -> Option<Register> {
     match *instruction {
         Instruction::Load { into, .. } => Some(into),
         Instruction::Atomic { into, .. } => into,

@@ -46,12 +46,13 @@ pub(super) enum Step {
 impl<P: Coherence> Machine<'_, P> {
     /// Every step that `state` can take, in a fixed order. Empty when nothing must happen any more.
     pub(super) fn steps(&self, state: &State) -> Vec<Step> {
-        let mut steps = Vec::new();
-        if self.config.reductions.eager
-            && let Some(eager) = self.eager_step(state, &mut steps)
-        {
-            return eager;
+        if self.config.reductions.eager {
+            let eager = self.eager_steps(state);
+            if !eager.is_empty() {
+                return eager;
+            }
         }
+        let mut steps = Vec::new();
         self.thread_steps(state, &mut steps);
         for channel in self.channels(state) {
             self.delivery_steps(state, channel, &mut steps);
