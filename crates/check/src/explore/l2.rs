@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, Violation};
 use super::values::Values;
-use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
     Action as PlanAction, Class, Coherence, Effects, Event, LineState, Refusal, Reply, Request, Requester, Slot,
     Topology,
@@ -22,6 +22,8 @@ struct Sink<'a> {
     state: &'a mut State,
     at: ModuleId,
     line: u8,
+    /// What keeps its order with this line on the way up.
+    lane: u8,
     hand: Option<Hand>,
     effects: u32,
 }
@@ -57,7 +59,7 @@ impl Effects<Values> for Sink<'_> {
             Request::Atomic { .. } => self.hand.and_then(|hand| hand.order.result),
             Request::Read { .. } | Request::Write { .. } => None,
         };
-        let channel = Channel::Up { from: self.at, to, line: self.line };
+        let channel = Channel::Up { from: self.at, to, lane: self.lane };
         self.send(channel, Body::Order(Order { request, result, watched: 0 }));
     }
 
@@ -113,7 +115,7 @@ impl Effects<Values> for Sink<'_> {
 
     fn downgrade(&mut self, to: ModuleId) {
         let to = self.other_module(to);
-        self.send(Channel::Up { from: self.at, to, line: self.line }, Body::Downgrade);
+        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Downgrade);
     }
 }
 
@@ -124,6 +126,16 @@ impl<P: Coherence> Machine<'_, P> {
 
     pub(super) fn entry_index(&self, module: ModuleId, line: u8) -> usize {
         module.0 as usize * self.regions + self.layout.region(line as usize)
+    }
+
+    /// The channel up that a line's messages take: its own, or that of its region, as declared.
+    fn lane(&self, line: u8) -> u8 {
+        let delivery = if self.config.options.downgrade { CHANNELS.up_with_downgrades } else { CHANNELS.up };
+        match delivery {
+            Delivery::FifoPerLine => line,
+            Delivery::FifoPerRegion => self.layout.region(line as usize) as u8,
+            Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
+        }
     }
 
     /// One step of the protocol at one slot.
@@ -143,7 +155,7 @@ impl<P: Coherence> Machine<'_, P> {
             pending: state.l2[index].pending,
             entry: state.entries[entry],
         };
-        let mut sink = Sink { state, at, line, hand, effects: 0 };
+        let mut sink = Sink { state, at, line, lane: self.lane(line), hand, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];
@@ -225,14 +237,14 @@ impl<P: Coherence> Machine<'_, P> {
         self.must_step(state, at, line, Event::Downgrade { from }, None);
     }
 
-    /// The line makes room, if it is there.
-    pub(super) fn evict(&self, state: &mut State, at: ModuleId, line: u8) {
+    /// The line makes room. False, with nothing changed, where the protocol keeps it.
+    pub(super) fn evict(&self, state: &mut State, at: ModuleId, line: u8) -> bool {
         let in_use = |other: u8| {
             let slot = state.l2[self.l2_index(at, other)];
             slot.line.is_some() || slot.pending.is_some()
         };
         let last_of_region = !self.lines_of_region(line).any(|other| other != line && in_use(other));
-        self.must_step(state, at, line, Event::Evict { last_of_region }, None);
+        self.step(state, at, line, Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
     }
 
     /// The directory entry of the line's region makes room.

@@ -91,7 +91,7 @@ impl<P: Coherence> Machine<'_, P> {
         });
         let messages = state.messages.iter().filter(|message| match message.channel {
             Channel::ToL2 { sm, line: of } => of == line && passes(self.sms[sm as usize].module),
-            Channel::Up { to, line: of, .. } => of == line && passes(to),
+            Channel::Up { to, .. } => message.line == line && passes(to),
             _ => false,
         });
         let parked = state
@@ -105,6 +105,12 @@ impl<P: Coherence> Machine<'_, P> {
             }
         });
         threads.count() + messages.count() + parked.count() + dirty.count()
+    }
+
+    /// Whether an access may still reach some line of the region at `module`. While none does, it makes no
+    /// difference whether a home knows of a copy there: an invalidation would find nobody to mislead.
+    pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        self.lines_of_region(line).any(|line| self.visitors(state, module, line) > 0)
     }
 
     /// Forgets copies that no remaining access can see.
@@ -122,16 +128,12 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
-        // With downgrades an eviction is seen by the home, and which line goes last by its region.
-        if self.config.options.downgrade {
-            return;
-        }
         for module in self.modules() {
             for line in 0..self.lines as u8 {
                 let index = self.l2_index(module, line);
                 let Some(copy) = state.l2[index].line else { continue };
                 let waited = state.held.iter().any(|held| held.module == module && held.line == line);
-                if copy.dirty.is_empty() && !waited && self.visitors(state, module, line) == 0 {
+                if copy.dirty.is_empty() && !waited && !self.is_visited(state, module, line) {
                     state.l2[index].line = None;
                 }
             }
@@ -194,7 +196,9 @@ impl<P: Coherence> Machine<'_, P> {
             }
             (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
                 matches!(order.request, Request::Read { .. })
-                    && self.visits(message.channel).is_some_and(|(module, line)| self.passes_alone(state, module, line))
+                    && self
+                        .visits(state, message.channel)
+                        .is_some_and(|(module, line)| self.passes_alone(state, module, line))
             }
             _ => false,
         }

@@ -113,8 +113,8 @@ pub(super) enum Hold {
 pub(super) enum Channel {
     /// From an SM to its L2, per line.
     ToL2 { sm: u8, line: u8 },
-    /// Toward a home, per line.
-    Up { from: ModuleId, to: ModuleId, line: u8 },
+    /// Toward a home, per line or per region.
+    Up { from: ModuleId, to: ModuleId, lane: u8 },
     /// From a home.
     Down { from: ModuleId, to: ModuleId },
     /// From an L2 to an SM.

@@ -104,7 +104,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
         let (mut evicts, mut replaces) = (false, false);
         if self.config.evictions != Evictions::Never
-            && let Some((module, line)) = self.visits(channel)
+            && let Some((module, line)) = self.visits(state, channel)
         {
             evicts = self.eviction_matters(state, channel, module, line);
             replaces = state.entries[self.entry_index(module, line)].is_some()
@@ -120,10 +120,11 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The L2 slot that a request of this channel reaches.
-    pub(super) fn visits(&self, channel: Channel) -> Option<(ModuleId, u8)> {
+    pub(super) fn visits(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
+        let line = state.messages.iter().find(|message| message.channel == channel)?.line;
         match channel {
-            Channel::ToL2 { sm, line } => Some((self.sms[sm as usize].module, line)),
-            Channel::Up { to, line, .. } => Some((to, line)),
+            Channel::ToL2 { sm, .. } => Some((self.sms[sm as usize].module, line)),
+            Channel::Up { to, .. } => Some((to, line)),
             Channel::Down { .. }
             | Channel::ToSm { .. }
             | Channel::Memory { .. }
@@ -172,7 +173,8 @@ impl<P: Coherence> Machine<'_, P> {
             for line in 0..self.lines as u8 {
                 let present = state.l2[self.l2_index(module, line)].line;
                 let step = Step::Evict { module, line };
-                if present.is_some() && !steps.contains(&step) {
+                let counts = all || self.is_visited(state, module, line);
+                if present.is_some() && counts && !steps.contains(&step) {
                     steps.push(step);
                 }
                 let first_of_region = self.lines_of_region(line).next() == Some(line);
@@ -196,17 +198,21 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             },
             Step::Deliver { channel, evict_first, replace_first } => {
-                if let Some((module, line)) = self.visits(channel) {
+                if let Some((module, line)) = self.visits(state, channel) {
                     if replace_first {
                         self.replace_entry(&mut next, module, line);
                     }
-                    if evict_first {
-                        self.evict(&mut next, module, line);
+                    if evict_first && !self.evict(&mut next, module, line) {
+                        return None;
                     }
                 }
                 self.deliver(&mut next, channel);
             }
-            Step::Evict { module, line } => self.evict(&mut next, module, line),
+            Step::Evict { module, line } => {
+                if !self.evict(&mut next, module, line) {
+                    return None;
+                }
+            }
             Step::Replace { module, line } => self.replace_entry(&mut next, module, line),
         }
         self.settle(&mut next);
