@@ -22,5 +22,6 @@
 //! Read [`litmus::program`] next, then [`axiomatic`].
 
 pub mod axiomatic;
+pub mod explore;
 pub mod litmus;
 pub mod random;

@@ -181,6 +181,9 @@ impl<D: Data> Slice<D> {
             let before = slot;
             let outcome = self.step(&mut slot, Event::Flush, uncore);
             self.keep_line(&before, &slot, out.now(), uncore, out);
+            if let (Some(entry), Some(pending)) = (self.mshr.find(line), slot.pending) {
+                self.mshr.get_mut(entry).pending = pending;
+            }
             self.send_written_back(line, &outcome, out.now(), uncore, out);
         }
     }
@@ -354,6 +357,8 @@ impl<D: Data> Slice<D> {
         let class = Class::of(&uncore.map, uncore.module, uncore.map.homes(uncore.module, line));
         let flag = if outcome.wait { item.body.flag } else { Flag::NONE };
         let entry = self.mshr.allocate(line, Miss { pending, class, flag }).expect("room was checked before");
+        // A line whose own miss is pending must not make room.
+        self.cache.set_pinned(line, true);
         if outcome.wait {
             let first = self.mshr.push_waiter(entry, waiter(&item));
             assert!(first, "a miss takes at least the request that caused it");
@@ -517,6 +522,9 @@ impl<D: Data> Slice<D> {
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
         self.keep_line(&before, &slot, leaves, uncore, out);
         let mut freed = self.mshr.free(entry);
+        if before.line.is_some() {
+            self.cache.set_pinned(line, false);
+        }
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
             self.serve(waiter, line, data, seen, leaves, uncore, out);
@@ -642,9 +650,11 @@ impl<D: Data> Slice<D> {
             (None, Some(new)) => {
                 let class = Class::of(&uncore.map, uncore.module, after.homes);
                 let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, Ways::ALL);
-                let victim = inserted.expect("no L2 line is pinned").victim;
-                if let Some(victim) = victim {
-                    self.evict(victim.line, victim.state, leaves, uncore, out);
+                // Where misses of their own pin every line of the set, the new one is the one that goes.
+                let victim = inserted
+                    .map_or(Some((line, new)), |inserted| inserted.victim.map(|victim| (victim.line, victim.state)));
+                if let Some((victim, state)) = victim {
+                    self.evict(victim, state, leaves, uncore, out);
                 }
             }
         }
@@ -666,7 +676,8 @@ impl<D: Data> Slice<D> {
                 .region_lines(line)
                 .any(|other| self.cache.peek(other).is_some() || self.mshr.find(other).is_some());
         let homes = uncore.map.homes(uncore.module, line);
-        let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry: None };
+        let entry = if asks { self.directory.peek(line).copied() } else { None };
+        let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let outcome = self.step(&mut slot, Event::Evict { last_of_region }, uncore);
         self.send_written_back(line, &outcome, leaves, uncore, out);
         if let Some(home) = outcome.downgrade {

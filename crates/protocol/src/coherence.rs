@@ -11,7 +11,7 @@
 //!    nothing else of that line in between.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
 //!    one of the same line parks too.
-//! 4. A line that must make room is offered as [`Event::Evict`], a directory entry as
+//! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
 //!    [`Event::ReplaceEntry`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
 //! 5. A miss that was pending when its class was invalidated is handed over with `stale` set from then on.
@@ -30,6 +30,8 @@ pub enum Delivery {
     Fifo,
     /// In the order sent among messages of one line.
     FifoPerLine,
+    /// In the order sent among messages of one directory region.
+    FifoPerRegion,
     /// In any order.
     Unordered,
 }
@@ -41,13 +43,20 @@ pub struct Channels {
     pub up: Delivery,
     /// Fills and invalidations from a home, in one class: an invalidation never passes the fill before it.
     pub down: Delivery,
+    /// What `up` becomes where L2s send downgrades: one that a later request of its region overtakes would
+    /// erase the sharer that this request makes.
+    pub up_with_downgrades: Delivery,
     /// Results of atomics, and the requests and acknowledgments of acquires and releases.
     pub control: Delivery,
 }
 
 /// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels.
-pub const CHANNELS: Channels =
-    Channels { up: Delivery::FifoPerLine, down: Delivery::Fifo, control: Delivery::Unordered };
+pub const CHANNELS: Channels = Channels {
+    up: Delivery::FifoPerLine,
+    down: Delivery::Fifo,
+    up_with_downgrades: Delivery::FifoPerRegion,
+    control: Delivery::Unordered,
+};
 
 /// Who asked: the next level down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,7 +68,7 @@ pub enum Requester {
 }
 
 /// A request that travels toward a home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request<D: Data> {
     /// Bytes wanted.
     Read {
@@ -123,7 +132,7 @@ pub struct LineState<D> {
 /// A miss on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pending {
-    /// Bytes that will come.
+    /// Bytes that will come and may be installed.
     pub mask: Mask,
     /// Scope of the read that was sent.
     pub scope: Scope,
@@ -140,7 +149,8 @@ pub struct Slot<D: Data> {
     pub homes: Homes,
     /// The line, if present. Set to `Some` installs it, to `None` drops it.
     pub line: Option<LineState<D>>,
-    /// The miss, if one is pending. Set to `Some` by the event that starts it; the host clears it at the fill.
+    /// The miss, if one is pending. Set to `Some` by the event that starts it, changed by others; the host
+    /// clears it at the fill.
     pub pending: Option<Pending>,
     /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a
     /// read of its own SMs or for a fill: Table I has nothing to do then.
@@ -177,7 +187,7 @@ pub enum Event<D: Data> {
     InvalidateRegion,
     /// This line is in a region being invalidated.
     InvalidateLine,
-    /// The line must make room.
+    /// The line must make room. Refused while its own miss is pending: another must.
     Evict {
         /// Whether no other line of its region is present or pending here.
         last_of_region: bool,

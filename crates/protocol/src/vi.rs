@@ -103,10 +103,7 @@ impl<R: Rules> Coherence for Vi<R> {
                 visit.drop_clean();
                 Ok(())
             }
-            Event::Evict { last_of_region } => {
-                visit.evict(last_of_region);
-                Ok(())
-            }
+            Event::Evict { last_of_region } => visit.evict(last_of_region),
             Event::ReplaceEntry => {
                 visit.replace_entry();
                 Ok(())
@@ -271,7 +268,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             return Err(Refusal::Unexpected("a fill without a miss"));
         };
         let fresh = !pending.stale || self.broken(Fault::FillSurvivesAcquire);
-        if fresh && self.cached() {
+        let mask = mask & pending.mask;
+        if fresh && self.cached() && !mask.is_empty() {
             let line = self.slot.line.get_or_insert_with(LineState::default);
             line.data.merge(data, mask & !line.dirty);
             line.valid |= mask;
@@ -283,7 +281,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
         let mut data = fill;
         if let Some(line) = self.slot.line {
-            data.merge(line.data, line.dirty);
+            // Newer than the fill, or the fill itself.
+            data.merge(line.data, line.valid);
         }
         self.effects.reply(Reply::Fill { mask, data });
         if !self.broken(Fault::SharerRecordedAtRequest) {
@@ -441,21 +440,35 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         }
     }
 
-    fn evict(&mut self, last_of_region: bool) {
-        let Some(line) = self.slot.line.take() else { return };
-        let downgrade = self.protocol.downgrades() && last_of_region;
-        if !line.dirty.is_empty() && !self.broken(Fault::DirtyEvictionLost) {
-            self.send_up(line.dirty, Scope::Cta, line.data, !last_of_region);
+    fn evict(&mut self, last_of_region: bool) -> Result<(), Refusal> {
+        if self.slot.pending.is_some() {
+            // The fill may be older than the line's dirty bytes, and makes this L2 a sharer again.
+            return Err(Refusal::Stall);
         }
-        if downgrade && let Some(home) = self.next() {
+        let Some(line) = self.slot.line.take() else { return Ok(()) };
+        // A GPU home whose modules hold copies still stands for them at the system home.
+        let drops_region = last_of_region && self.slot.entry.is_none();
+        if !line.dirty.is_empty() && !self.broken(Fault::DirtyEvictionLost) {
+            self.send_up(line.dirty, Scope::Cta, line.data, !drops_region);
+        }
+        if drops_region
+            && self.protocol.downgrades()
+            && let Some(home) = self.next()
+        {
             self.effects.downgrade(home);
         }
+        Ok(())
     }
 
-    /// The part of a release that this line takes: dirty bytes go one level up.
+    /// The part of a release that this line takes: dirty bytes go one level up. A fill on its way was read
+    /// before they arrive there: it must not bring them.
     fn flush(&mut self) {
-        if !self.is_system_home() {
-            self.write_back();
+        if self.is_system_home() {
+            return;
         }
+        if let (Some(line), Some(pending)) = (self.slot.line, &mut self.slot.pending) {
+            pending.mask = pending.mask & !line.dirty;
+        }
+        self.write_back();
     }
 }

@@ -1,0 +1,86 @@
+//! What to explore: protocol, options, caches at the start, evictions, reductions, budget.
+
+use tombolo_protocol::Fault;
+use tombolo_protocol::vi::{Options, WritePolicy};
+
+/// What the caches hold before the first instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// Nothing.
+    #[default]
+    Cold,
+    /// Every line in every cache that may hold it, put there by the protocol itself.
+    Warm,
+}
+
+/// When caches and directories make room. Both cover caches of any size: whatever else a program would
+/// have to touch for a line to be evicted is left out, the eviction is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Evictions {
+    /// Never.
+    Never,
+    /// Just before an access that would have found the line or entry; and at any time where the eviction
+    /// itself sends something that others can see.
+    #[default]
+    AtAccess,
+    /// At any time.
+    Spontaneous,
+}
+
+/// Ways to visit fewer states without losing an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reductions {
+    /// Forget copies that no remaining access can see.
+    pub forget: bool,
+    /// Take a step at once that commutes with every other one that can still come before it.
+    pub eager: bool,
+}
+
+impl Reductions {
+    /// All of them.
+    pub const ALL: Reductions = Reductions { forget: true, eager: true };
+    /// None: for validating the others.
+    pub const NONE: Reductions = Reductions { forget: false, eager: false };
+}
+
+/// What to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Name of the protocol, one of [`super::PROTOCOLS`].
+    pub protocol: &'static str,
+    /// Its options, with the broken rule if there is one.
+    pub options: Options,
+    /// What the caches hold at the start.
+    pub start: Start,
+    /// When they make room.
+    pub evictions: Evictions,
+    /// How states are saved.
+    pub reductions: Reductions,
+    /// States after which the search gives up.
+    pub max_states: usize,
+}
+
+impl Config {
+    /// The protocol with its default options, cold, evictions at access, all reductions, a million states.
+    pub fn new(protocol: &'static str) -> Config {
+        Config {
+            protocol,
+            options: Options::default(),
+            start: Start::Cold,
+            evictions: Evictions::AtAccess,
+            reductions: Reductions::ALL,
+            max_states: 1_000_000,
+        }
+    }
+
+    /// The same with a broken rule.
+    pub fn with_fault(mut self, fault: Fault) -> Config {
+        self.options.fault = Some(fault);
+        self
+    }
+
+    /// Whether L2s keep dirty bytes.
+    pub(super) fn writes_back(&self) -> bool {
+        self.options.write == WritePolicy::Back
+    }
+}

@@ -1,0 +1,338 @@
+//! The L2s, directories, memories and links: the host side of [`Coherence::step`].
+
+use super::machine::Machine;
+use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, Violation};
+use super::values::Values;
+use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
+use tombolo_protocol::{
+    Action as PlanAction, Class, Coherence, Effects, Event, LineState, Refusal, Reply, Request, Requester, Slot,
+    Topology,
+};
+use tombolo_types::{Line, Mask, ModuleId};
+
+/// The request that a step is about.
+#[derive(Clone, Copy)]
+struct Hand {
+    source: Source,
+    order: Order,
+}
+
+/// Carries out the effects of one step at one L2.
+struct Sink<'a> {
+    state: &'a mut State,
+    at: ModuleId,
+    line: u8,
+    /// What keeps its order with this line on the way up.
+    lane: u8,
+    hand: Option<Hand>,
+    effects: u32,
+}
+
+impl Sink<'_> {
+    fn send(&mut self, channel: Channel, body: Body) {
+        self.effects += 1;
+        self.state.messages.push(Message { channel, line: self.line, body });
+    }
+
+    fn other_module(&mut self, to: ModuleId) -> ModuleId {
+        if to == self.at {
+            self.state.break_with(Violation::Unexpected("a module sends to itself"));
+        }
+        to
+    }
+
+    fn hold(&mut self, hand: Option<Hand>, how: impl FnOnce(Hand) -> Hold) {
+        self.effects += 1;
+        match hand {
+            Some(hand) => {
+                self.state.held.push(Held { module: self.at, line: self.line, source: hand.source, how: how(hand) });
+            }
+            None => self.state.break_with(Violation::Unexpected("no request is at hand to be held")),
+        }
+    }
+}
+
+impl Effects<Values> for Sink<'_> {
+    fn forward(&mut self, to: ModuleId, request: Request<Values>) {
+        let to = self.other_module(to);
+        let result = match request {
+            Request::Atomic { .. } => self.hand.and_then(|hand| hand.order.result),
+            Request::Read { .. } | Request::Write { .. } => None,
+        };
+        let channel = Channel::Up { from: self.at, to, lane: self.lane };
+        self.send(channel, Body::Order(Order { request, result, watched: 0 }));
+    }
+
+    fn fetch(&mut self, mask: Mask) {
+        // Memory serves a line's requests in order: what it holds now is what comes.
+        let data = self.state.memory[self.line as usize];
+        self.send(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
+    }
+
+    fn write_memory(&mut self, mask: Mask, data: Values) {
+        self.effects += 1;
+        tombolo_protocol::Data::merge(&mut self.state.memory[self.line as usize], data, mask);
+    }
+
+    fn reply(&mut self, reply: Reply<Values>) {
+        let Some(hand) = self.hand else {
+            self.state.break_with(Violation::Unexpected("a reply to nobody"));
+            return;
+        };
+        match (reply, hand.source) {
+            (Reply::Fill { mask, data }, Source::Sm(sm)) => self.send(Channel::ToSm { sm }, Body::Fill { mask, data }),
+            (Reply::Fill { mask, data }, Source::Module(to)) => {
+                let to = self.other_module(to);
+                self.send(Channel::Down { from: self.at, to }, Body::Fill { mask, data });
+            }
+            (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
+            (Reply::Old { data }, _) => match hand.order.result {
+                Some(register) => self.send(Channel::Result { register }, Body::Old(data)),
+                None => self.state.break_with(Violation::Unexpected("a result that nobody wants")),
+            },
+        }
+    }
+
+    fn wait(&mut self) {
+        let mask = match self.hand.map(|hand| hand.order.request) {
+            Some(Request::Read { mask, .. }) => mask,
+            _ => {
+                self.state.break_with(Violation::Unexpected("only a read waits for a fill"));
+                Mask::NONE
+            }
+        };
+        self.hold(self.hand, |_| Hold::Wait(mask));
+    }
+
+    fn park(&mut self) {
+        self.hold(self.hand, |hand| Hold::Park(hand.order));
+    }
+
+    fn invalidate(&mut self, to: ModuleId, _: Cause) {
+        let to = self.other_module(to);
+        self.send(Channel::Down { from: self.at, to }, Body::Invalidate { watched: 0 });
+    }
+
+    fn downgrade(&mut self, to: ModuleId) {
+        let to = self.other_module(to);
+        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Downgrade);
+    }
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    pub(super) fn l2_index(&self, module: ModuleId, line: u8) -> usize {
+        module.0 as usize * self.lines + line as usize
+    }
+
+    pub(super) fn entry_index(&self, module: ModuleId, line: u8) -> usize {
+        module.0 as usize * self.regions + self.layout.region(line as usize)
+    }
+
+    /// The channel up that a line's messages take: its own, or that of its region, as declared.
+    fn lane(&self, line: u8) -> u8 {
+        let delivery = if self.config.options.downgrade { CHANNELS.up_with_downgrades } else { CHANNELS.up };
+        match delivery {
+            Delivery::FifoPerLine => line,
+            Delivery::FifoPerRegion => self.layout.region(line as usize) as u8,
+            Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
+        }
+    }
+
+    /// One step of the protocol at one slot.
+    fn step(
+        &self,
+        state: &mut State,
+        at: ModuleId,
+        line: u8,
+        event: Event<Values>,
+        hand: Option<Hand>,
+    ) -> Result<(), Refusal> {
+        let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
+        let mut slot = Slot {
+            line_id: Line(u64::from(line)),
+            homes: self.layout.homes_of(at, line as usize),
+            line: state.l2[index].line,
+            pending: state.l2[index].pending,
+            entry: state.entries[entry],
+        };
+        let mut sink = Sink { state, at, line, lane: self.lane(line), hand, effects: 0 };
+        let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
+        let effects = sink.effects;
+        let before = state.l2[index];
+        let changed = slot.line != before.line || slot.pending != before.pending || slot.entry != state.entries[entry];
+        match result {
+            Ok(()) => {
+                state.l2[index].line = slot.line;
+                state.l2[index].pending = slot.pending;
+                state.entries[entry] = slot.entry;
+            }
+            Err(Refusal::Unexpected(what)) => state.break_with(Violation::Unexpected(what)),
+            Err(Refusal::Stall) if changed || effects > 0 => {
+                state.break_with(Violation::Unexpected("a refusal that changed something"));
+            }
+            Err(Refusal::Stall) => {}
+        }
+        result
+    }
+
+    /// One step that is never refused.
+    fn must_step(&self, state: &mut State, at: ModuleId, line: u8, event: Event<Values>, hand: Option<Hand>) {
+        if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
+            state.break_with(Violation::Unexpected("an event that cannot wait was refused"));
+        }
+    }
+
+    /// A request arrives at an L2, or runs again there.
+    pub(super) fn take_order(&self, state: &mut State, at: ModuleId, line: u8, source: Source, order: Order) {
+        let parks =
+            state.held.iter().any(|held| held.module == at && held.line == line && matches!(held.how, Hold::Park(_)));
+        let hand = Hand { source, order };
+        let from = match source {
+            Source::Module(module) => Requester::Module(module),
+            Source::Sm(_) | Source::Prefetch => Requester::Local,
+        };
+        let event = Event::Request { from, request: order.request };
+        if parks || self.step(state, at, line, event, Some(hand)) == Err(Refusal::Stall) {
+            state.held.push(Held { module: at, line, source, how: Hold::Park(order) });
+        }
+    }
+
+    /// The bytes of an L2's own miss arrive.
+    pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
+        self.must_step(state, at, line, Event::Fill { mask, data }, None);
+        let index = self.l2_index(at, line);
+        state.l2[index].pending = None;
+        let here = |held: &Held| held.module == at && held.line == line;
+        let held: Vec<Held> = state.held.iter().copied().filter(here).collect();
+        state.held.retain(|held| !here(held));
+        for held in &held {
+            if let Hold::Wait(mask) = held.how {
+                let from = match held.source {
+                    Source::Module(module) => Requester::Module(module),
+                    Source::Sm(_) | Source::Prefetch => Requester::Local,
+                };
+                let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
+                let hand = Hand { source: held.source, order: Order { request, result: None, watched: 0 } };
+                self.must_step(state, at, line, Event::Serve { from, mask, data }, Some(hand));
+            }
+        }
+        for held in held {
+            if let Hold::Park(order) = held.how {
+                self.take_order(state, at, line, held.source, order);
+            }
+        }
+    }
+
+    /// An invalidation of the region of `line` arrives.
+    pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8) {
+        self.must_step(state, at, line, Event::InvalidateRegion, None);
+        for other in self.lines_of_region(line) {
+            if state.l2[self.l2_index(at, other)].line.is_some() {
+                self.must_step(state, at, other, Event::InvalidateLine, None);
+            }
+        }
+    }
+
+    pub(super) fn take_downgrade(&self, state: &mut State, at: ModuleId, line: u8, from: ModuleId) {
+        self.must_step(state, at, line, Event::Downgrade { from }, None);
+    }
+
+    /// The line makes room. False, with nothing changed, where the protocol keeps it.
+    pub(super) fn evict(&self, state: &mut State, at: ModuleId, line: u8) -> bool {
+        let in_use = |other: u8| {
+            let slot = state.l2[self.l2_index(at, other)];
+            slot.line.is_some() || slot.pending.is_some()
+        };
+        let last_of_region = !self.lines_of_region(line).any(|other| other != line && in_use(other));
+        self.step(state, at, line, Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
+    }
+
+    /// The directory entry of the line's region makes room.
+    pub(super) fn replace_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+        self.must_step(state, at, line, Event::ReplaceEntry, None);
+    }
+
+    /// What a member of a plan's phase does at once. Marks what it then waits for.
+    pub(super) fn act(&self, state: &mut State, at: ModuleId, thread: usize, action: PlanAction) {
+        let bit = 1 << thread;
+        match action {
+            PlanAction::Invalidate(classes) => {
+                for line in 0..self.lines as u8 {
+                    if classes.contains(Class::of(self.layout, at, self.layout.homes_of(at, line as usize))) {
+                        self.bulk_invalidate(state, at, line);
+                    }
+                }
+            }
+            PlanAction::DrainStores => {
+                self.flush(state, at);
+                for message in state.messages.iter_mut() {
+                    if let (Channel::Up { from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
+                        && from == at
+                        && is_posted(order)
+                    {
+                        order.watched |= bit;
+                    }
+                }
+                watch_parked(state, Source::Module(at), bit);
+            }
+            PlanAction::DrainInvalidations => {
+                for message in state.messages.iter_mut() {
+                    if let (Channel::Down { from, .. }, Body::Invalidate { watched }) =
+                        (message.channel, &mut message.body)
+                        && from == at
+                    {
+                        *watched |= bit;
+                    }
+                }
+            }
+        }
+    }
+
+    fn bulk_invalidate(&self, state: &mut State, at: ModuleId, line: u8) {
+        let index = self.l2_index(at, line);
+        if state.l2[index].line.is_some() {
+            self.must_step(state, at, line, Event::InvalidateLine, None);
+        }
+        if let Some(pending) = &mut state.l2[index].pending {
+            pending.stale = true;
+        }
+    }
+
+    /// Writes back every dirty line of an L2.
+    pub(super) fn flush(&self, state: &mut State, at: ModuleId) {
+        for line in 0..self.lines as u8 {
+            let dirty = |line: &LineState<Values>| !line.dirty.is_empty();
+            if state.l2[self.l2_index(at, line)].line.as_ref().is_some_and(dirty) {
+                self.must_step(state, at, line, Event::Flush, None);
+            }
+        }
+    }
+
+    pub(super) fn lines_of_region(&self, line: u8) -> impl Iterator<Item = u8> {
+        let region = self.layout.region(line as usize);
+        (0..self.lines as u8).filter(move |&other| self.layout.region(other as usize) == region)
+    }
+
+    pub(super) fn modules(&self) -> impl Iterator<Item = ModuleId> + use<P> {
+        (0..self.layout.modules()).map(ModuleId)
+    }
+}
+
+/// Whether a release waits for it.
+pub(super) fn is_posted(order: &Order) -> bool {
+    match order.request {
+        Request::Write { .. } | Request::Atomic { .. } => true,
+        Request::Read { .. } => false,
+    }
+}
+
+/// Marks what `source` has posted and is parked.
+pub(super) fn watch_parked(state: &mut State, source: Source, bit: u8) {
+    for held in state.held.iter_mut().filter(|held| held.source == source) {
+        if let Hold::Park(order) = &mut held.how
+            && is_posted(order)
+        {
+            order.watched |= bit;
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Where a program runs: threads on SMs, locations on lines, lines on homes.
+
+use crate::litmus::{Location, Program};
+use std::collections::BTreeSet;
+use std::fmt;
+use tombolo_protocol::{Homes, Topology};
+use tombolo_types::{GpuId, Line, ModuleId};
+
+/// An SM of the machine that some thread runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sm {
+    /// Its module.
+    pub module: ModuleId,
+    /// Its number within the module.
+    pub index: u8,
+}
+
+/// How locations share lines and directory regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sharing {
+    /// Each location has its own line and region.
+    #[default]
+    Apart,
+    /// Each location has its own line; two lines to a region.
+    Region,
+    /// Two locations to a line. A miss asks for the whole line.
+    Line,
+}
+
+impl Sharing {
+    /// All ways.
+    pub const ALL: [Sharing; 3] = [Sharing::Apart, Sharing::Region, Sharing::Line];
+}
+
+/// The homes of one region.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RegionHomes {
+    /// The module whose memory holds it.
+    pub system: ModuleId,
+    /// For each GPU the module that stands for it; not looked at for the GPU of `system`.
+    pub gpus: Vec<ModuleId>,
+}
+
+/// A machine with a program laid out on it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Layout {
+    /// GPUs of the machine.
+    pub gpus: u8,
+    /// Modules of each GPU.
+    pub modules_per_gpu: u8,
+    /// The SM of each thread of the program, in order.
+    pub threads: Vec<Sm>,
+    /// How locations share lines and regions.
+    pub sharing: Sharing,
+    /// The homes of each region.
+    pub regions: Vec<RegionHomes>,
+}
+
+/// Line and cell of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) line: u8,
+    pub(super) cell: u8,
+}
+
+impl Layout {
+    /// Where a location lies.
+    pub(super) fn cell(&self, location: Location) -> Cell {
+        let index = location.0 as u8;
+        match self.sharing {
+            Sharing::Apart | Sharing::Region => Cell { line: index, cell: 0 },
+            Sharing::Line => Cell { line: index / 2, cell: index % 2 },
+        }
+    }
+
+    /// Lines of a program with `locations` locations.
+    pub(super) fn lines(&self, locations: usize) -> usize {
+        match self.sharing {
+            Sharing::Apart | Sharing::Region => locations,
+            Sharing::Line => locations.div_ceil(2),
+        }
+    }
+
+    /// The region of a line.
+    pub(super) fn region(&self, line: usize) -> usize {
+        match self.sharing {
+            Sharing::Apart | Sharing::Line => line,
+            Sharing::Region => line / 2,
+        }
+    }
+
+    /// The homes of `line` as module `at` sees them.
+    pub(super) fn homes_of(&self, at: ModuleId, line: usize) -> Homes {
+        self.homes(at, Line(line as u64))
+    }
+}
+
+impl Topology for Layout {
+    fn gpus(&self) -> u8 {
+        self.gpus
+    }
+
+    fn modules_per_gpu(&self) -> u8 {
+        self.modules_per_gpu
+    }
+
+    fn system_home(&self, line: Line) -> ModuleId {
+        self.regions[self.region(line.0 as usize)].system
+    }
+
+    fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
+        self.regions[self.region(line.0 as usize)].gpus[gpu.0 as usize]
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (thread, sm) in self.threads.iter().enumerate() {
+            write!(f, "P{thread}@m{}.sm{} ", sm.module.0, sm.index)?;
+        }
+        for (region, homes) in self.regions.iter().enumerate() {
+            write!(f, "r{region}@m{}", homes.system.0)?;
+            let own = homes.system.0 / self.modules_per_gpu;
+            for (gpu, home) in homes.gpus.iter().enumerate().filter(|(gpu, _)| *gpu != own as usize) {
+                write!(f, ",g{gpu}:m{}", home.0)?;
+            }
+            write!(f, " ")?;
+        }
+        write!(f, "{:?}", self.sharing)
+    }
+}
+
+/// What of the placements is enumerated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// GPUs of the machine; at least those that the program names.
+    pub gpus: u8,
+    /// Modules of each GPU.
+    pub modules_per_gpu: u8,
+    /// How locations share lines and regions.
+    pub sharing: Sharing,
+    /// Whether GPU homes are enumerated; a flat protocol never looks at them.
+    pub gpu_homes: bool,
+    /// Whether CTAs of one module may also share an SM.
+    pub shared_sms: bool,
+}
+
+/// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
+///
+/// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names.
+pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
+    let base = Layout {
+        gpus: shape.gpus,
+        modules_per_gpu: shape.modules_per_gpu,
+        threads: Vec::new(),
+        sharing: shape.sharing,
+        regions: Vec::new(),
+    };
+    let lines = base.lines(program.locations.len());
+    let regions = (0..lines).map(|line| base.region(line) + 1).max().unwrap_or(0);
+    let renamings = renamings(shape);
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for threads in thread_placements(program, shape) {
+        let placed = Layout { threads, ..base.clone() };
+        for layout in with_homes(program, &placed, regions, shape) {
+            let canonical = renamings.iter().map(|renaming| renamed(&layout, renaming)).min().unwrap_or(layout.clone());
+            if seen.insert(canonical) {
+                all.push(layout);
+            }
+        }
+    }
+    all
+}
+
+/// Every assignment of the program's CTAs to SMs.
+fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
+    let mut partial: Vec<Vec<Sm>> = vec![Vec::new()];
+    for (index, thread) in program.threads.iter().enumerate() {
+        let mate = program.threads[..index].iter().position(|other| other.placement == thread.placement);
+        partial = partial
+            .into_iter()
+            .flat_map(|placed| {
+                let options = match mate {
+                    Some(mate) => vec![placed[mate]],
+                    None => sm_options(&placed, thread.placement.gpu, shape),
+                };
+                options.into_iter().map(move |sm| placed.iter().copied().chain([sm]).collect())
+            })
+            .collect();
+    }
+    partial
+}
+
+/// The SMs that a new CTA of `gpu` may take: one more in each module, or one already taken.
+fn sm_options(placed: &[Sm], gpu: GpuId, shape: Shape) -> Vec<Sm> {
+    let first = gpu.0 * shape.modules_per_gpu;
+    let mut options = Vec::new();
+    for module in (first..first + shape.modules_per_gpu).map(ModuleId) {
+        let taken = placed.iter().filter(|sm| sm.module == module).map(|sm| sm.index + 1).max().unwrap_or(0);
+        let lowest = if shape.shared_sms { 0 } else { taken };
+        options.extend((lowest..=taken).map(|index| Sm { module, index }));
+    }
+    options
+}
+
+/// Every choice of homes for `regions` regions.
+fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) -> Vec<Layout> {
+    let mut partial = vec![placed.clone()];
+    for region in 0..regions {
+        let options = home_options(program, placed, region, shape);
+        partial = partial
+            .into_iter()
+            .flat_map(|layout| {
+                options.iter().map(move |homes| {
+                    let mut next = layout.clone();
+                    next.regions.push(homes.clone());
+                    next
+                })
+            })
+            .collect();
+    }
+    partial
+}
+
+fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape) -> Vec<RegionHomes> {
+    let per_gpu = shape.modules_per_gpu;
+    let mut options = Vec::new();
+    for system in (0..shape.gpus * per_gpu).map(ModuleId) {
+        let mut choices: Vec<Vec<ModuleId>> = vec![Vec::new()];
+        for gpu in 0..shape.gpus {
+            let matters = shape.gpu_homes && gpu != system.0 / per_gpu && touches(program, placed, region, GpuId(gpu));
+            let last = if matters { per_gpu } else { 1 };
+            choices = choices
+                .into_iter()
+                .flat_map(|homes| {
+                    (0..last).map(move |i| homes.iter().copied().chain([ModuleId(gpu * per_gpu + i)]).collect())
+                })
+                .collect();
+        }
+        options.extend(choices.into_iter().map(|gpus| RegionHomes { system, gpus }));
+    }
+    options
+}
+
+/// Whether a thread of `gpu` accesses the region.
+fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> bool {
+    program.threads.iter().filter(|thread| thread.placement.gpu == gpu).any(|thread| {
+        let locations = thread.code.iter().filter_map(|instruction| instruction.location());
+        locations.map(|location| placed.region(placed.cell(location).line as usize)).any(|at| at == region)
+    })
+}
+
+/// Every renaming of modules that keeps the modules of a GPU together: `renaming[module]` is the new name.
+fn renamings(shape: Shape) -> Vec<Vec<u8>> {
+    let inner = permutations(shape.modules_per_gpu);
+    let mut all = Vec::new();
+    for gpus in permutations(shape.gpus) {
+        let mut partial: Vec<Vec<u8>> = vec![Vec::new()];
+        for gpu in 0..shape.gpus {
+            let target = gpus[gpu as usize] * shape.modules_per_gpu;
+            partial = partial
+                .into_iter()
+                .flat_map(|names| {
+                    inner
+                        .iter()
+                        .map(move |order| names.iter().copied().chain(order.iter().map(|i| target + i)).collect())
+                })
+                .collect();
+        }
+        all.extend(partial);
+    }
+    all
+}
+
+fn permutations(n: u8) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..n {
+        all = all
+            .into_iter()
+            .flat_map(|order: Vec<u8>| {
+                let free: Vec<u8> = (0..n).filter(|i| !order.contains(i)).collect();
+                free.into_iter().map(move |i| order.iter().copied().chain([i]).collect())
+            })
+            .collect();
+    }
+    all
+}
+
+/// The layout under other names. GPU homes of the region's own GPU are set to the system home: nobody
+/// looks at them.
+fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
+    let name = |module: ModuleId| ModuleId(renaming[module.0 as usize]);
+    let mut sms: Vec<Sm> = Vec::with_capacity(layout.threads.len());
+    for sm in &layout.threads {
+        sms.push(Sm { module: name(sm.module), index: sm.index });
+    }
+    let regions = layout.regions.iter().map(|homes| {
+        let system = name(homes.system);
+        let mut gpus = vec![system; homes.gpus.len()];
+        for home in
+            homes.gpus.iter().filter(|home| home.0 / layout.modules_per_gpu != homes.system.0 / layout.modules_per_gpu)
+        {
+            let home = name(*home);
+            gpus[(home.0 / layout.modules_per_gpu) as usize] = home;
+        }
+        RegionHomes { system, gpus }
+    });
+    Layout { threads: sms, regions: regions.collect(), ..layout.clone() }
+}

@@ -1,0 +1,150 @@
+//! The explored machine: what does not change while a program runs on it, and where that starts.
+
+use super::config::{Config, Start};
+use super::layout::{Layout, Sm};
+use super::reduce::{Remaining, remaining};
+use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
+use super::values::{CELLS, Values};
+use crate::litmus::{FinalState, Instruction, Location, Program, Register, Value};
+use tombolo_protocol::{Class, Coherence, Request, Topology};
+use tombolo_types::{Mask, ModuleId, Scope};
+
+/// A program laid out on a machine that runs a protocol.
+pub(super) struct Machine<'a, P> {
+    pub(super) protocol: P,
+    pub(super) program: &'a Program,
+    pub(super) layout: &'a Layout,
+    pub(super) config: &'a Config,
+    /// The SMs that threads run on.
+    pub(super) sms: Vec<Sm>,
+    /// Index in `sms` of each thread's SM.
+    pub(super) sm_of: Vec<u8>,
+    /// First [`FlatRegister`] of each thread.
+    pub(super) register_base: Vec<FlatRegister>,
+    pub(super) lines: usize,
+    pub(super) regions: usize,
+    /// Cells of each line that hold a location: what a miss asks for.
+    pub(super) sectors: Vec<Mask>,
+    /// What each thread may still do, by instruction.
+    pub(super) remaining: Vec<Vec<Remaining>>,
+}
+
+impl<'a, P: Coherence> Machine<'a, P> {
+    pub(super) fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> Machine<'a, P> {
+        let mut sms = layout.threads.clone();
+        sms.sort_unstable();
+        sms.dedup();
+        let index = |sm: &Sm| sms.iter().position(|other| other == sm).expect("every thread's SM is in the list");
+        let sm_of = layout.threads.iter().map(|sm| index(sm) as u8).collect();
+        let mut next = 0;
+        let register_base = program.threads.iter().map(|thread| {
+            let base = next;
+            next += thread.registers.len() as FlatRegister;
+            base
+        });
+        let register_base = register_base.collect();
+        let lines = layout.lines(program.locations.len());
+        let mut sectors = vec![Mask::NONE; lines];
+        for location in 0..program.locations.len() {
+            let cell = layout.cell(Location(location as u16));
+            sectors[cell.line as usize] |= super::values::mask_of(cell.cell);
+        }
+        let regions = layout.regions.len();
+        let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
+        let remaining = program.threads.iter().map(|thread| remaining(&thread.code, line_of)).collect();
+        Machine { protocol, program, layout, config, sms, sm_of, register_base, lines, regions, sectors, remaining }
+    }
+
+    /// The state before the first instruction.
+    pub(super) fn initial(&self) -> State {
+        let modules = self.layout.modules() as usize;
+        let mut memory = vec![Values([0; CELLS]); self.lines];
+        for (index, location) in self.program.locations.iter().enumerate() {
+            let cell = self.layout.cell(Location(index as u16));
+            memory[cell.line as usize].0[cell.cell as usize] = location.initial;
+        }
+        let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
+        let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
+        let mut state = State {
+            threads: vec![ThreadState::default(); self.program.threads.len()],
+            registers: registers.collect(),
+            l1: vec![L1Slot::default(); self.sms.len() * self.lines],
+            l2: vec![L2Slot::default(); modules * self.lines],
+            entries: vec![None; modules * self.regions],
+            memory,
+            held: Vec::new(),
+            messages: Vec::new(),
+            broken: None,
+        };
+        if self.config.start == Start::Warm {
+            self.warm(&mut state);
+        }
+        self.settle(&mut state);
+        state.canonicalise();
+        state
+    }
+
+    /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
+    fn warm(&self, state: &mut State) {
+        let read = |line: usize| Order {
+            request: Request::Read { mask: self.sectors[line], scope: Scope::Cta },
+            result: None,
+            watched: 0,
+        };
+        for line in 0..self.lines {
+            for module in self.modules() {
+                self.take_order(state, module, line as u8, Source::Prefetch, read(line));
+                self.run_down(state);
+            }
+            for sm in 0..self.sms.len() {
+                self.prefetch_l1(state, sm as u8, line as u8);
+            }
+        }
+    }
+
+    /// Delivers everything in flight, in some order.
+    pub(super) fn run_down(&self, state: &mut State) {
+        while let Some(message) = state.messages.first().copied() {
+            self.deliver(state, message.channel);
+        }
+    }
+
+    /// Cells of a line that a home or its memory holds.
+    pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
+        let home = self.layout.homes_of(ModuleId(0), line as usize).system;
+        let mut values = state.memory[line as usize];
+        if let Some(present) = state.l2[self.l2_index(home, line)].line {
+            tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
+        }
+        values
+    }
+
+    /// What a state without successors shows.
+    pub(super) fn final_state(&self, state: &State) -> FinalState {
+        let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
+            .map(|(thread, &base)| {
+                (0..thread.registers.len()).map(|i| state.registers[base as usize + i].value).collect()
+            })
+            .collect();
+        let memory: Vec<Value> = (0..self.program.locations.len())
+            .map(|location| {
+                let cell = self.layout.cell(Location(location as u16));
+                self.at_home(state, cell.line).0[cell.cell as usize]
+            })
+            .collect();
+        self.program.final_state(&registers, &memory)
+    }
+
+    pub(super) fn flat(&self, thread: usize, register: Register) -> FlatRegister {
+        self.register_base[thread] + register.0
+    }
+
+    pub(super) fn l1_index(&self, sm: u8, line: u8) -> usize {
+        sm as usize * self.lines + line as usize
+    }
+
+    /// Class of a line in the L2 of `at`.
+    pub(super) fn class(&self, at: ModuleId, line: u8) -> Class {
+        Class::of(self.layout, at, self.layout.homes_of(at, line as usize))
+    }
+}

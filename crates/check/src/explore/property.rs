@@ -1,0 +1,73 @@
+//! What must hold of every protocol besides the outcomes of its programs.
+
+use super::machine::Machine;
+use super::state::{State, Violation};
+use super::values::cells;
+use tombolo_protocol::{Class, Coherence, Topology};
+use tombolo_types::{Mask, ModuleId};
+
+impl<P: Coherence> Machine<'_, P> {
+    /// What is wrong with `state`. Copies are compared only at rest: with
+    /// nothing in flight.
+    pub(super) fn violation(&self, state: &State, is_final: bool) -> Option<Violation> {
+        if state.broken.is_some() {
+            return state.broken;
+        }
+        if !state.messages.is_empty() {
+            return None;
+        }
+        if is_final {
+            let done = (0..state.threads.len()).all(|thread| self.instruction(state, thread).is_none());
+            if !done || !state.held.is_empty() || state.registers.iter().any(|register| register.awaits.is_some()) {
+                return Some(Violation::Deadlock);
+            }
+        }
+        if self.protocol.has_directory() { self.copies(state) } else { None }
+    }
+
+    /// Checks every readable copy in an L2 below its system home.
+    fn copies(&self, state: &State) -> Option<Violation> {
+        if !state.held.is_empty() {
+            return None;
+        }
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let Some(copy) = state.l2[self.l2_index(module, line)].line else { continue };
+                let clean = copy.valid & !copy.dirty;
+                if self.class(module, line) == Class::Own || clean.is_empty() {
+                    continue;
+                }
+                if !self.is_tracked(state, module, line, clean) {
+                    return Some(Violation::Untracked { module, line });
+                }
+                let dirty_elsewhere = self.is_dirty_somewhere(state, line);
+                let home = self.at_home(state, line);
+                if !dirty_elsewhere && cells(clean).any(|cell| copy.data.0[cell] != home.0[cell]) {
+                    return Some(Violation::Stale { module, line });
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether some L2 below the system home has yet to write back: until then copies may differ.
+    fn is_dirty_somewhere(&self, state: &State, line: u8) -> bool {
+        self.modules()
+            .any(|module| self.class(module, line) != Class::Own && !self.dirty(state, module, line).is_empty())
+    }
+
+    fn dirty(&self, state: &State, module: ModuleId, line: u8) -> Mask {
+        state.l2[self.l2_index(module, line)].line.map_or(Mask::NONE, |line| line.dirty)
+    }
+
+    /// Whether the directories on the way from the system home know of a copy of the bytes `clean`. A GPU
+    /// home where these bytes are dirty makes its GPU known when it writes them back.
+    fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
+        let homes = self.layout.homes_of(module, line as usize);
+        let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();
+        let as_module = |home: ModuleId| entry(home).modules >> module.0 & 1 != 0;
+        let as_gpu = entry(homes.system).gpus >> self.layout.gpu_of(module).0 & 1 != 0
+            || self.dirty(state, homes.gpu, line).contains(clean);
+        as_module(homes.system) || (as_gpu && (module == homes.gpu || as_module(homes.gpu)))
+    }
+}

@@ -1,0 +1,215 @@
+//! Reductions: fewer states, the same outcomes.
+//!
+//! **Forget.** A copy that no remaining access can reach is dropped, as if it had been evicted.
+//!
+//! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
+//! tell the difference, and having it early only lets others go on early, which they need not:
+//!
+//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
+//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes;
+//! - the result of an atomic, and a fill of a line that no thread of the SM will load again: they set
+//!   registers only;
+//! - an invalidation that meets neither a copy nor an entry: it only ends a wait;
+//! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
+//! - the fill of such a read, if it is the first in its channel.
+//!
+//! States form no cycle through steps taken alone: each of them uses up an instruction or a message.
+
+use super::machine::Machine;
+use super::state::{Body, Channel, Hold, Message, State};
+use super::step::Step;
+use crate::litmus::Instruction;
+use tombolo_protocol::front::Stage;
+use tombolo_protocol::{Class, Coherence, Request};
+use tombolo_types::ModuleId;
+
+/// A set of lines: bit `i` is line `i`.
+type LineSet = u8;
+
+/// What a thread may still do from an instruction on, whatever its branches do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Remaining {
+    /// Lines it may load.
+    loads: LineSet,
+    /// Lines it may access.
+    accesses: LineSet,
+}
+
+impl Remaining {
+    fn and(self, other: Remaining) -> Remaining {
+        Remaining { loads: self.loads | other.loads, accesses: self.accesses | other.accesses }
+    }
+}
+
+/// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
+/// instruction's location lies.
+pub(super) fn remaining(code: &[Instruction], line_of: impl Fn(&Instruction) -> Option<u8>) -> Vec<Remaining> {
+    let mut from = vec![Remaining::default(); code.len() + 1];
+    loop {
+        let before = from.clone();
+        for (at, instruction) in code.iter().enumerate().rev() {
+            let own = line_of(instruction).map_or(Remaining::default(), |line| Remaining {
+                loads: if matches!(instruction, Instruction::Load { .. }) { 1 << line } else { 0 },
+                accesses: 1 << line,
+            });
+            let jump = instruction.target().map_or(Remaining::default(), |target| from[target]);
+            from[at] = own.and(from[at + 1]).and(jump);
+        }
+        if from == before {
+            return from;
+        }
+    }
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// What `thread` has not issued yet.
+    fn remaining_of(&self, state: &State, thread: usize) -> Remaining {
+        let at = state.threads[thread].pc as usize;
+        let is_access = self.instruction(state, thread).is_some_and(|instruction| instruction.location().is_some());
+        let issued = is_access && matches!(self.stage(state, thread), Some(Stage::AwaitResult | Stage::Acquire(_)));
+        self.remaining[thread][at + usize::from(issued)]
+    }
+
+    fn loads_again(&self, state: &State, sm: u8, line: u8) -> bool {
+        (0..state.threads.len())
+            .any(|thread| self.sm_of[thread] == sm && self.remaining_of(state, thread).loads >> line & 1 != 0)
+    }
+
+    /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
+    fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
+        let homes = self.layout.homes_of(from, line as usize);
+        from == module || homes.gpu == module || homes.system == module
+    }
+
+    /// Accesses that may still reach the slot of `line` at `module`; each thread with some left to issue
+    /// counts once.
+    fn visitors(&self, state: &State, module: ModuleId, line: u8) -> usize {
+        let passes = |from: ModuleId| self.passes(from, module, line);
+        let threads = (0..state.threads.len()).filter(|&thread| {
+            self.remaining_of(state, thread).accesses >> line & 1 != 0
+                && passes(self.sms[self.sm_of[thread] as usize].module)
+        });
+        let messages = state.messages.iter().filter(|message| match message.channel {
+            Channel::ToL2 { sm, line: of } => of == line && passes(self.sms[sm as usize].module),
+            Channel::Up { to, .. } => message.line == line && passes(to),
+            _ => false,
+        });
+        let parked = state
+            .held
+            .iter()
+            .filter(|held| held.line == line && matches!(held.how, Hold::Park(_)) && passes(held.module));
+        let dirty = self.modules().filter(|&other| {
+            other != module && passes(other) && self.config.writes_back() && {
+                let copy = state.l2[self.l2_index(other, line)].line;
+                copy.is_some_and(|copy| !copy.dirty.is_empty())
+            }
+        });
+        threads.count() + messages.count() + parked.count() + dirty.count()
+    }
+
+    /// Whether an access may still reach some line of the region at `module`. While none does, it makes no
+    /// difference whether a home knows of a copy there: an invalidation would find nobody to mislead.
+    pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        self.lines_of_region(line).any(|line| self.visitors(state, module, line) > 0)
+    }
+
+    /// Forgets copies that no remaining access can see.
+    pub(super) fn forget(&self, state: &mut State) {
+        for sm in 0..self.sms.len() as u8 {
+            for line in 0..self.lines as u8 {
+                if !self.loads_again(state, sm, line) {
+                    let slot = &mut state.l1[self.l1_index(sm, line)];
+                    slot.line = None;
+                    if let Some(pending) = &mut slot.pending {
+                        // Nothing asks any more whether it may install.
+                        pending.poisoned = true;
+                        pending.miss.stale = true;
+                    }
+                }
+            }
+        }
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let index = self.l2_index(module, line);
+                let Some(copy) = state.l2[index].line else { continue };
+                let waited = state.held.iter().any(|held| held.module == module && held.line == line);
+                if copy.dirty.is_empty() && !waited && !self.is_visited(state, module, line) {
+                    state.l2[index].line = None;
+                }
+            }
+        }
+    }
+
+    /// The ways to take some step that may be taken alone, if there is one.
+    pub(super) fn eager_steps(&self, state: &State) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for thread in 0..state.threads.len() {
+            if self.is_eager_thread(state, thread) {
+                self.steps_of(state, thread, &mut steps);
+                if !steps.is_empty() {
+                    return steps;
+                }
+            }
+        }
+        let mut last = None;
+        for message in &state.messages {
+            if last != Some(message.channel) && self.is_eager_message(state, message) {
+                self.delivery_steps(state, message.channel, &mut steps);
+                return steps;
+            }
+            last = Some(message.channel);
+        }
+        steps
+    }
+
+    fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
+        let sm = self.sm_of[thread];
+        let done = |other: usize| self.instruction(state, other).is_none();
+        let alone = (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
+        if !alone {
+            return false;
+        }
+        match self.stage(state, thread) {
+            Some(Stage::Acquire(_)) => true,
+            Some(Stage::Issue) => {
+                let location = self.instruction(state, thread).and_then(|instruction| instruction.location());
+                let line = location.map(|location| self.layout.cell(location).line);
+                line.is_some_and(|line| state.l1[self.l1_index(sm, line)].pending.is_none())
+                    && self.can_issue(state, thread)
+            }
+            Some(Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => false,
+        }
+    }
+
+    /// Whether `message`, the first of its channel, may be delivered at once.
+    fn is_eager_message(&self, state: &State, message: &Message) -> bool {
+        let line = message.line;
+        match (message.channel, message.body) {
+            (Channel::Result { .. }, _) => true,
+            (Channel::ToSm { sm }, _) => !self.loads_again(state, sm, line),
+            (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
+                state.entries[self.entry_index(to, line)].is_none()
+                    && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
+            }
+            (Channel::Down { to, .. }, Body::Fill { .. }) => {
+                self.visitors(state, to, line) == 0 && state.l2[self.l2_index(to, line)].line.is_none()
+            }
+            (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
+                matches!(order.request, Request::Read { .. })
+                    && self
+                        .visits(state, message.channel)
+                        .is_some_and(|(module, line)| self.passes_alone(state, module, line))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a read is the last to visit a slot in which there is nothing, below the home.
+    fn passes_alone(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        let slot = state.l2[self.l2_index(module, line)];
+        self.class(module, line) != Class::Own
+            && slot.line.is_none()
+            && slot.pending.is_none()
+            && self.visitors(state, module, line) == 1
+    }
+}

@@ -1,0 +1,146 @@
+//! Breadth-first search over the states of a machine.
+//!
+//! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), so a
+//! search holds whole states only at its frontier.
+
+use super::machine::Machine;
+use super::state::{State, Violation};
+use super::step::Step;
+use crate::litmus::FinalState;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
+use tombolo_protocol::Coherence;
+
+/// What a search found.
+pub(super) struct Found {
+    pub(super) outcomes: BTreeSet<FinalState>,
+    pub(super) states: usize,
+    /// The first violation in order of steps, with the shortest way to it.
+    pub(super) violation: Option<(Violation, Vec<Step>)>,
+    /// Whether the budget ended it.
+    pub(super) bounded: bool,
+}
+
+/// Where a state was reached from.
+#[derive(Clone, Copy)]
+struct Origin {
+    parent: u32,
+    step: Option<Step>,
+}
+
+/// Visits every state that `machine` can reach, until one is wrong or the budget is spent.
+pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(&FinalState) -> bool) -> Found {
+    let mut found = Found { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
+    let initial = machine.initial();
+    let mut seen = FxHashMap::default();
+    seen.insert(fingerprint(&initial), ());
+    let mut origins = vec![Origin { parent: 0, step: None }];
+    let mut frontier = VecDeque::from([(0_u32, initial)]);
+    while let Some((index, state)) = frontier.pop_front() {
+        found.states += 1;
+        let successors: Vec<(Step, State)> = machine
+            .steps(&state)
+            .into_iter()
+            .filter_map(|step| machine.after(&state, step).map(|next| (step, next)))
+            .collect();
+        if let Some(violation) = judge(machine, &state, successors.is_empty(), forbidden, &mut found.outcomes) {
+            found.violation = Some((violation, way_to(&origins, index)));
+            return found;
+        }
+        for (step, next) in successors {
+            if seen.insert(fingerprint(&next), ()).is_none() {
+                origins.push(Origin { parent: index, step: Some(step) });
+                frontier.push_back((origins.len() as u32 - 1, next));
+            }
+        }
+        if found.states + frontier.len() > machine.config.max_states {
+            found.bounded = true;
+            return found;
+        }
+    }
+    found
+}
+
+fn judge<P: Coherence>(
+    machine: &Machine<'_, P>,
+    state: &State,
+    is_final: bool,
+    forbidden: &dyn Fn(&FinalState) -> bool,
+    outcomes: &mut BTreeSet<FinalState>,
+) -> Option<Violation> {
+    if let Some(violation) = machine.violation(state, is_final) {
+        return Some(violation);
+    }
+    if !is_final {
+        return None;
+    }
+    let outcome = machine.final_state(state);
+    let violation = forbidden(&outcome).then_some(Violation::Forbidden);
+    outcomes.insert(outcome);
+    violation
+}
+
+fn way_to(origins: &[Origin], mut index: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    while let Origin { parent, step: Some(step) } = origins[index as usize] {
+        steps.push(step);
+        index = parent;
+    }
+    steps.reverse();
+    steps
+}
+
+/// A 128-bit fingerprint: two 64-bit lanes, each folding a product of the input with its own odd constant.
+fn fingerprint(state: &State) -> u128 {
+    let mut hasher = Lanes { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 };
+    state.hash(&mut hasher);
+    u128::from(hasher.high) << 64 | u128::from(hasher.low)
+}
+
+/// Constants: binary digits of pi.
+struct Lanes {
+    low: u64,
+    high: u64,
+}
+
+fn fold(lane: u64, input: u64, odd: u64) -> u64 {
+    let product = u128::from(lane ^ input).wrapping_mul(u128::from(odd));
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+impl Hasher for Lanes {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // Adding one keeps a run of zeros from leaving a lane as it was.
+        self.low = fold(self.low.wrapping_add(1), value, 0xa409_3822_299f_31d1);
+        self.high = fold(self.high.wrapping_add(1), value.rotate_left(32), 0x082e_fa98_ec4e_6c89);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.low ^ self.high
+    }
+}

@@ -1,0 +1,508 @@
+//! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and
+//! [`tombolo_protocol::l1`].
+
+use super::l2::{is_posted, watch_parked};
+use super::machine::Machine;
+use super::state::{Awaited, Body, Channel, Message, Order, RegisterState, Source, State, Violation};
+use super::values::{Values, mask_of};
+use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
+use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::front::{self, Operation, Stage};
+use tombolo_protocol::l1::{self, L1Pending, Load};
+use tombolo_protocol::{Action as PlanAction, Coherence, Collector, Fault, Pending, Request, Topology};
+use tombolo_types::{Mask, ModuleId, Order as Ordering, Scope};
+
+/// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
+/// Assumed: litmus tests compute a few values.
+const LOCAL_STEPS: usize = 1000;
+
+impl<P: Coherence> Machine<'_, P> {
+    /// The instruction at hand, or `None` when the thread is done.
+    pub(super) fn instruction(&self, state: &State, thread: usize) -> Option<&Instruction> {
+        self.program.threads[thread].code.get(state.threads[thread].pc as usize)
+    }
+
+    /// The stage at hand of a memory operation or fence.
+    pub(super) fn stage(&self, state: &State, thread: usize) -> Option<Stage> {
+        let (operation, order) = operation(self.instruction(state, thread)?)?;
+        front::stages(operation, order).get(state.threads[thread].stage as usize)
+    }
+
+    /// Lets every thread run on until it needs a step of its own: register instructions, waits that have
+    /// ended, and plans whose acknowledgments are in. None of these can be seen by another thread, and
+    /// having them early only lets the thread go on early; it can always be late by itself.
+    pub(super) fn settle(&self, state: &mut State) {
+        for thread in 0..state.threads.len() {
+            for _ in 0..LOCAL_STEPS {
+                if !(self.run_local(state, thread) || self.pass_stage(state, thread)) {
+                    break;
+                }
+            }
+        }
+        self.pass_barriers(state);
+    }
+
+    /// Runs one register instruction whose inputs and output are there.
+    fn run_local(&self, state: &mut State, thread: usize) -> bool {
+        let Some(instruction) = self.instruction(state, thread) else { return false };
+        let pc = state.threads[thread].pc + 1;
+        let next = match *instruction {
+            Instruction::Move { into, value } => {
+                let Some(value) = self.value(state, thread, value) else { return false };
+                self.set(state, thread, into, value).then_some(pc)
+            }
+            Instruction::Compute { operation, into, left, right } => {
+                let (Some(left), Some(right)) = (self.value(state, thread, left), self.value(state, thread, right))
+                else {
+                    return false;
+                };
+                self.set(state, thread, into, operation.apply(left, right)).then_some(pc)
+            }
+            Instruction::Branch { comparison, left, right, target } => {
+                let (Some(left), Some(right)) = (self.value(state, thread, left), self.value(state, thread, right))
+                else {
+                    return false;
+                };
+                Some(if comparison.holds(left, right) { target as u16 } else { pc })
+            }
+            Instruction::Jump { target } => Some(target as u16),
+            Instruction::Load { .. }
+            | Instruction::Store { .. }
+            | Instruction::Atomic { .. }
+            | Instruction::Fence { .. }
+            | Instruction::Barrier { .. } => None,
+        };
+        let Some(next) = next else { return false };
+        state.threads[thread].pc = next;
+        true
+    }
+
+    fn value(&self, state: &State, thread: usize, operand: Operand) -> Option<Value> {
+        match operand {
+            Operand::Value(value) => Some(value),
+            Operand::Register(register) => {
+                let register = state.registers[self.flat(thread, register) as usize];
+                register.awaits.is_none().then_some(register.value)
+            }
+        }
+    }
+
+    /// Sets a register unless it still awaits an older result.
+    fn set(&self, state: &mut State, thread: usize, into: Register, value: Value) -> bool {
+        let register = &mut state.registers[self.flat(thread, into) as usize];
+        if register.awaits.is_some() {
+            return false;
+        }
+        register.value = value;
+        true
+    }
+
+    /// Passes the stage at hand if it only waits and has nothing left to wait for, or begins its waiting.
+    fn pass_stage(&self, state: &mut State, thread: usize) -> bool {
+        let Some(stage) = self.stage(state, thread) else { return false };
+        let passed = match stage {
+            Stage::AwaitLoads => self.registers_of(thread).all(|register| state.registers[register].awaits.is_none()),
+            Stage::AwaitResult => {
+                let into = self.instruction(state, thread).and_then(result_register);
+                into.is_none_or(|into| state.registers[self.flat(thread, into) as usize].awaits.is_none())
+            }
+            Stage::Release(scope) => self.run_release(state, thread, scope),
+            Stage::Acquire(scope) => {
+                // The plan runs by itself; dropping the L1 afterwards is a step of its own.
+                self.begin_acquire(state, thread, scope);
+                self.run_plan(state, thread);
+                false
+            }
+            Stage::Issue => false,
+        };
+        if passed {
+            self.next_stage(state, thread);
+        }
+        passed
+    }
+
+    fn registers_of(&self, thread: usize) -> impl Iterator<Item = usize> + use<P> {
+        let base = self.register_base[thread] as usize;
+        base..base + self.program.threads[thread].registers.len()
+    }
+
+    fn next_stage(&self, state: &mut State, thread: usize) {
+        let at = &mut state.threads[thread];
+        at.stage += 1;
+        at.begun = false;
+        at.plan = None;
+        if self.stage(state, thread).is_none() {
+            let at = &mut state.threads[thread];
+            at.stage = 0;
+            at.pc += 1;
+        }
+    }
+
+    /// First everything the SM has posted must have been taken by its L2, then the plan runs.
+    fn run_release(&self, state: &mut State, thread: usize, scope: Scope) -> bool {
+        let (sm, bit) = (self.sm_of[thread], 1 << thread);
+        if !state.threads[thread].begun {
+            state.threads[thread].begun = true;
+            self.watch_sm(state, sm, bit);
+        }
+        if state.threads[thread].plan.is_none() {
+            if state.watched_from_sm(sm) & bit != 0 {
+                return false;
+            }
+            let plan = self.protocol.release(Sync::Thread(scope));
+            self.begin_plan(state, thread, plan);
+        }
+        self.run_plan(state, thread)
+    }
+
+    fn watch_sm(&self, state: &mut State, sm: u8, bit: u8) {
+        for message in &mut state.messages {
+            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
+                && from == sm
+                && is_posted(order)
+            {
+                order.watched |= bit;
+            }
+        }
+        watch_parked(state, Source::Sm(sm), bit);
+    }
+
+    fn begin_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
+        if state.threads[thread].plan.is_none() {
+            let plan = self.protocol.acquire(Sync::Thread(scope));
+            self.begin_plan(state, thread, plan);
+        }
+    }
+
+    fn begin_plan(&self, state: &mut State, thread: usize, phases: &'static [tombolo_protocol::Phase]) {
+        state.threads[thread].begun = true;
+        let issuer = self.sms[self.sm_of[thread] as usize].module;
+        let mut plan = Collector::new(phases, issuer);
+        self.begin_phase(state, thread, &mut plan);
+        state.threads[thread].plan = Some(plan);
+    }
+
+    fn begin_phase(&self, state: &mut State, thread: usize, plan: &mut Collector) {
+        let mut asked = Vec::new();
+        plan.begin_phase(self.layout, |member, action| asked.push((member, action)));
+        for (member, action) in asked {
+            state.threads[thread].owed |= 1 << member.0;
+            if self.left_out(state, thread, member, action) {
+                continue;
+            }
+            if self.acts_at_once(state, member, action) {
+                self.act(state, member, thread, action);
+            } else {
+                let channel = Channel::Plan { thread: thread as u8, module: member };
+                state.messages.push(Message { channel, line: 0, body: Body::Act(action) });
+            }
+        }
+    }
+
+    /// Whether a member's part may happen at once: it changes no cache, so that having it early only lets
+    /// the thread go on early.
+    fn acts_at_once(&self, state: &State, member: ModuleId, action: PlanAction) -> bool {
+        match action {
+            PlanAction::Invalidate(_) => false,
+            PlanAction::DrainInvalidations => true,
+            PlanAction::DrainStores => {
+                (0..self.lines as u8)
+                    .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
+                    && !self.config.writes_back()
+            }
+        }
+    }
+
+    /// [`Fault::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
+    /// has written. Which those are the plan cannot know; the host can.
+    fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: PlanAction) -> bool {
+        if action != PlanAction::DrainInvalidations || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
+            return false;
+        }
+        let issuer = self.sms[self.sm_of[thread] as usize].module;
+        let before = &self.program.threads[thread].code[..state.threads[thread].pc as usize];
+        let written = before.iter().filter(|instruction| !matches!(instruction, Instruction::Load { .. }));
+        let mut lines = written.filter_map(|instruction| instruction.location()).map(|at| self.layout.cell(at).line);
+        !lines.any(|line| {
+            let homes = self.layout.homes_of(issuer, line as usize);
+            homes.system == member || homes.gpu == member
+        })
+    }
+
+    /// Collects what has been acknowledged; true when the plan is complete. An acknowledgment is taken as
+    /// soon as it could be sent: what waits for it can be late by itself.
+    fn run_plan(&self, state: &mut State, thread: usize) -> bool {
+        let Some(mut plan) = state.threads[thread].plan else { return false };
+        let mut complete = state.threads[thread].owed == 0;
+        let mut member = 0;
+        while member < self.layout.modules() {
+            let module = ModuleId(member);
+            member += 1;
+            if state.threads[thread].owed >> module.0 & 1 == 0 || self.owes(state, thread, module) {
+                continue;
+            }
+            state.threads[thread].owed &= !(1 << module.0);
+            if plan.acknowledge() {
+                self.begin_phase(state, thread, &mut plan);
+                complete = state.threads[thread].owed == 0;
+                member = 0;
+            }
+        }
+        state.threads[thread].plan = Some(plan);
+        complete
+    }
+
+    fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
+        let asked = Channel::Plan { thread: thread as u8, module };
+        state.messages.iter().any(|message| message.channel == asked) || state.watched_from(module) >> thread & 1 != 0
+    }
+
+    /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.
+    pub(super) fn acquire_is_ready(&self, state: &State, thread: usize) -> bool {
+        state.threads[thread].plan.is_some() && state.threads[thread].owed == 0
+    }
+
+    /// The last act of an acquire.
+    pub(super) fn finish_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
+        let sm = self.sm_of[thread];
+        if l1::acquire_invalidates(&self.protocol, scope) {
+            for line in 0..self.lines as u8 {
+                let slot = &mut state.l1[self.l1_index(sm, line)];
+                slot.line = None;
+                if let Some(pending) = &mut slot.pending {
+                    pending.miss.stale = true;
+                }
+            }
+        }
+        self.next_stage(state, thread);
+    }
+
+    /// Whether the access at hand has its operands and a free register.
+    pub(super) fn can_issue(&self, state: &State, thread: usize) -> bool {
+        let free = |into: Register| state.registers[self.flat(thread, into) as usize].awaits.is_none();
+        match self.instruction(state, thread) {
+            Some(Instruction::Load { into, .. }) => free(*into),
+            Some(Instruction::Store { value, .. }) => self.value(state, thread, *value).is_some(),
+            Some(Instruction::Atomic { into, update, .. }) => {
+                into.is_none_or(free) && self.with_values(state, thread, *update).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Issues the access at hand. False (and nothing has changed) where it must wait.
+    pub(super) fn issue(&self, state: &mut State, thread: usize, evict_first: bool) -> bool {
+        let Some(instruction) = self.instruction(state, thread) else { return false };
+        let issued = match *instruction {
+            Instruction::Load { order, into, location } => {
+                self.issue_load(state, thread, order, into, location, evict_first)
+            }
+            Instruction::Store { order, location, value } => self.issue_store(state, thread, order, location, value),
+            Instruction::Atomic { order, into, location, update } => {
+                self.issue_atomic(state, thread, order, into, location, update)
+            }
+            Instruction::Fence { .. }
+            | Instruction::Move { .. }
+            | Instruction::Compute { .. }
+            | Instruction::Barrier { .. }
+            | Instruction::Branch { .. }
+            | Instruction::Jump { .. } => false,
+        };
+        if issued {
+            self.next_stage(state, thread);
+        }
+        issued
+    }
+
+    fn issue_load(
+        &self,
+        state: &mut State,
+        thread: usize,
+        order: Ordering,
+        into: Register,
+        location: Location,
+        evict_first: bool,
+    ) -> bool {
+        let (sm, at, register) = (self.sm_of[thread], self.layout.cell(location), self.flat(thread, into));
+        let index = self.l1_index(sm, at.line);
+        if state.registers[register as usize].awaits.is_some() {
+            return false;
+        }
+        let mut slot = state.l1[index];
+        if evict_first {
+            slot.line = None;
+        }
+        let result = l1::load(&self.protocol, &mut slot.line, slot.pending, mask_of(at.cell), order.scope);
+        let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
+        match result {
+            Load::Hit(data) => state.registers[register as usize].value = data.0[at.cell as usize],
+            Load::Merge => state.registers[register as usize] = RegisterState { value: 0, awaits },
+            Load::Stall => return false,
+            Load::Miss => {
+                let mask = self.sectors[at.line as usize];
+                let miss = Pending { mask, scope: order.scope, stale: false };
+                slot.pending = Some(L1Pending { miss, poisoned: false });
+                state.registers[register as usize] = RegisterState { value: 0, awaits };
+                self.post(state, sm, at.line, Request::Read { mask, scope: order.scope }, None);
+            }
+        }
+        state.l1[index] = slot;
+        true
+    }
+
+    fn issue_store(
+        &self,
+        state: &mut State,
+        thread: usize,
+        order: Ordering,
+        location: Location,
+        value: Operand,
+    ) -> bool {
+        let Some(value) = self.value(state, thread, value) else { return false };
+        let (sm, at) = (self.sm_of[thread], self.layout.cell(location));
+        let mut data = Values::default();
+        data.0[at.cell as usize] = value;
+        let mask = mask_of(at.cell);
+        let slot = &mut state.l1[self.l1_index(sm, at.line)];
+        l1::store(&self.protocol, &mut slot.line, &mut slot.pending, mask, data);
+        self.post(state, sm, at.line, Request::Write { mask, scope: order.scope, data, tracked: true }, None);
+        true
+    }
+
+    fn issue_atomic(
+        &self,
+        state: &mut State,
+        thread: usize,
+        order: Ordering,
+        into: Option<Register>,
+        location: Location,
+        update: Update,
+    ) -> bool {
+        let Some(update) = self.with_values(state, thread, update) else { return false };
+        let result = into.map(|into| self.flat(thread, into));
+        let (sm, at) = (self.sm_of[thread], self.layout.cell(location));
+        if let Some(register) = result {
+            if state.registers[register as usize].awaits.is_some() {
+                return false;
+            }
+            let awaits = Some(Awaited::Atomic { cell: at.cell });
+            state.registers[register as usize] = RegisterState { value: 0, awaits };
+        }
+        let slot = &mut state.l1[self.l1_index(sm, at.line)];
+        l1::atomic(&self.protocol, &mut slot.line, &mut slot.pending);
+        let request = Request::Atomic { mask: mask_of(at.cell), scope: order.scope, update, returns: result.is_some() };
+        self.post(state, sm, at.line, request, result);
+        true
+    }
+
+    /// The update with its operands' values in place of registers.
+    fn with_values(&self, state: &State, thread: usize, update: Update) -> Option<Update> {
+        let value = |operand| self.value(state, thread, operand).map(Operand::Value);
+        Some(match update {
+            Update::Apply(operation, operand) => Update::Apply(operation, value(operand)?),
+            Update::Exchange(operand) => Update::Exchange(value(operand)?),
+            Update::CompareAndSwap { compare, new } => {
+                Update::CompareAndSwap { compare: value(compare)?, new: value(new)? }
+            }
+        })
+    }
+
+    fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<u16>) {
+        let body = Body::Order(Order { request, result, watched: 0 });
+        state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
+    }
+
+    /// The fill of an L1's miss arrives: every load that waits for it takes its value.
+    pub(super) fn take_l1_fill(&self, state: &mut State, sm: u8, line: u8, mask: Mask, data: Values) {
+        let index = self.l1_index(sm, line);
+        let Some(pending) = state.l1[index].pending.take() else {
+            state.break_with(Violation::Unexpected("a fill that no L1 waits for"));
+            return;
+        };
+        l1::fill(&self.protocol, &mut state.l1[index].line, pending, mask, data);
+        for thread in (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm) {
+            for register in self.registers_of(thread) {
+                let register = &mut state.registers[register];
+                if let Some(Awaited::Load { line: from, cell }) = register.awaits
+                    && from == line
+                {
+                    *register = RegisterState { value: data.0[cell as usize], awaits: None };
+                }
+            }
+        }
+    }
+
+    /// The result of an atomic arrives.
+    pub(super) fn take_result(&self, state: &mut State, register: u16, data: Values) {
+        let register = &mut state.registers[register as usize];
+        match register.awaits {
+            Some(Awaited::Atomic { cell }) => {
+                *register = RegisterState { value: data.0[cell as usize], awaits: None };
+            }
+            Some(Awaited::Load { .. }) | None => {
+                state.break_with(Violation::Unexpected("a result that no register awaits"));
+            }
+        }
+    }
+
+    /// Gives one L1 a line, by a load of its own.
+    pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
+        let mask = self.sectors[line as usize];
+        let module = self.sms[sm as usize].module;
+        let index = self.l1_index(sm, line);
+        state.l1[index].pending =
+            Some(L1Pending { miss: Pending { mask, scope: Scope::Cta, stale: false }, poisoned: false });
+        let request = Request::Read { mask, scope: Scope::Cta };
+        self.take_order(state, module, line, Source::Sm(sm), Order { request, result: None, watched: 0 });
+        self.run_down(state);
+    }
+
+    /// Lets a CTA past its barrier when every thread of it that is not done has arrived. Loads before the
+    /// barrier are waited for: it orders the CTA.
+    fn pass_barriers(&self, state: &mut State) {
+        for thread in 0..state.threads.len() {
+            let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
+            let cta = self.program.threads[thread].placement;
+            let mates = || (0..state.threads.len()).filter(|&mate| self.program.threads[mate].placement == cta);
+            let arrived = |mate: usize| match self.instruction(state, mate) {
+                Some(Instruction::Barrier { id: other }) => {
+                    other == id && self.registers_of(mate).all(|register| state.registers[register].awaits.is_none())
+                }
+                Some(_) => false,
+                None => true,
+            };
+            if mates().all(arrived) {
+                let waiting: Vec<usize> = mates().filter(|&mate| self.instruction(state, mate).is_some()).collect();
+                for mate in waiting {
+                    state.threads[mate].pc += 1;
+                }
+                self.settle(state);
+                return;
+            }
+        }
+    }
+}
+
+fn result_register(instruction: &Instruction) -> Option<Register> {
+    match *instruction {
+        Instruction::Load { into, .. } => Some(into),
+        Instruction::Atomic { into, .. } => into,
+        _ => None,
+    }
+}
+
+/// What a memory operation or fence is to [`front`]; `None` for anything else.
+fn operation(instruction: &Instruction) -> Option<(Operation, Ordering)> {
+    match *instruction {
+        Instruction::Load { order, .. } => Some((Operation::Load, order)),
+        Instruction::Store { order, .. } => Some((Operation::Store, order)),
+        Instruction::Atomic { order, into: Some(_), .. } => Some((Operation::Atomic, order)),
+        Instruction::Atomic { order, into: None, .. } => Some((Operation::Reduction, order)),
+        Instruction::Fence { order } => Some((Operation::Fence, order)),
+        Instruction::Move { .. }
+        | Instruction::Compute { .. }
+        | Instruction::Barrier { .. }
+        | Instruction::Branch { .. }
+        | Instruction::Jump { .. } => None,
+    }
+}

@@ -1,0 +1,268 @@
+//! One state of the explored machine: everything a later step can depend on, and nothing else.
+
+use super::values::Values;
+use crate::litmus::Value;
+use std::fmt;
+use tombolo_protocol::l1::{L1Line, L1Pending};
+use tombolo_protocol::{Action as PlanAction, Collector, LineState, Pending, Request, Sharers};
+use tombolo_types::{Mask, ModuleId};
+
+/// A set of threads: bit `i` is thread `i`.
+pub(super) type ThreadSet = u8;
+
+/// A register of any thread: registers of thread 0 first, then those of thread 1 and so on.
+pub(super) type FlatRegister = u16;
+
+/// A register of a running program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct RegisterState {
+    /// Its value; 0 while it awaits one.
+    pub(super) value: Value,
+    /// What it awaits.
+    pub(super) awaits: Option<Awaited>,
+}
+
+/// Where a register's value will come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Awaited {
+    /// The fill of its SM's pending miss on a line: the cell of it.
+    Load {
+        /// The line.
+        line: u8,
+        /// The cell.
+        cell: u8,
+    },
+    /// The result of an atomic on a cell of a line.
+    Atomic {
+        /// The cell.
+        cell: u8,
+    },
+}
+
+/// How far a thread is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct ThreadState {
+    /// Index of the instruction at hand; the length of the code when done.
+    pub(super) pc: u16,
+    /// Its stage.
+    pub(super) stage: u8,
+    /// Whether that stage has begun.
+    pub(super) begun: bool,
+    /// The plan of an acquire or release being run.
+    pub(super) plan: Option<Collector>,
+    /// Modules whose acknowledgment the plan's phase lacks: bit `i` is module `i`.
+    pub(super) owed: u8,
+}
+
+/// One line at one L1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct L1Slot {
+    pub(super) line: Option<L1Line<Values>>,
+    pub(super) pending: Option<L1Pending>,
+}
+
+/// One line at one L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct L2Slot {
+    pub(super) line: Option<LineState<Values>>,
+    pub(super) pending: Option<Pending>,
+}
+
+/// Who sent a request to an L2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Source {
+    /// An SM of the module: an index into the explorer's SMs.
+    Sm(u8),
+    /// Another module.
+    Module(ModuleId),
+    /// Nobody waits for the answer: a prefetch that warms the caches.
+    Prefetch,
+}
+
+/// A request and where its answer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Order {
+    /// What is asked.
+    pub(super) request: Request<Values>,
+    /// Where the result of an atomic goes.
+    pub(super) result: Option<FlatRegister>,
+    /// Threads whose release waits until it is taken.
+    pub(super) watched: ThreadSet,
+}
+
+/// A request held at an L2 by the pending miss of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Held {
+    pub(super) module: ModuleId,
+    pub(super) line: u8,
+    pub(super) source: Source,
+    pub(super) how: Hold,
+}
+
+/// How a request is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Hold {
+    /// A waiter of the miss: it takes its bytes from the fill.
+    Wait(Mask),
+    /// Parked: it runs again after the fill.
+    Park(Order),
+}
+
+/// A channel: messages of one channel are delivered in the order sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Channel {
+    /// From an SM to its L2, per line.
+    ToL2 { sm: u8, line: u8 },
+    /// Toward a home, per line or per region.
+    Up { from: ModuleId, to: ModuleId, lane: u8 },
+    /// From a home.
+    Down { from: ModuleId, to: ModuleId },
+    /// From an L2 to an SM.
+    ToSm { sm: u8 },
+    /// From a module's memory, per line: one miss is pending at a time.
+    Memory { module: ModuleId, line: u8 },
+    /// An atomic's result, straight to its register.
+    Result { register: FlatRegister },
+    /// One action of a thread's plan at one module.
+    Plan { thread: u8, module: ModuleId },
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Body {
+    /// A request.
+    Order(Order),
+    /// The sender has dropped the region.
+    Downgrade,
+    /// Bytes of a line.
+    Fill {
+        /// Which.
+        mask: Mask,
+        /// Contents.
+        data: Values,
+    },
+    /// Drop the region.
+    Invalidate {
+        /// Threads whose release waits until it is taken.
+        watched: ThreadSet,
+    },
+    /// The contents before an atomic.
+    Old(Values),
+    /// Part of an acquire or a release.
+    Act(PlanAction),
+}
+
+/// A message in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Message {
+    pub(super) channel: Channel,
+    /// The line it is about; for an invalidation or downgrade any line of the region.
+    pub(super) line: u8,
+    pub(super) body: Body,
+}
+
+/// What no correct protocol does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// A protocol met an event that it says must not happen, or broke a rule of its host.
+    Unexpected(&'static str),
+    /// A state without successors in which a thread is not done or something is still held.
+    Deadlock,
+    /// At rest, a readable copy in an L2 differs from its home.
+    Stale {
+        /// Where the copy is.
+        module: ModuleId,
+        /// Of which line.
+        line: u8,
+    },
+    /// At rest, a copy in an L2 that its home's directory does not know of.
+    Untracked {
+        /// Where the copy is.
+        module: ModuleId,
+        /// Of which line.
+        line: u8,
+    },
+    /// A final state that the program's test forbids.
+    Forbidden,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Unexpected(what) => write!(f, "unexpected: {what}"),
+            Violation::Deadlock => f.write_str("deadlock"),
+            Violation::Stale { module, line } => write!(f, "{module} keeps a stale copy of line {line}"),
+            Violation::Untracked { module, line } => write!(f, "{module} keeps line {line} unknown to its home"),
+            Violation::Forbidden => f.write_str("forbidden outcome"),
+        }
+    }
+}
+
+/// One state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    pub(super) threads: Vec<ThreadState>,
+    /// All registers, in the order of [`FlatRegister`].
+    pub(super) registers: Vec<RegisterState>,
+    /// L1 slots: SM × lines + line.
+    pub(super) l1: Vec<L1Slot>,
+    /// L2 slots: module × lines + line.
+    pub(super) l2: Vec<L2Slot>,
+    /// Directory entries: module × regions + region.
+    pub(super) entries: Vec<Option<Sharers>>,
+    /// Memory, by line.
+    pub(super) memory: Vec<Values>,
+    /// Requests held at L2s: in order of arrival among those of one slot.
+    pub(super) held: Vec<Held>,
+    /// Messages in flight: in the order sent among those of one channel.
+    pub(super) messages: Vec<Message>,
+    /// What went wrong in the step that led here.
+    pub(super) broken: Option<Violation>,
+}
+
+impl State {
+    /// Puts what has no order into one order, so that equal states are equal.
+    pub(super) fn canonicalise(&mut self) {
+        self.held.sort_by_key(|held| (held.module, held.line, matches!(held.how, Hold::Park(_))));
+        self.messages.sort_by_key(|message| message.channel);
+    }
+
+    /// Notes the first thing that went wrong.
+    pub(super) fn break_with(&mut self, violation: Violation) {
+        self.broken.get_or_insert(violation);
+    }
+
+    /// The threads whose releases wait for a message that `module` has sent.
+    pub(super) fn watched_from(&self, module: ModuleId) -> ThreadSet {
+        let mut threads = 0;
+        for message in &self.messages {
+            match (message.channel, message.body) {
+                (Channel::Up { from, .. }, Body::Order(order)) if from == module => threads |= order.watched,
+                (Channel::Down { from, .. }, Body::Invalidate { watched }) if from == module => threads |= watched,
+                _ => {}
+            }
+        }
+        threads | self.watched_held(Source::Module(module))
+    }
+
+    /// The threads whose releases wait for something that `sm` has posted.
+    pub(super) fn watched_from_sm(&self, sm: u8) -> ThreadSet {
+        let mut threads = 0;
+        for message in &self.messages {
+            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, message.body)
+                && from == sm
+            {
+                threads |= order.watched;
+            }
+        }
+        threads | self.watched_held(Source::Sm(sm))
+    }
+
+    fn watched_held(&self, source: Source) -> ThreadSet {
+        let held = self.held.iter().filter(|held| held.source == source);
+        held.fold(0, |threads, held| match held.how {
+            Hold::Park(order) => threads | order.watched,
+            Hold::Wait(_) => threads,
+        })
+    }
+}

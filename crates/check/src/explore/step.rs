@@ -1,0 +1,250 @@
+//! What can happen next.
+
+use super::config::Evictions;
+use super::machine::Machine;
+use super::state::{Body, Channel, Source, State, Violation};
+use super::values::cells;
+use tombolo_protocol::front::Stage;
+use tombolo_protocol::{Coherence, Request};
+use tombolo_types::ModuleId;
+
+/// One step of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// A thread runs the stage at hand.
+    Thread {
+        /// Which.
+        thread: u8,
+        /// Whether its L1 evicts the line first.
+        evict_first: bool,
+    },
+    /// The first message of a channel arrives.
+    Deliver {
+        /// Which.
+        channel: Channel,
+        /// Whether the L2 it reaches evicts the line first.
+        evict_first: bool,
+        /// Whether that L2 replaces the directory entry first.
+        replace_first: bool,
+    },
+    /// An L2 evicts a line.
+    Evict {
+        /// The L2.
+        module: ModuleId,
+        /// The line.
+        line: u8,
+    },
+    /// An L2 replaces a directory entry.
+    Replace {
+        /// The L2.
+        module: ModuleId,
+        /// A line of the region.
+        line: u8,
+    },
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// Every step that `state` can take, in a fixed order. Empty when nothing must happen any more.
+    pub(super) fn steps(&self, state: &State) -> Vec<Step> {
+        if self.config.reductions.eager {
+            let eager = self.eager_steps(state);
+            if !eager.is_empty() {
+                return eager;
+            }
+        }
+        let mut steps = Vec::new();
+        self.thread_steps(state, &mut steps);
+        for channel in self.channels(state) {
+            self.delivery_steps(state, channel, &mut steps);
+        }
+        self.write_backs(state, &mut steps);
+        if !steps.is_empty() {
+            self.spontaneous_steps(state, &mut steps);
+        }
+        steps
+    }
+
+    pub(super) fn thread_steps(&self, state: &State, steps: &mut Vec<Step>) {
+        for thread in 0..state.threads.len() {
+            self.steps_of(state, thread, steps);
+        }
+    }
+
+    /// The steps of one thread.
+    pub(super) fn steps_of(&self, state: &State, thread: usize, steps: &mut Vec<Step>) {
+        let step = |evict_first| Step::Thread { thread: thread as u8, evict_first };
+        match self.stage(state, thread) {
+            Some(Stage::Issue) => {
+                let index = self.instruction(state, thread).and_then(|instruction| instruction.location());
+                let Some(location) = index else { return };
+                let slot = state.l1[self.l1_index(self.sm_of[thread], self.layout.cell(location).line)];
+                steps.push(step(false));
+                let evicts = self.config.evictions != Evictions::Never;
+                if evicts && slot.line.is_some() && self.is_load(state, thread) {
+                    steps.push(step(true));
+                }
+            }
+            Some(Stage::Acquire(_)) if self.acquire_is_ready(state, thread) => steps.push(step(false)),
+            Some(Stage::Acquire(_) | Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => {}
+        }
+    }
+
+    fn is_load(&self, state: &State, thread: usize) -> bool {
+        matches!(self.instruction(state, thread), Some(crate::litmus::Instruction::Load { .. }))
+    }
+
+    /// The channels that hold a message, each once.
+    pub(super) fn channels(&self, state: &State) -> Vec<Channel> {
+        let mut channels: Vec<Channel> = state.messages.iter().map(|message| message.channel).collect();
+        channels.dedup();
+        channels
+    }
+
+    /// The ways to deliver the first message of a channel.
+    pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
+        let (mut evicts, mut replaces) = (false, false);
+        if self.config.evictions != Evictions::Never
+            && let Some((module, line)) = self.visits(state, channel)
+        {
+            evicts = self.eviction_matters(state, channel, module, line);
+            replaces = state.entries[self.entry_index(module, line)].is_some()
+                && matches!(channel, Channel::Up { .. } | Channel::ToL2 { .. });
+        }
+        for evict_first in [false, true] {
+            for replace_first in [false, true] {
+                if evict_first <= evicts && replace_first <= replaces {
+                    steps.push(Step::Deliver { channel, evict_first, replace_first });
+                }
+            }
+        }
+    }
+
+    /// The L2 slot that a request of this channel reaches.
+    pub(super) fn visits(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
+        let line = state.messages.iter().find(|message| message.channel == channel)?.line;
+        match channel {
+            Channel::ToL2 { sm, .. } => Some((self.sms[sm as usize].module, line)),
+            Channel::Up { to, .. } => Some((to, line)),
+            Channel::Down { .. }
+            | Channel::ToSm { .. }
+            | Channel::Memory { .. }
+            | Channel::Result { .. }
+            | Channel::Plan { .. } => None,
+        }
+    }
+
+    /// Whether evicting the line before the first request of `channel` makes a difference: not where a
+    /// write covers all of a clean line.
+    fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
+        let Some(present) = state.l2[self.l2_index(module, line)].line else { return false };
+        let first = state.messages.iter().find(|message| message.channel == channel);
+        match first.map(|message| message.body) {
+            Some(Body::Order(order)) => match order.request {
+                Request::Write { mask, .. } => {
+                    !present.dirty.is_empty() || cells(present.valid).any(|cell| mask.0 >> cell & 1 == 0)
+                }
+                Request::Read { .. } | Request::Atomic { .. } => true,
+            },
+            _ => false,
+        }
+    }
+
+    /// Dirty bytes below the system home reach it in the end: these evictions must happen.
+    fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let home = self.layout.homes_of(module, line as usize).system;
+                let present = state.l2[self.l2_index(module, line)].line;
+                if module != home && present.is_some_and(|present| !present.dirty.is_empty()) {
+                    steps.push(Step::Evict { module, line });
+                }
+            }
+        }
+    }
+
+    /// What may happen at any time but need not.
+    fn spontaneous_steps(&self, state: &State, steps: &mut Vec<Step>) {
+        let all = self.config.evictions == Evictions::Spontaneous;
+        let visible = self.config.options.downgrade && self.protocol.has_directory();
+        if self.config.evictions == Evictions::Never || !(all || visible) {
+            return;
+        }
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let present = state.l2[self.l2_index(module, line)].line;
+                let step = Step::Evict { module, line };
+                let counts = all || self.is_visited(state, module, line);
+                if present.is_some() && counts && !steps.contains(&step) {
+                    steps.push(step);
+                }
+                let first_of_region = self.lines_of_region(line).next() == Some(line);
+                if all && first_of_region && state.entries[self.entry_index(module, line)].is_some() {
+                    steps.push(Step::Replace { module, line });
+                }
+            }
+        }
+    }
+
+    /// The state after `step`, or `None` where the step must wait.
+    pub(super) fn after(&self, state: &State, step: Step) -> Option<State> {
+        let mut next = state.clone();
+        match step {
+            Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
+                Some(Stage::Acquire(scope)) => self.finish_acquire(&mut next, thread as usize, scope),
+                _ => {
+                    if !self.issue(&mut next, thread as usize, evict_first) {
+                        return None;
+                    }
+                }
+            },
+            Step::Deliver { channel, evict_first, replace_first } => {
+                if let Some((module, line)) = self.visits(state, channel) {
+                    if replace_first {
+                        self.replace_entry(&mut next, module, line);
+                    }
+                    if evict_first && !self.evict(&mut next, module, line) {
+                        return None;
+                    }
+                }
+                self.deliver(&mut next, channel);
+            }
+            Step::Evict { module, line } => {
+                if !self.evict(&mut next, module, line) {
+                    return None;
+                }
+            }
+            Step::Replace { module, line } => self.replace_entry(&mut next, module, line),
+        }
+        self.settle(&mut next);
+        if self.config.reductions.forget {
+            self.forget(&mut next);
+        }
+        next.canonicalise();
+        Some(next)
+    }
+
+    /// Delivers the first message of a channel.
+    pub(super) fn deliver(&self, state: &mut State, channel: Channel) {
+        let Some(first) = state.messages.iter().position(|message| message.channel == channel) else { return };
+        let message = state.messages.remove(first);
+        let line = message.line;
+        match (channel, message.body) {
+            (Channel::ToL2 { sm, .. }, Body::Order(order)) => {
+                self.take_order(state, self.sms[sm as usize].module, line, Source::Sm(sm), order);
+            }
+            (Channel::Up { from, to, .. }, Body::Order(order)) => {
+                self.take_order(state, to, line, Source::Module(from), order);
+            }
+            (Channel::Up { from, to, .. }, Body::Downgrade) => self.take_downgrade(state, to, line, from),
+            (Channel::Down { to, .. }, Body::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),
+            (Channel::Down { to, .. }, Body::Invalidate { .. }) => self.take_invalidation(state, to, line),
+            (Channel::Memory { module, .. }, Body::Fill { mask, data }) => {
+                self.take_fill(state, module, line, mask, data);
+            }
+            (Channel::ToSm { sm }, Body::Fill { mask, data }) => self.take_l1_fill(state, sm, line, mask, data),
+            (Channel::Result { register }, Body::Old(data)) => self.take_result(state, register, data),
+            (Channel::Plan { thread, module }, Body::Act(action)) => self.act(state, module, thread as usize, action),
+            _ => state.break_with(Violation::Unexpected("a message on a channel of another class")),
+        }
+    }
+}
