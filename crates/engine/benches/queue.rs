@@ -115,7 +115,7 @@ fn steady<Q: Queue>(criterion: &mut Criterion, name: &str) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(1));
     for (delay_name, delay) in DELAYS {
-        for waiting in [1_000, 10_000, 100_000] {
+        for waiting in [300, 1_000, 10_000, 100_000] {
             let mut steady = Steady::<Q>::new(waiting, delay);
             group.bench_function(BenchmarkId::new(delay_name, waiting), |bencher| bencher.iter(|| steady.step()));
         }

@@ -1,13 +1,14 @@
 //! The event queue of one partition: a time wheel with a far-future heap behind it.
 //!
-//! Events wait in a slab, linked into the bucket of their nanosecond. Only the bucket being drained is
-//! ordered: it is sorted when it is opened, and what is pushed into it afterwards goes to a small heap beside
-//! the sorted run. What lies beyond the wheel's horizon waits in a heap and joins the wheel as it turns. All
-//! storage is kept and reused, so a queue in a steady state allocates nothing.
+//! Events wait in the bucket of their nanosecond, in chunks of a few, so that a bucket that is opened is read
+//! in long strides and a push writes where the last one to the same bucket wrote. Only the open bucket is
+//! ordered: its keys are sorted when it is opened, and what is pushed into it afterwards goes to a small heap
+//! beside the sorted run. What lies beyond the wheel's horizon waits in a heap and joins the wheel as it
+//! turns. All storage is kept and reused, so a queue in a steady state allocates nothing.
 
 use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use tombolo_types::Ps;
 
@@ -15,28 +16,39 @@ use tombolo_types::Ps;
 /// few events in a bucket and an idle one none. Source: assumed, measured in `benches/queue.rs`.
 const BUCKET_BITS: u32 = 10;
 
-/// The end of a list of slots.
-const NO_SLOT: u32 = u32::MAX;
+/// Events of a chunk. Source: measured in `benches/queue.rs`; more waste memory in sparse buckets, fewer
+/// follow more links in full ones.
+const CHUNK: usize = 4;
+
+/// No slot: the tail of an empty bucket, the end of a list of chunks.
+const NONE: u32 = u32::MAX;
 
 /// Events in their total order: [`EventQueue::pop`] gives the smallest (`time`, `to`, `from`, `sequence`).
 ///
 /// An event may be pushed at any time not before the last one popped, also into the middle of the events
 /// that have the time of the last one popped.
 pub struct EventQueue<M> {
+    /// Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
     slots: Vec<Slot<M>>,
-    /// First of the list of empty slots.
+    /// For each chunk, the last slot of the chunk before it in the same bucket, all of whose slots are full.
+    links: Vec<u32>,
+    /// A slot of the first chunk without events; `links` leads to the others.
     free: u32,
-    /// First slot of each bucket of the wheel, by bucket number modulo `BUCKETS`.
-    heads: Box<[u32]>,
+    /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
+    tails: Box<[u32]>,
     occupancy: Occupancy,
     /// Number (time / 1024 ps) of the bucket being drained. Everything up to it is in `run` or `late`,
     /// everything within `BUCKETS` of it in the wheel, everything beyond in `far`.
     open: u64,
-    /// The open bucket, largest key first, so that the next event is at the end.
+    /// Last slot of the open bucket, whose chunks are freed when it is exhausted.
+    open_tail: u32,
+    /// A slot of its first chunk, where the list of its chunks ends.
+    open_head: u32,
+    /// Keys of the open bucket, largest first, so that the next one is at the end.
     run: Vec<Key>,
     /// What was pushed into the open bucket after it was sorted.
-    late: BinaryHeap<Reverse<Key>>,
-    far: BinaryHeap<Reverse<Key>>,
+    late: BinaryHeap<LargestFirst<M>>,
+    far: BinaryHeap<LargestFirst<M>>,
     len: usize,
 }
 
@@ -44,8 +56,6 @@ pub struct EventQueue<M> {
 struct Slot<M> {
     time: u64,
     tie: u64,
-    /// Next slot of the same bucket, or next empty slot.
-    next: u32,
     message: Option<M>,
 }
 
@@ -58,10 +68,31 @@ struct Key {
     slot: u32,
 }
 
-impl Key {
-    fn bucket(&self) -> u64 {
-        self.time >> BUCKET_BITS
+/// An event in the reverse of the total order, so that a [`BinaryHeap`] gives the first one.
+struct LargestFirst<M>(Event<M>);
+
+impl<M> PartialEq for LargestFirst<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
     }
+}
+
+impl<M> Eq for LargestFirst<M> {}
+
+impl<M> PartialOrd for LargestFirst<M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<M> Ord for LargestFirst<M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.key().cmp(&self.0.key())
+    }
+}
+
+fn bucket_of(time: Ps) -> u64 {
+    time.0 >> BUCKET_BITS
 }
 
 impl<M> Default for EventQueue<M> {
@@ -75,10 +106,13 @@ impl<M> EventQueue<M> {
     pub fn new() -> EventQueue<M> {
         EventQueue {
             slots: Vec::new(),
-            free: NO_SLOT,
-            heads: vec![NO_SLOT; BUCKETS].into_boxed_slice(),
+            links: Vec::new(),
+            free: NONE,
+            tails: vec![NONE; BUCKETS].into_boxed_slice(),
             occupancy: Occupancy::new(),
             open: 0,
+            open_tail: NONE,
+            open_head: NONE,
             run: Vec::new(),
             late: BinaryHeap::new(),
             far: BinaryHeap::new(),
@@ -97,15 +131,14 @@ impl<M> EventQueue<M> {
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics with more than 2^32 - 1 events waiting.
+    /// the past. Panics when the events waiting take 2^32 slots.
     pub fn push(&mut self, event: Event<M>) {
-        let key = self.store(event);
-        match key.bucket().checked_sub(self.open) {
-            None | Some(0) => self.late.push(Reverse(key)),
-            Some(ahead) if ahead < BUCKETS as u64 => self.link(key),
-            Some(_) => self.far.push(Reverse(key)),
-        }
         self.len += 1;
+        match bucket_of(event.time).checked_sub(self.open) {
+            None | Some(0) => self.late.push(LargestFirst(event)),
+            Some(ahead) if ahead < BUCKETS as u64 => self.put(event),
+            Some(_) => self.far.push(LargestFirst(event)),
+        }
     }
 
     /// Removes the first event in the total order.
@@ -118,43 +151,39 @@ impl<M> EventQueue<M> {
         if self.run.is_empty() && self.late.is_empty() && !self.open_next(end) {
             return None;
         }
-        let (key, late) = self.first_open()?;
-        if key.time >= end.0 {
+        let (time, late) = self.first_open()?;
+        if time >= end {
             return None;
         }
-        if late {
-            self.late.pop();
-        } else {
-            self.run.pop();
-        }
         self.len -= 1;
-        Some(self.take(key))
+        if late {
+            return self.late.pop().map(|late| late.0);
+        }
+        let key = self.run.pop()?;
+        let message = self.slots[key.slot as usize].message.take().expect("a key names a full slot");
+        Some(Event::from_key((key.time, key.tie), message))
     }
 
     /// The time of the first event, or `None` if no event waits.
     pub fn next_time(&self) -> Option<Ps> {
-        if let Some((key, _)) = self.first_open() {
-            return Some(Ps(key.time));
+        if let Some((time, _)) = self.first_open() {
+            return Some(time);
         }
         let Some(bucket) = self.next_bucket() else {
-            return self.far.peek().map(|Reverse(key)| Ps(key.time));
+            return self.far.peek().map(|far| far.0.time);
         };
-        let mut slot = self.heads[bucket as usize % BUCKETS];
-        let mut earliest = Ps::NEVER;
-        while slot != NO_SLOT {
-            let waiting = &self.slots[slot as usize];
-            earliest = earliest.min(Ps(waiting.time));
-            slot = waiting.next;
-        }
-        Some(earliest)
+        let mut earliest = u64::MAX;
+        let tail = self.tails[bucket as usize % BUCKETS];
+        for_each(&self.slots, &self.links, tail, |_, waiting| earliest = earliest.min(waiting.time));
+        Some(Ps(earliest))
     }
 
-    /// The first event of the open bucket, and whether it came after the bucket was sorted.
-    fn first_open(&self) -> Option<(Key, bool)> {
+    /// Time of the first event of the open bucket, and whether it came after the bucket was sorted.
+    fn first_open(&self) -> Option<(Ps, bool)> {
         match (self.run.last(), self.late.peek()) {
-            (Some(&run), None) => Some((run, false)),
-            (Some(&run), Some(Reverse(late))) if run < *late => Some((run, false)),
-            (_, Some(&Reverse(late))) => Some((late, true)),
+            (Some(run), None) => Some((Ps(run.time), false)),
+            (Some(run), Some(late)) if (run.time, run.tie) < late.0.key() => Some((Ps(run.time), false)),
+            (_, Some(late)) => Some((late.0.time, true)),
             (None, None) => None,
         }
     }
@@ -169,75 +198,131 @@ impl<M> EventQueue<M> {
     /// must be exhausted. A bucket that begins later stays closed, because events may still be pushed
     /// before it.
     fn open_next(&mut self, end: Ps) -> bool {
-        let next = self.next_bucket().or_else(|| self.far.peek().map(|Reverse(key)| key.bucket()));
+        let next = self.next_bucket().or_else(|| self.far.peek().map(|far| bucket_of(far.0.time)));
         let Some(bucket) = next.filter(|bucket| bucket << BUCKET_BITS < end.0) else {
             return false;
         };
+        self.free_open();
         self.open = bucket;
         self.recall();
-        self.unlink(bucket as usize % BUCKETS);
-        self.run.sort_unstable_by(|a, b| b.cmp(a));
+        let ring = bucket as usize % BUCKETS;
+        self.open_tail = std::mem::replace(&mut self.tails[ring], NONE);
+        self.occupancy.clear(ring);
+        for_each(&self.slots, &self.links, self.open_tail, |slot, waiting| {
+            self.run.push(Key { time: waiting.time, tie: waiting.tie, slot });
+            self.open_head = slot;
+        });
+        if self.run.len() > 1 {
+            self.run.sort_unstable_by(|a, b| b.cmp(a));
+        }
         true
     }
 
     /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
     fn recall(&mut self) {
-        while let Some(&Reverse(key)) = self.far.peek() {
-            let ahead = key.bucket() - self.open;
-            if ahead >= BUCKETS as u64 {
-                break;
-            }
-            self.far.pop();
-            if ahead == 0 {
-                self.run.push(key);
-            } else {
-                self.link(key);
+        while self.far.peek().is_some_and(|far| bucket_of(far.0.time) - self.open < BUCKETS as u64) {
+            if let Some(LargestFirst(event)) = self.far.pop() {
+                self.put(event);
             }
         }
     }
 
-    /// Puts a stored event at the head of its bucket's list.
-    fn link(&mut self, key: Key) {
-        let bucket = key.bucket() as usize % BUCKETS;
-        let head = &mut self.heads[bucket];
-        self.slots[key.slot as usize].next = *head;
-        *head = key.slot;
-        self.occupancy.set(bucket);
-    }
-
-    /// Empties the list of a bucket (by its index in the ring) into `run`.
-    fn unlink(&mut self, bucket: usize) {
-        let mut slot = std::mem::replace(&mut self.heads[bucket], NO_SLOT);
-        while slot != NO_SLOT {
-            let waiting = &self.slots[slot as usize];
-            self.run.push(Key { time: waiting.time, tie: waiting.tie, slot });
-            slot = waiting.next;
-        }
-        self.occupancy.clear(bucket);
-    }
-
-    /// Puts an event into an empty slot.
-    fn store(&mut self, event: Event<M>) -> Key {
+    /// Puts an event into its bucket of the wheel.
+    fn put(&mut self, event: Event<M>) {
+        let ring = bucket_of(event.time) as usize % BUCKETS;
+        let tail = self.tails[ring];
+        let slot = if tail as usize % CHUNK == CHUNK - 1 { self.take_chunk(tail) } else { tail + 1 };
+        self.tails[ring] = slot;
+        self.occupancy.set(ring);
         let (time, tie) = event.key();
-        let message = Some(event.message);
-        let slot = self.free;
-        if let Some(empty) = self.slots.get_mut(slot as usize) {
-            self.free = empty.next;
-            (empty.time, empty.tie, empty.message) = (time, tie, message);
-            return Key { time, tie, slot };
-        }
-        let slot = self.slots.len() as u32;
-        assert!(self.slots.len() < NO_SLOT as usize, "an event queue cannot hold 2^32 events");
-        self.slots.push(Slot { time, tie, next: NO_SLOT, message });
-        Key { time, tie, slot }
+        self.slots[slot as usize] = Slot { time, tie, message: Some(event.message) };
     }
 
-    /// Takes an event out of its slot.
-    fn take(&mut self, key: Key) -> Event<M> {
-        let slot = &mut self.slots[key.slot as usize];
-        let message = slot.message.take().expect("a key names a full slot");
-        slot.next = self.free;
-        self.free = key.slot;
-        Event::from_key((key.time, key.tie), message)
+    /// Takes an empty chunk that follows the one that ends with slot `previous`, or none; returns its first
+    /// slot.
+    fn take_chunk(&mut self, previous: u32) -> u32 {
+        if self.free == NONE {
+            self.add_chunk();
+        }
+        let chunk = self.free / CHUNK as u32;
+        self.free = self.links[chunk as usize];
+        self.links[chunk as usize] = previous;
+        chunk * CHUNK as u32
+    }
+
+    /// Makes an empty chunk, where there is none.
+    #[cold]
+    fn add_chunk(&mut self) {
+        assert!(self.slots.len() < NONE as usize - CHUNK, "the events of a queue take 2^32 slots");
+        self.free = self.slots.len() as u32;
+        self.slots.extend(std::iter::repeat_with(|| Slot { time: 0, tie: 0, message: None }).take(CHUNK));
+        self.links.push(NONE);
+    }
+
+    /// Gives the chunks of the open bucket, which is exhausted, back.
+    fn free_open(&mut self) {
+        if self.open_tail != NONE {
+            self.links[self.open_head as usize / CHUNK] = self.free;
+            self.free = std::mem::replace(&mut self.open_tail, NONE);
+        }
+    }
+}
+
+/// Shows `visit` each event of a bucket whose last slot is `tail`, with its slot: the chunk filled last first,
+/// the first chunk last.
+fn for_each<M>(slots: &[Slot<M>], links: &[u32], mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
+    while tail != NONE {
+        let last = tail as usize;
+        let first = last - last % CHUNK;
+        for (slot, waiting) in (first as u32..).zip(&slots[first..=last]) {
+            visit(slot, waiting);
+        }
+        tail = links[last / CHUNK];
+    }
+}
+
+// The tail of an empty bucket must look like that of a full chunk: the first event takes a new one.
+const _: () = assert!(NONE as usize % CHUNK == CHUNK - 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::ComponentId;
+
+    /// Replaces the first event by one `delay` later, so many times.
+    fn turn_over(queue: &mut EventQueue<u8>, times: u32, mut delay: impl FnMut(u32) -> u64) {
+        for sequence in 0..times {
+            let first = queue.pop().expect("every event is replaced");
+            queue.push(Event { time: first.time + Ps(delay(sequence)), sequence, ..first });
+        }
+    }
+
+    fn filled(events: u32) -> EventQueue<u8> {
+        let mut queue = EventQueue::new();
+        let at = |sequence| Event { time: Ps(0), to: ComponentId(0), from: ComponentId(1), sequence, message: 0 };
+        (0..events).for_each(|sequence| queue.push(at(sequence)));
+        queue
+    }
+
+    #[test]
+    fn a_steady_queue_keeps_to_the_storage_it_has() {
+        let mut queue = filled(100);
+        let delay = |sequence: u32| u64::from(sequence.wrapping_mul(0x9e37_79b1) >> 8) % 6_000_000;
+        let storage = |queue: &EventQueue<u8>| {
+            [queue.slots.capacity(), queue.links.capacity(), queue.run.capacity(), queue.far.capacity()]
+        };
+        turn_over(&mut queue, 200_000, delay);
+        let before = storage(&queue);
+        turn_over(&mut queue, 200_000, delay);
+        assert_eq!(storage(&queue), before);
+        assert!(queue.slots.len() <= 100 * CHUNK, "no more chunks than events");
+    }
+
+    #[test]
+    fn a_bucket_that_begins_after_the_end_stays_closed() {
+        let mut queue = filled(1);
+        turn_over(&mut queue, 1, |_| 1_000_000);
+        assert!(queue.pop_before(Ps(500_000)).is_none());
+        assert_eq!(queue.open, 0, "what is pushed before it goes to the wheel, not to the open bucket");
     }
 }

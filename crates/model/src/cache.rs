@@ -97,10 +97,12 @@ struct Group {
     meta: u64,
 }
 
-/// Four groups in one host cache line, so that a set of up to 16 ways never straddles two.
+/// Four groups in one host cache line: four, two or one set, so that no set straddles two.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Groups([Group; 4]);
+
+const EMPTY: Groups = Groups([Group { prints: 0, meta: 0 }; 4]);
 
 #[derive(Clone, Copy)]
 struct Slot<S> {
@@ -124,8 +126,9 @@ pub struct Cache<S> {
     index: SetIndex,
     ways: u32,
     touches: bool,
-    groups_per_set: usize,
-    /// Set-major: group `g` of set `s` is `s * groups_per_set + g`.
+    /// Binary logarithm of groups in a set: 0, 1 or 2.
+    group_shift: u32,
+    /// Set-major.
     groups: Vec<Groups>,
     /// Set-major: way `w` of set `s` is `s * ways + w`.
     slots: Vec<Slot<S>>,
@@ -159,14 +162,14 @@ impl<S: Copy + Default> Cache<S> {
     pub fn new(config: CacheConfig) -> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
         let index = SetIndex::new(config.sets);
-        let groups_per_set = config.ways.div_ceil(8) as usize;
+        let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
         let sets = config.sets as usize;
         let mut cache = Cache {
             index,
             ways: config.ways,
             touches: config.replacement == Replacement::LeastRecentlyUsed,
-            groups_per_set,
-            groups: vec![Groups([Group { prints: 0, meta: 0 }; 4]); (sets * groups_per_set).div_ceil(4)],
+            group_shift,
+            groups: vec![EMPTY; (sets << group_shift).div_ceil(4)],
             slots: vec![Slot { line: Line(0), state: S::default() }; sets * config.ways as usize],
             sweeps: 0,
             swept: [0; Class::COUNT],
@@ -298,32 +301,41 @@ impl<S: Copy + Default> Cache<S> {
         places.filter(|&place| !self.is_empty(place) && self.is_fresh(place)).count() as u64
     }
 
+    /// The groups of `set`.
     #[inline]
-    fn group(&self, set: usize, group: usize) -> &Group {
-        let at = set * self.groups_per_set + group;
-        &self.groups[at >> 2].0[at & 3]
+    fn groups(&self, set: usize) -> &[Group] {
+        let at = set << self.group_shift;
+        &self.groups[at >> 2].0[at & 3..][..1 << self.group_shift]
     }
 
     #[inline]
-    fn group_mut(&mut self, set: usize, group: usize) -> &mut Group {
-        let at = set * self.groups_per_set + group;
-        &mut self.groups[at >> 2].0[at & 3]
+    fn groups_mut(&mut self, set: usize) -> &mut [Group] {
+        let at = set << self.group_shift;
+        &mut self.groups[at >> 2].0[at & 3..][..1 << self.group_shift]
     }
 
     /// The group of a way and the shift of its byte.
     #[inline]
+    fn way(&self, place: Place) -> (&Group, u32) {
+        (&self.groups(place.set)[place.way as usize / 8], place.way % 8 * 8)
+    }
+
+    #[inline]
     fn way_mut(&mut self, place: Place) -> (&mut Group, u32) {
-        (self.group_mut(place.set, place.way as usize / 8), place.way % 8 * 8)
+        (&mut self.groups_mut(place.set)[place.way as usize / 8], place.way % 8 * 8)
     }
 
     /// The age, class and pin of a way.
     #[inline]
     fn meta(&self, place: Place) -> u64 {
-        self.group(place.set, place.way as usize / 8).meta >> (place.way % 8 * 8) & 0xff
+        let (group, shift) = self.way(place);
+        group.meta >> shift & 0xff
     }
 
+    #[inline]
     fn is_empty(&self, place: Place) -> bool {
-        self.group(place.set, place.way as usize / 8).prints >> (place.way % 8 * 8) & 0xff == 0
+        let (group, shift) = self.way(place);
+        group.prints >> shift & 0xff == 0
     }
 
     fn class(&self, place: Place) -> Class {
@@ -345,15 +357,16 @@ impl<S: Copy + Default> Cache<S> {
     #[inline]
     fn find(&self, set: usize, line: Line) -> Option<Place> {
         let print = fingerprint(line) * LOW;
-        for group in 0..self.groups_per_set {
-            let mut equal = zero_bytes(self.group(set, group).prints ^ print);
-            while equal != 0 {
-                let place = Place { set, way: group as u32 * 8 + equal.trailing_zeros() / 8 };
-                if self.slots[self.slot(place)].line == line {
-                    return Some(place);
-                }
-                equal &= equal - 1;
+        let mut equal = 0;
+        for (at, group) in self.groups(set).iter().enumerate() {
+            equal |= gather(zero_bytes(group.prints ^ print)) << (8 * at);
+        }
+        while equal != 0 {
+            let place = Place { set, way: equal.trailing_zeros() };
+            if self.slots[self.slot(place)].line == line {
+                return Some(place);
             }
+            equal &= equal - 1;
         }
         None
     }
@@ -403,8 +416,7 @@ impl<S: Copy + Default> Cache<S> {
         if age == 0 {
             return;
         }
-        for group in 0..self.groups_per_set {
-            let group = self.group_mut(place.set, group);
+        for group in self.groups_mut(place.set) {
             let newer = !(((group.meta & AGE) | HIGH) - age * LOW) & HIGH;
             group.meta += newer >> 7;
         }
@@ -430,9 +442,8 @@ impl<S: Copy + Default> Cache<S> {
     #[inline]
     fn choose(&self, set: usize, ways: Ways) -> Option<u32> {
         let (mut empty, mut pinned, mut oldest) = (0, 0, 0);
-        for at in 0..self.groups_per_set {
-            let group = self.group(set, at);
-            let last = u64::from(self.ways - 1) * LOW;
+        let last = u64::from(self.ways - 1) * LOW;
+        for (at, group) in self.groups(set).iter().enumerate() {
             empty |= gather(zero_bytes(group.prints)) << (8 * at);
             pinned |= gather(group.meta & HIGH) << (8 * at);
             oldest |= gather(zero_bytes((group.meta & AGE) ^ last)) << (8 * at);

@@ -11,7 +11,8 @@
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled; reads pass between the writes of a batch; a read of a line in the write queue
-//! goes to the bank. Not modelled: refresh, bank groups, ECC, power states, closing idle rows.
+//! goes to the bank; writes take the timings of reads. Not modelled: refresh, bank groups, write recovery, ECC,
+//! power states, closing idle rows.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::set_index::SetIndex;
@@ -40,7 +41,7 @@ pub struct DramConfig {
     pub t_rp: Ps,
     /// From opening a row to closing it, at least. `t_ras + t_rp` is tRC, between two rows of a bank.
     pub t_ras: Ps,
-    /// A channel opens no more than four rows in this span; zero for no such limit.
+    /// A channel opens four rows in this span, kept as one in each quarter of it; zero for no such limit.
     pub t_faw: Ps,
     /// The bus idles for this span for each batch of writes, both turns together; rounded up to bursts.
     pub t_turn: Ps,
@@ -139,7 +140,7 @@ impl Bank {
     /// The opening of `row` that a request at `now` can join.
     #[inline]
     fn joinable(&self, row: u64, now: Ps) -> Option<Opened> {
-        let open = |at: &usize| self.rows[*at] == row && self.opens[*at].max(now) < self.closes[*at];
+        let open = |at: &usize| self.rows[*at] == row && now < self.closes[*at];
         let at = std::iter::once(self.newest).chain(0..OPENINGS).find(open)?;
         Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(now) })
     }
@@ -427,6 +428,13 @@ mod tests {
     }
 
     #[test]
+    fn an_infinite_rate_leaves_the_latencies() {
+        let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
+        assert_eq!(dram.read(Ps(7), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+        assert_eq!(dram.write(Ps(8), Line(0), LINE), Ps(8));
+    }
+
+    #[test]
     fn a_sequential_stream_reaches_the_stated_rate() {
         let mut dram = Dram::new(CONFIG);
         let time = run(&mut dram, 256, (0..20_000).map(Line), read);
@@ -480,6 +488,27 @@ mod tests {
         }
         let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
         assert_eq!((row_hits, row_misses, row_conflicts), (60, 1, 3), "four streams take turns in one bank");
+    }
+
+    #[test]
+    fn a_row_stays_open_for_what_is_queued_on_it() {
+        let mut dram = Dram::new(CONFIG);
+        let rows = rows_of_one_bank(2);
+        let last = rows[0].iter().map(|&line| dram.read(Ps::ZERO, line, LINE)).last().unwrap();
+        assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
+        let last_column = last - CONFIG.t_cas;
+        let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+        assert_eq!(dram.read(Ps::ZERO, rows[1][0], LINE), next);
+    }
+
+    #[test]
+    fn a_batch_of_writes_opens_each_row_once() {
+        let mut dram = Dram::new(CONFIG);
+        let rows = rows_of_one_bank(16);
+        for at in 0..2 {
+            rows.iter().for_each(|row| assert_eq!(dram.write(Ps::ZERO, row[at], LINE), Ps::ZERO));
+        }
+        assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
     }
 
     #[test]

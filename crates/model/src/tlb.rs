@@ -32,6 +32,8 @@ pub struct TlbStats {
 pub struct Tlb {
     /// By page: when its translation is there.
     pages: Cache<Ps>,
+    /// The page asked for or filled last, the newest of its set: asking again changes nothing.
+    latest: Option<(Page, Ps)>,
     stats: TlbStats,
 }
 
@@ -41,20 +43,27 @@ impl Tlb {
         let TlbConfig { entries, ways } = config;
         assert!(ways > 0 && entries > 0 && entries % ways == 0, "{entries} entries in {ways} ways");
         let shape = CacheConfig { sets: entries / ways, ways, replacement: Replacement::LeastRecentlyUsed };
-        Tlb { pages: Cache::new(shape), stats: TlbStats::default() }
+        Tlb { pages: Cache::new(shape), latest: None, stats: TlbStats::default() }
     }
 
     /// When the translation of `page` is there: `now`, or later where its walk is under way. `None`: ask the
     /// next level and [`Tlb::fill`].
     #[inline]
     pub fn lookup(&mut self, now: Ps, page: Page) -> Option<Ps> {
-        let Some(ready) = self.pages.lookup(key(page)) else {
-            self.stats.misses += 1;
-            return None;
+        let ready = match self.latest {
+            Some((latest, ready)) if latest == page => ready,
+            _ => {
+                let Some(&mut ready) = self.pages.lookup(key(page)) else {
+                    self.stats.misses += 1;
+                    return None;
+                };
+                self.latest = Some((page, ready));
+                ready
+            }
         };
-        if *ready > now {
+        if ready > now {
             self.stats.joins += 1;
-            return Some(*ready);
+            return Some(ready);
         }
         self.stats.hits += 1;
         Some(now)
@@ -64,15 +73,18 @@ impl Tlb {
     #[inline]
     pub fn fill(&mut self, page: Page, ready: Ps) {
         self.pages.insert(key(page), Class::default(), ready, Ways::ALL);
+        self.latest = Some((page, ready));
     }
 
     /// Forgets `page`; returns whether it was there.
     pub fn invalidate(&mut self, page: Page) -> bool {
+        self.latest = None;
         self.pages.remove(key(page)).is_some()
     }
 
     /// Forgets every page.
     pub fn invalidate_all(&mut self) {
+        self.latest = None;
         self.pages.invalidate_class(Class::default());
     }
 
@@ -166,6 +178,18 @@ mod tests {
         assert!((0..32).all(|page| tlb.lookup(Ps(0), Page(page * 4096)).is_some()));
         tlb.fill(Page(1), Ps(0));
         assert_eq!(tlb.lookup(Ps(0), Page(0)), None, "the least recently used went");
+    }
+
+    #[test]
+    fn a_page_asked_for_again_and_again_is_the_most_recent_once() {
+        let mut tlb = Tlb::new(TlbConfig { entries: 2, ways: 2 });
+        tlb.fill(Page(0), Ps(0));
+        tlb.fill(Page(1), Ps(0));
+        for page in [0, 0, 1, 1, 0] {
+            assert_eq!(tlb.lookup(Ps(0), Page(page)), Some(Ps(0)));
+        }
+        tlb.fill(Page(2), Ps(0));
+        assert_eq!((tlb.lookup(Ps(0), Page(0)), tlb.lookup(Ps(0), Page(1))), (Some(Ps(0)), None));
     }
 
     #[test]

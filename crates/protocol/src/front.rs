@@ -60,6 +60,11 @@ impl Stages {
     }
 }
 
+/// Whether an operation has no stage but [`Stage::Issue`]: nearly all have none, and a host may skip the rest.
+pub fn only_issues(operation: Operation, order: Order) -> bool {
+    operation != Operation::Fence && !order.semantics.acquires() && !order.semantics.releases()
+}
+
 /// The stages of `operation` with `order`.
 ///
 /// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
@@ -106,6 +111,24 @@ mod tests {
     fn a_weak_access_only_issues() {
         assert_eq!(list(Operation::Load, Semantics::Weak, Scope::Cta), [Stage::Issue]);
         assert_eq!(list(Operation::Store, Semantics::Relaxed, Scope::Sys), [Stage::Issue]);
+    }
+
+    #[test]
+    fn what_only_issues_has_one_stage() {
+        use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
+        for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
+            for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
+                for operation in
+                    [Operation::Load, Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence]
+                {
+                    let order = Order { semantics, scope };
+                    let alone = list(operation, semantics, scope) == [Stage::Issue];
+                    if only_issues(operation, order) {
+                        assert!(alone, "{operation:?} {order:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

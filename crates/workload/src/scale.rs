@@ -10,16 +10,23 @@ pub struct Scale {
     denominator: u64,
 }
 
-/// Numerator and denominator stay below this, so that sizes times them fit 64 bits.
+/// Numerator and denominator stay below this, and F below [`LARGEST`], so that sizes fit 64 bits.
 const LIMIT: u64 = 1 << 20;
+/// Largest F. Source: assumed; inputs 64 times a paper's no longer fit a host.
+const LARGEST: u64 = 64;
 
 impl Scale {
     /// The paper's size.
     pub const FULL: Scale = Scale { numerator: 1, denominator: 1 };
 
-    /// `numerator / denominator`, or `None` unless both are 1 to 2^20.
+    /// `numerator / denominator`, or `None` unless both are 1 to 2^20 and F is at most 64.
     pub const fn new(numerator: u64, denominator: u64) -> Option<Scale> {
-        if numerator == 0 || denominator == 0 || numerator > LIMIT || denominator > LIMIT {
+        if numerator == 0
+            || denominator == 0
+            || numerator > LIMIT
+            || denominator > LIMIT
+            || numerator > LARGEST * denominator
+        {
             return None;
         }
         Some(Scale { numerator, denominator })
@@ -45,7 +52,7 @@ impl FromStr for Scale {
 
     /// A decimal (`0.25`) or a fraction (`1/16`).
     fn from_str(text: &str) -> Result<Scale, String> {
-        let allowed = || format!("`{text}` is no scale: a decimal (0.25) or a fraction (1/16) above 0");
+        let allowed = || format!("`{text}` is no scale: a decimal (0.25) or a fraction (1/16) above 0, at most 64");
         let (numerator, denominator) = match text.split_once('/') {
             Some((above, below)) => (above.parse().map_err(|_| allowed())?, below.parse().map_err(|_| allowed())?),
             None => {
@@ -85,7 +92,9 @@ mod tests {
         for (text, numerator, denominator) in [("1", 1, 1), ("1/16", 1, 16), ("0.25", 1, 4), ("1.5", 3, 2)] {
             assert_eq!(text.parse(), Ok(Scale { numerator, denominator }), "{text}");
         }
-        for text in ["0", "", "/", "1/0", "-1", "x", "1.2.3", "0.00000001", "1e3", ".", "99999999999999999999"] {
+        for text in
+            ["0", "", "/", "1/0", "-1", "x", "1.2.3", "0.00000001", "1e3", ".", "65", "1000/2", "99999999999999999999"]
+        {
             assert!(text.parse::<Scale>().is_err(), "{text}");
         }
     }

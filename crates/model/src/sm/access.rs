@@ -2,7 +2,7 @@
 
 use super::issue::Progress;
 use super::warp::{RESULTS, Wait};
-use super::{Miss, POLL_INTERVAL, Sm, Waiter};
+use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::uncore::{Out, Uncore};
@@ -46,10 +46,6 @@ impl<D: Data> Sm<D> {
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
             let access = self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)];
-            if let Some(at) = self.translate(access.line, uncore, out.now()) {
-                self.ready_at[slot] = at;
-                return Progress::Blocked;
-            }
             let sent = match op {
                 Op::Store { .. } => self.store(slot, access, scope, flag, uncore, out),
                 Op::Atomic { .. } => self.atomic(slot, access, scope, flag, returns, uncore, out),
@@ -119,26 +115,26 @@ impl<D: Data> Sm<D> {
         token.map_or(Flag::NONE, |token| Flag(stream.tokens[usize::from(token)].0 + 1))
     }
 
-    /// Translates a line's page; on a miss, returns when the translation will be there.
-    fn translate<C: Coherence>(&mut self, line: Line, uncore: &mut Uncore<C, D>, now: Ps) -> Option<Ps> {
+    /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
+    /// others of the warp and of the SM go on (hit under miss). Requests of one page keep their order, for
+    /// a later one never has its translation earlier.
+    fn translate<C: Coherence>(&mut self, line: Line, uncore: &mut Uncore<C, D>, now: Ps) -> Ps {
         let page = Page(line.0 >> self.costs.lines_per_page_shift);
-        let ready = match self.tlb.lookup(now, page) {
-            Some(ready) => ready,
-            None => {
-                let (ready, walked) = uncore.translate(page, now);
-                self.stats.tlb_misses += 1;
-                self.stats.tlb_walks += u64::from(walked);
-                self.tlb.fill(page, ready);
-                ready
-            }
-        };
-        (ready > now).then_some(ready)
+        if let Some(ready) = self.tlb.lookup(now, page) {
+            return ready;
+        }
+        let (ready, walked) = uncore.translate(page, now);
+        self.stats.tlb_misses += 1;
+        self.stats.tlb_walks += u64::from(walked);
+        self.tlb.fill(page, ready);
+        ready
     }
 
     /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
-    fn depart<C: Coherence>(&mut self, now: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
+    fn depart<C: Coherence>(&mut self, line: Line, now: Ps, bytes: u64, uncore: &mut Uncore<C, D>) -> Ps {
+        let translated = self.translate(line, uncore, now);
         let at = self.look_up(now) + uncore.machine.l1.hit_latency;
-        self.port.send(at, Bytes(bytes)) + uncore.machine.crossbar.latency
+        self.port.send(at, Bytes(bytes)).max(translated) + uncore.machine.crossbar.latency
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -167,7 +163,8 @@ impl<D: Data> Sm<D> {
         let result = self.warps[slot].current_slot();
         match action {
             Load::Hit(_) => {
-                let at = self.look_up(out.now()) + uncore.machine.l1.hit_latency;
+                let translated = self.translate(line, uncore, out.now());
+                let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
                 warp.hit_at = warp.hit_at.max(at);
                 self.stats.l1_hits += 1;
@@ -233,7 +230,7 @@ impl<D: Data> Sm<D> {
         let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag });
         assert!(first, "a miss takes at least the load that caused it");
         self.outstanding[slot][usize::from(result)] += 1;
-        let at = self.depart(out.now(), 0, uncore);
+        let at = self.depart(line, out.now(), 0, uncore);
         let request = Request::Read { mask, scope };
         self.send(slot, line, request, flag, Generation::default(), at, uncore, out);
     }
@@ -271,7 +268,7 @@ impl<D: Data> Sm<D> {
         let Access { line, mask } = access;
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
         self.leave(flag);
-        let at = self.depart(out.now(), self.bytes(mask, uncore), uncore);
+        let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Write { mask, scope, data, tracked: true };
         self.send(slot, line, request, flag, ticket, at, uncore, out);
         Sent::Yes
@@ -297,7 +294,7 @@ impl<D: Data> Sm<D> {
             let result = self.warps[slot].current_slot();
             self.outstanding[slot][usize::from(result)] += 1;
         }
-        let at = self.depart(out.now(), self.bytes(mask, uncore), uncore);
+        let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Atomic { mask, scope, update: Default::default(), returns };
         self.send(slot, line, request, flag, ticket, at, uncore, out);
         Sent::Yes
@@ -383,6 +380,11 @@ impl<D: Data> Sm<D> {
     /// Has a warp whose poll failed poll again.
     pub(super) fn poll_again(&mut self, slot: usize, out: &Out<'_, D>) {
         self.stats.failed_polls += 1;
+        self.warps[slot].polls += 1;
+        if self.warps[slot].polls == MOST_POLLS {
+            self.block(slot, Wait::Flag);
+            return;
+        }
         self.ready_at[slot] = out.now() + POLL_INTERVAL;
     }
 }

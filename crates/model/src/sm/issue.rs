@@ -3,6 +3,7 @@
 use super::{Cta, Sm};
 use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
+use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::{Coherence, Data};
 use tombolo_types::Ps;
 use tombolo_types::stream::Op;
@@ -60,20 +61,33 @@ impl<D: Data> Sm<D> {
         }
     }
 
-    /// Greedy, then oldest: the warp issued last while it is ready, else the one resident longest.
+    /// The warp issued last while it is ready; then, by the machine's scheduler, the one resident longest or
+    /// the next in turn.
     fn pick(&self, index: usize, now: Ps) -> Option<usize> {
         let current = self.sub_cores[index].current;
-        if current % self.sub_cores.len() == index && self.ready_at[current] <= now {
+        let slots = self.slots(index);
+        let is_ready = |slot: &usize| self.ready_at[*slot] <= now;
+        if slots.contains(&current) && is_ready(&current) {
             return Some(current);
         }
-        let slots = (index..self.warps.len()).step_by(self.sub_cores.len());
-        slots.filter(|&slot| self.ready_at[slot] <= now).min_by_key(|&slot| self.warps[slot].age)
+        match self.scheduler {
+            Scheduler::GreedyOldest => slots.filter(is_ready).min_by_key(|&slot| self.age[slot]),
+            Scheduler::GreedyRoundRobin => {
+                let turn = current.clamp(slots.start, slots.end - 1);
+                (turn + 1..slots.end).chain(slots.start..=turn).find(is_ready)
+            }
+        }
     }
 
     /// When the next warp of a sub-core is ready.
     fn earliest(&self, index: usize) -> Ps {
-        let slots = (index..self.warps.len()).step_by(self.sub_cores.len());
-        slots.map(|slot| self.ready_at[slot]).min().unwrap_or(Ps::NEVER)
+        self.ready_at[self.slots(index)].iter().copied().min().unwrap_or(Ps::NEVER)
+    }
+
+    /// The warp slots of a sub-core.
+    fn slots(&self, index: usize) -> std::ops::Range<usize> {
+        let each = self.slots_per_sub_core();
+        index * each..(index + 1) * each
     }
 
     /// Runs one instruction of a warp at `at`, which moves on by its issue time.

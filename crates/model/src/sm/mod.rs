@@ -22,6 +22,7 @@ use crate::uncore::{Out, Uncore};
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::MachineConfig;
+use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::{ComputeClass, CtaStream};
@@ -79,6 +80,10 @@ const BACKLOG_TRANSACTIONS: u64 = 32;
 /// From a failed poll of a flag to the next. Assumed: a branch and a load's issue in a spin loop.
 const POLL_INTERVAL: Ps = Ps::from_ns(20);
 
+/// Failed polls after which a flag is given up and the run ends with a report. Assumed: 20 ms of simulated
+/// time, longer than any kernel that is worth simulating.
+const MOST_POLLS: u32 = 1_000_000;
+
 impl Costs {
     fn new(machine: &MachineConfig) -> Costs {
         let period = u128::from(machine.sm.clock.span(1 << 20).0);
@@ -116,7 +121,7 @@ pub struct Sm<D: Data> {
     id: ComponentId,
     sm: SmId,
     costs: Costs,
-    /// By warp slot; slot `i` belongs to sub-core `i % sub_cores`.
+    /// By warp slot; the slots of a sub-core are neighbours.
     warps: Vec<Warp>,
     /// By warp slot: when it may issue; [`Ps::NEVER`] while it waits or where there is no warp.
     ready_at: Vec<Ps>,
@@ -124,8 +129,11 @@ pub struct Sm<D: Data> {
     outstanding: Vec<[u8; RESULTS as usize]>,
     /// Bit `i`: warp slot `i` is taken.
     taken: u64,
+    /// By warp slot: order of arrival at the SM, for oldest-first scheduling.
+    age: Vec<u32>,
     next_age: u32,
     sub_cores: Vec<SubCore>,
+    scheduler: Scheduler,
     ctas: Vec<Option<Cta>>,
     /// Streams of CTAs that have ended, to be used again.
     spare: Vec<CtaStream>,
@@ -164,12 +172,14 @@ impl<D: Data> Sm<D> {
             id,
             sm,
             costs: Costs::new(machine),
-            warps: vec![Warp::new(0, 0, 0, 0); slots],
+            warps: vec![Warp::new(0, 0, 0); slots],
             ready_at: vec![Ps::NEVER; slots],
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
+            age: vec![0; slots],
             next_age: 0,
             sub_cores: vec![SubCore::default(); machine.sm.sub_cores as usize],
+            scheduler: machine.sm.scheduler,
             ctas: (0..machine.sm.ctas).map(|_| None).collect(),
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
@@ -200,10 +210,10 @@ impl<D: Data> Sm<D> {
         self.stats.ctas += 1;
         let mut alive = 0;
         for range in &stream.warps {
-            let free = (!self.taken).trailing_zeros() as usize;
-            assert!(free < self.warps.len(), "the controller knows how many warps fit");
+            let free = self.free_slot();
             self.taken |= 1 << free;
-            self.warps[free] = Warp::new(slot as u8, range.start, range.end, self.next_age);
+            self.warps[free] = Warp::new(slot as u8, range.start, range.end);
+            self.age[free] = self.next_age;
             self.next_age = self.next_age.wrapping_add(1);
             alive += 1;
             self.wake(free, at, out);
@@ -217,6 +227,20 @@ impl<D: Data> Sm<D> {
     /// Whether CTAs have ended since last asked.
     pub fn has_finished(&self) -> bool {
         self.finished > 0
+    }
+
+    /// A free warp slot, of the sub-core that has the most.
+    fn free_slot(&self) -> usize {
+        let each = self.slots_per_sub_core();
+        let free = |index: &usize| (!self.taken >> (index * each) & ones(each)).count_ones();
+        let index = (0..self.sub_cores.len()).rev().max_by_key(free).expect("an SM has a sub-core");
+        let slots = !self.taken >> (index * each) & ones(each);
+        assert!(slots != 0, "the controller knows how many warps fit");
+        index * each + slots.trailing_zeros() as usize
+    }
+
+    fn slots_per_sub_core(&self) -> usize {
+        self.warps.len() / self.sub_cores.len()
     }
 
     /// CTAs that have ended since last asked, and when the latest did.
@@ -290,7 +314,8 @@ impl<D: Data> Sm<D> {
             | Wait::StoreCredit
             | Wait::Barrier
             | Wait::Drain
-            | Wait::Sync => false,
+            | Wait::Sync
+            | Wait::Flag => false,
         };
         if wakes {
             self.wake(slot, out.now(), out);
@@ -301,7 +326,7 @@ impl<D: Data> Sm<D> {
     fn wake(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
         self.warps[slot].wait = Wait::Nothing;
         self.ready_at[slot] = at;
-        let index = slot % self.sub_cores.len();
+        let index = slot / self.slots_per_sub_core();
         let due = at.max(self.sub_cores[index].free_at).max(out.now());
         self.schedule(index, due, out);
     }
@@ -368,6 +393,11 @@ impl<D: Data> Sm<D> {
     fn has_left(&self, flag: Flag) -> bool {
         flag != Flag::NONE && self.flags.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
     }
+}
+
+/// The lowest `count` bits, 1 to 64.
+fn ones(count: usize) -> u64 {
+    u64::MAX >> (64 - count)
 }
 
 /// The content of [`Message::Fill`].

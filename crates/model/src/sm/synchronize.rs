@@ -23,6 +23,9 @@ impl<D: Data> Sm<D> {
         if operation != Operation::Fence && self.warps[slot].stage == 0 && !self.warps[slot].has_slot {
             self.stats.memory_instructions += u64::from(self.warps[slot].issued == 0);
         }
+        if front::only_issues(operation, order) {
+            return self.access(slot, order.scope, uncore, out);
+        }
         let stages = front::stages(operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
             if self.stage(slot, stage, uncore, out) == Progress::Blocked {
@@ -76,6 +79,7 @@ impl<D: Data> Sm<D> {
             self.poll_again(slot, out);
             return Progress::Blocked;
         }
+        self.warps[slot].polls = 0;
         Progress::Done
     }
 

@@ -25,6 +25,8 @@ pub(super) enum Wait {
     Drain,
     /// A plan that its controller runs.
     Sync,
+    /// A flag that so many polls have not found that it will not be seen any more.
+    Flag,
 }
 
 /// Results that can be outstanding: one bit each.
@@ -37,8 +39,6 @@ pub(super) struct Warp {
     pub(super) pc: u32,
     /// One past its last.
     pub(super) end: u32,
-    /// Order of arrival at the SM, for oldest-first scheduling.
-    pub(super) age: u32,
     /// Bit `i`: result slot `i` is outstanding.
     pub(super) pending: u64,
     /// When the latest L1 hit has its data.
@@ -51,6 +51,8 @@ pub(super) struct Warp {
     pub(super) next_result: u8,
     /// Transactions of the instruction at hand already issued.
     pub(super) issued: u8,
+    /// Polls of the instruction at hand that have failed.
+    pub(super) polls: u32,
     /// Stage of the instruction at hand.
     pub(super) stage: u8,
     /// What it waits for.
@@ -69,17 +71,17 @@ pub(super) struct Warp {
 
 impl Warp {
     /// A warp about to run instructions `pc..end` of the stream in `cta`.
-    pub(super) fn new(cta: u8, pc: u32, end: u32, age: u32) -> Warp {
+    pub(super) fn new(cta: u8, pc: u32, end: u32) -> Warp {
         Warp {
             pc,
             end,
-            age,
             pending: 0,
             hit_at: Ps::ZERO,
             shared_at: Ps::ZERO,
             cta,
             next_result: 0,
             issued: 0,
+            polls: 0,
             stage: 0,
             wait: Wait::Nothing,
             has_slot: false,

@@ -23,9 +23,9 @@ static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "batch",
         kind: Kind::Count { low: 1, high: 1 << 12 },
-        default: "790",
+        default: "828",
         about: "images, at scale 1; scales",
-        source: "HMG Table III: 812 MB of inputs, weights and outputs in single precision",
+        source: "HMG Table III: 812 MB (MiB) of inputs, weights and outputs in single precision",
     },
     Parameter {
         name: "groups",

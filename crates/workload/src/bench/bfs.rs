@@ -64,7 +64,7 @@ impl Workload for Bfs {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(request, memory)?;
+        let network = Network::lay_out(self.name(), request, memory)?;
         let source = request.values.count("source");
         if source >= u64::from(network.nodes()) {
             let message = format!("source {source} is no node of the graph's {}", network.nodes());
@@ -87,8 +87,7 @@ impl Search {
             warp.when(node.lt(network.nodes() as i32), |warp| {
                 let level = warp.load(self.level, node);
                 warp.when(level.eq(current), |warp| {
-                    let first = warp.load(network.first, node);
-                    let degree = warp.load(network.degree, node);
+                    let (first, degree) = network.row(warp, node);
                     warp.repeat(degree, |warp, arc| {
                         let arc = warp.compute(ComputeClass::Int, 1, first + arc);
                         let neighbour = warp.load(network.target, arc);

@@ -96,7 +96,7 @@ impl Workload for Mst {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(request, memory)?;
+        let network = Network::lay_out(self.name(), request, memory)?;
         let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
         let scope = |name| if request.values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys };
         let ctas = request.scale.of(request.values.count("ctas"));
@@ -133,8 +133,7 @@ impl Forest {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             warp.when(node.lt(network.nodes() as i32), |warp| {
                 let own = warp.load(self.component, node);
-                let first = warp.load(network.first, node);
-                let degree = warp.load(network.degree, node);
+                let (first, degree) = network.row(warp, node);
                 let mut best = Lanes::all(NONE);
                 warp.repeat(degree, |warp, arc| {
                     let arc = warp.compute(ComputeClass::Int, 1, first + arc);

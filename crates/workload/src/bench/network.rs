@@ -4,13 +4,17 @@ use super::{Request, WorkloadError};
 use crate::graph::{Arcs, Graph, read_graph, road_graph};
 use crate::parameter::{Kind, Parameter};
 use crate::record::Host;
-use crate::simt::{Array, Memory, Scaling};
+use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
+
+/// Most nodes of a generated graph. Source: assumed, sixty times the largest road network in use; generating
+/// it takes some gigabytes.
+const MOST_NODES: u64 = 1 << 26;
 
 /// Number of nodes of a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 1, high: 1 << 28 },
+    kind: Kind::Count { low: 1, high: MOST_NODES },
     default: "1070376",
     about: "nodes of the generated road network, at scale 1; scales",
     source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
@@ -31,7 +35,9 @@ pub(super) struct Network {
     pub(super) rows: Arcs,
     /// Whether arrays follow the scale: a user's graph does not.
     pub(super) scaling: Scaling,
-    /// First arc of each node (LonestarGPU `psrc`).
+    /// Row of each node (LonestarGPU `srcsrc`); the identity.
+    pub(super) row: Array<u32>,
+    /// First arc of each row (LonestarGPU `psrc`).
     pub(super) first: Array<u32>,
     /// Arcs of each node (LonestarGPU `noutgoing`).
     pub(super) degree: Array<u32>,
@@ -40,10 +46,18 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn lay_out(request: &Request, memory: &mut Memory) -> Result<Network, WorkloadError> {
+    pub(super) fn lay_out(
+        workload: &'static str,
+        request: &Request,
+        memory: &mut Memory,
+    ) -> Result<Network, WorkloadError> {
         let (graph, scaling) = match request.values.text("graph") {
             "" => {
                 let nodes = request.scale.of(request.values.count("nodes"));
+                if nodes > MOST_NODES {
+                    let message = format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed");
+                    return Err(WorkloadError::Shape { workload, message });
+                }
                 (road_graph(nodes as u32, request.seed), Scaling::Scales)
             }
             path => (read_graph(Path::new(path))?, Scaling::Fixed),
@@ -52,6 +66,7 @@ impl Network {
         let nodes = u64::from(graph.nodes());
         let arcs = rows.target.len() as u64;
         Ok(Network {
+            row: memory.array("row", nodes, scaling),
             first: memory.array("first", nodes, scaling),
             degree: memory.array("degree", nodes, scaling),
             target: memory.array("target", arcs, scaling),
@@ -65,13 +80,22 @@ impl Network {
         self.graph.nodes()
     }
 
+    /// First arc and number of arcs of a node.
+    pub(super) fn row(&self, warp: &mut Warp<'_>, node: Lanes<i32>) -> (Lanes<u32>, Lanes<u32>) {
+        let row = warp.load(self.row, node);
+        let degree = warp.load(self.degree, node);
+        (warp.load(self.first, row), degree)
+    }
+
     pub(super) fn fill(&self, memory: &Memory) {
+        memory.fill(self.row, |node| node as u32);
         memory.fill(self.first, |node| self.rows.first[node as usize]);
         memory.fill(self.degree, |node| self.rows.first[node as usize + 1] - self.rows.first[node as usize]);
         memory.fill(self.target, |arc| self.rows.target[arc as usize]);
     }
 
     pub(super) fn copy_to_device(&self, host: &mut Host<'_>) {
+        host.copy_to_device(self.row);
         host.copy_to_device(self.first);
         host.copy_to_device(self.degree);
         host.copy_to_device(self.target);

@@ -35,9 +35,9 @@ static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "steps",
         kind: Kind::Count { low: 1, high: 10_000 },
-        default: "8",
+        default: "9",
         about: "time steps",
-        source: "HMG Table III: RNN_FW has 40 MB, which leaves eight steps beside the weights",
+        source: "HMG Table III: RNN_FW has 40 MB, which leaves nine steps beside the weights",
     },
 ];
 

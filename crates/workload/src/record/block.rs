@@ -6,7 +6,9 @@
 
 use super::RecordError;
 use crate::encode::encode;
+use rustc_hash::FxHasher;
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_types::stream::CtaStream;
@@ -31,6 +33,8 @@ pub(crate) struct Block {
     /// How many CTAs.
     pub(crate) ctas: u32,
     raw_bytes: usize,
+    /// Of the compressed bytes.
+    digest: u64,
     packed_bytes: usize,
     place: Place,
 }
@@ -77,9 +81,9 @@ impl<'a> Packer<'a> {
         self.ends.drain(..).for_each(|end| raw.extend(end.to_le_bytes()));
         raw.append(&mut self.encoded);
         let packed = zstd::bulk::compress(&raw, LEVEL)?;
-        let packed_bytes = packed.len();
+        let (packed_bytes, digest) = (packed.len(), digest_of(&packed));
         let place = self.store.keep(packed)?;
-        self.blocks.push(Block { first: self.first, ctas, raw_bytes: raw.len(), packed_bytes, place });
+        self.blocks.push(Block { first: self.first, ctas, raw_bytes: raw.len(), digest, packed_bytes, place });
         self.first += ctas;
         Ok(())
     }
@@ -132,10 +136,15 @@ impl Store {
         Ok(Place::Spilled(at))
     }
 
-    /// Gives the memory of dropped blocks back to the budget. Space in the file is not reused.
+    /// Gives the space of the kernel recorded last back: to the budget, and the end of the file.
     pub(crate) fn release(&self, blocks: &[Block]) {
-        let held = blocks.iter().filter(|block| matches!(block.place, Place::Held(_)));
-        self.state().held -= held.map(Block::packed_bytes).sum::<u64>();
+        let mut state = self.state();
+        for block in blocks {
+            match block.place {
+                Place::Held(_) => state.held -= block.packed_bytes(),
+                Place::Spilled(at) => state.spilled = state.spilled.min(at),
+            }
+        }
     }
 
     /// Bytes in the temporary file.
@@ -169,24 +178,29 @@ impl Store {
             return Ok(false);
         }
         for (a, b) in a.iter().zip(b) {
-            let alike = (a.first, a.ctas, a.packed_bytes) == (b.first, b.ctas, b.packed_bytes);
+            let alike = (a.first, a.ctas, a.digest) == (b.first, b.ctas, b.digest);
             if !alike || self.packed(a, <[u8]>::to_vec)? != self.packed(b, <[u8]>::to_vec)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
 
-    /// A digest of a kernel's blocks: equal blocks, equal digest.
-    pub(crate) fn digest(&self, blocks: &[Block]) -> std::io::Result<u64> {
-        use std::hash::Hasher;
-        let mut hasher = rustc_hash::FxHasher::default();
-        for block in blocks {
-            hasher.write_u32(block.ctas);
-            self.packed(block, |bytes| hasher.write(bytes))?;
-        }
-        Ok(hasher.finish())
+/// A digest of a kernel's blocks: equal blocks, equal digest.
+pub(crate) fn digest(blocks: &[Block]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for block in blocks {
+        hasher.write_u32(block.ctas);
+        hasher.write_u64(block.digest);
     }
+    hasher.finish()
+}
+
+fn digest_of(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// The encoded bytes of CTA `place` of an unpacked block of `ctas` CTAs.

@@ -96,7 +96,7 @@ impl Header {
                 seen.block = true;
             }
             b"shmem" => self.shared_bytes = number(value, u64::from(u32::MAX), "scratchpad bytes")? as u32,
-            b"nregs" => self.registers = number(value, 256, "registers of a thread (0 to 256)")? as u32,
+            b"nregs" => self.registers = number(value, 256, "registers of a thread")? as u32,
             b"cuda stream id" => self.stream = number(value, u64::MAX, "a stream handle")?,
             b"shmem base_addr" => self.shared_base = base(value)?,
             b"local mem base_addr" => self.local_base = base(value)?,

@@ -1,5 +1,6 @@
 //! The two traces of real GPUs: what they hold, and that every form of them gives the same streams.
 
+use super::kit::{WARP, streams};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use tombolo_types::LineSize;
@@ -8,7 +9,6 @@ use tombolo_workload::trace;
 
 const VECTORADD: &str = "vectoradd-a100";
 const BTREE: &str = "rodinia-btree-h100";
-const WARP: u32 = 32;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/traces").join(name)
@@ -36,18 +36,6 @@ fn announced(name: &str) -> u64 {
         text.lines().filter_map(|line| line.strip_prefix("insts = ")).map(|n| n.parse::<u64>().unwrap()).sum()
     };
     texts(name).iter().map(|(_, text)| count(text)).sum()
-}
-
-fn streams(program: &dyn Program) -> Vec<CtaStream> {
-    let mut streams = Vec::new();
-    for (kernel, info) in program.kernels().iter().enumerate() {
-        for cta in 0..info.ctas {
-            let mut stream = CtaStream::default();
-            program.cta(kernel as u32, cta, &mut stream).unwrap();
-            streams.push(stream);
-        }
-    }
-    streams
 }
 
 #[test]

@@ -1,0 +1,397 @@
+//! The events of a straight-line program, and the relations on them that no candidate execution changes.
+//!
+//! Event `l` is the initial write of location `l`; the threads' events follow, each thread's in program order.
+//! An atomic is a read and then a write.
+
+use super::ModelError;
+use super::paths::Step;
+use super::relation::{CAPACITY, Relation, Set, has, members, only};
+use super::symbolic::{Assumption, Expression, Expressions};
+use crate::litmus::{Instruction, Operand, Placement, Program, Thread, Update};
+use tombolo_types::{Order, Semantics};
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Reads a location (an index).
+    Read(usize),
+    /// Writes a location (an index).
+    Write(usize),
+    Fence,
+    Barrier(u32),
+}
+
+/// One event of a thread, or an initial write, which belongs to none.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    kind: Kind,
+    order: Order,
+    /// Index of the thread.
+    thread: Option<usize>,
+    placement: Placement,
+}
+
+impl Event {
+    fn location(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Read(location) | Kind::Write(location) => Some(location),
+            Kind::Fence | Kind::Barrier(_) => None,
+        }
+    }
+
+    fn strong(&self) -> bool {
+        self.order.semantics != Semantics::Weak
+    }
+
+    /// Whether each one's scope holds the other's thread.
+    fn includes(&self, other: &Event) -> bool {
+        self.placement.reaches(self.order.scope, other.placement)
+            && other.placement.reaches(other.order.scope, self.placement)
+    }
+}
+
+/// The events of one straight-line program with everything static about them.
+///
+/// Arrays indexed by event have [`CAPACITY`] entries; those of fences and barriers are unused.
+#[derive(Debug)]
+pub(super) struct Events {
+    events: Vec<Event>,
+    /// Number of locations; also of initial writes, which are the first events.
+    pub(super) locations: usize,
+    /// Program order, without equality.
+    pub(super) program_order: Relation,
+    /// Program order between accesses of one location.
+    pub(super) program_order_location: Relation,
+    /// Symmetric: ordered by program order, or both strong with mutual inclusion; memory operations only with
+    /// those of the same location.
+    pub(super) morally_strong: Relation,
+    /// Same occurrence of the same barrier in two threads of a CTA.
+    pub(super) barrier: Relation,
+    /// Per write: the heads of the release patterns that it ends.
+    pub(super) release_heads: [Set; CAPACITY],
+    /// Per read: the heads of the acquire patterns that it begins.
+    pub(super) acquire_heads: [Set; CAPACITY],
+    /// Per read of an atomic: its write.
+    pub(super) atomic_write: [Option<u8>; CAPACITY],
+    /// Per read: the writes it may read from, less what program order alone rules out.
+    pub(super) sources: [Set; CAPACITY],
+    /// Per write: the reads that its value or its execution depends on.
+    pub(super) depends: [Set; CAPACITY],
+    /// Per location: all writes, the initial one included.
+    pub(super) writes: Vec<Set>,
+    /// Per location: all accesses, the initial write included.
+    pub(super) accesses: Vec<Set>,
+    /// All reads.
+    pub(super) reads: Set,
+    /// Morally strong pairs of `fence.sc`, the smaller event first.
+    pub(super) fence_pairs: Vec<(usize, usize)>,
+    /// Per write: its value.
+    pub(super) written: Vec<Expression>,
+    /// Per thread, per register: its final value.
+    pub(super) registers: Vec<Vec<Expression>>,
+    /// What must hold for the threads to take these paths.
+    pub(super) assumptions: Vec<Assumption>,
+    pub(super) expressions: Expressions,
+}
+
+impl Events {
+    /// Lays out the events of `program` with each thread on its path of `paths`.
+    pub(super) fn new(program: &Program, paths: &[&[Step]]) -> Result<Events, ModelError> {
+        let size = program.locations.len() + paths_size(program, paths);
+        if size > CAPACITY {
+            return Err(ModelError::Size { events: size, limit: CAPACITY });
+        }
+        let mut events = Events::initial(program);
+        for (index, (thread, path)) in program.threads.iter().zip(paths).enumerate() {
+            Executor::new(&mut events, index, thread).run(path);
+        }
+        events.relate();
+        Ok(events)
+    }
+
+    /// The initial writes alone.
+    fn initial(program: &Program) -> Events {
+        let mut events = Events {
+            events: Vec::new(),
+            locations: program.locations.len(),
+            program_order: Relation::EMPTY,
+            program_order_location: Relation::EMPTY,
+            morally_strong: Relation::EMPTY,
+            barrier: Relation::EMPTY,
+            release_heads: [0; CAPACITY],
+            acquire_heads: [0; CAPACITY],
+            atomic_write: [None; CAPACITY],
+            sources: [0; CAPACITY],
+            depends: [0; CAPACITY],
+            writes: vec![0; program.locations.len()],
+            accesses: vec![0; program.locations.len()],
+            reads: 0,
+            fence_pairs: Vec::new(),
+            written: Vec::new(),
+            registers: Vec::new(),
+            assumptions: Vec::new(),
+            expressions: Expressions::default(),
+        };
+        for (location, declaration) in program.locations.iter().enumerate() {
+            let value = events.expressions.constant(declaration.initial);
+            let placement = Placement { gpu: tombolo_types::GpuId(0), cta: 0 };
+            let event = Event { kind: Kind::Write(location), order: Order::WEAK, thread: None, placement };
+            events.push(event, value);
+        }
+        events
+    }
+
+    /// Adds an event; `value` is what a write writes, and of no account otherwise.
+    fn push(&mut self, event: Event, value: Expression) -> usize {
+        let index = self.events.len();
+        if let Some(location) = event.location() {
+            self.accesses[location] |= only(index);
+        }
+        match event.kind {
+            Kind::Write(location) => self.writes[location] |= only(index),
+            Kind::Read(_) => self.reads |= only(index),
+            Kind::Fence | Kind::Barrier(_) => {}
+        }
+        self.events.push(event);
+        self.written.push(value);
+        index
+    }
+
+    /// The location that `event` accesses. Panics on a fence or a barrier.
+    pub(super) fn location(&self, event: usize) -> usize {
+        self.events[event].location().expect("only reads and writes are asked for their location")
+    }
+
+    fn relate(&mut self) {
+        for first in self.locations..self.events.len() {
+            for second in self.locations..self.events.len() {
+                self.relate_pair(first, second);
+            }
+        }
+        for event in self.locations..self.events.len() {
+            match self.events[event].kind {
+                Kind::Write(location) => self.release_heads[event] = self.heads_of_release(event, location),
+                Kind::Read(location) => {
+                    self.acquire_heads[event] = self.heads_of_acquire(event, location);
+                    self.sources[event] = self.sources_of(event, location);
+                }
+                Kind::Fence | Kind::Barrier(_) => {}
+            }
+        }
+    }
+
+    fn relate_pair(&mut self, first: usize, second: usize) {
+        let (a, b) = (&self.events[first], &self.events[second]);
+        let ordered = first != second && a.thread == b.thread;
+        let overlap = match (a.location(), b.location()) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        let both_strong = first != second && a.strong() && b.strong() && a.includes(b);
+        let both_sc = [a, b].iter().all(|event| event.order.semantics == Semantics::SequentiallyConsistent);
+        let same_barrier = first != second && self.same_barrier(first, second);
+        if ordered && first < second {
+            self.program_order.add(first, second);
+            if a.location().is_some() && a.location() == b.location() {
+                self.program_order_location.add(first, second);
+            }
+        }
+        if overlap && (ordered || both_strong) {
+            self.morally_strong.add(first, second);
+            if both_sc && first < second {
+                self.fence_pairs.push((first, second));
+            }
+        }
+        if same_barrier {
+            self.barrier.add(first, second);
+        }
+    }
+
+    fn same_barrier(&self, first: usize, second: usize) -> bool {
+        let (a, b) = (&self.events[first], &self.events[second]);
+        matches!(a.kind, Kind::Barrier(_))
+            && a.kind == b.kind
+            && a.placement == b.placement
+            && a.thread != b.thread
+            && self.occurrence(first) == self.occurrence(second)
+    }
+
+    /// How many events of the same kind come before `event` in its thread.
+    fn occurrence(&self, event: usize) -> usize {
+        let this = &self.events[event];
+        self.events[..event].iter().filter(|other| other.thread == this.thread && other.kind == this.kind).count()
+    }
+
+    /// A release write, alone or with a later strong write of its location; a release fence with a later strong
+    /// write.
+    fn heads_of_release(&self, write: usize, location: usize) -> Set {
+        let releases = |event: usize| self.events[event].order.semantics.releases();
+        let mut heads = if releases(write) { only(write) } else { 0 };
+        if self.events[write].strong() {
+            for earlier in (self.locations..write).filter(|earlier| self.program_order.holds(*earlier, write)) {
+                let head = matches!(self.events[earlier].kind, Kind::Fence)
+                    || self.events[earlier].kind == Kind::Write(location);
+                if head && releases(earlier) {
+                    heads |= only(earlier);
+                }
+            }
+        }
+        heads
+    }
+
+    /// An acquire read, alone or with an earlier strong read of its location; an acquire fence with an earlier
+    /// strong read.
+    fn heads_of_acquire(&self, read: usize, location: usize) -> Set {
+        let acquires = |event: usize| self.events[event].order.semantics.acquires();
+        let mut heads = if acquires(read) { only(read) } else { 0 };
+        if self.events[read].strong() {
+            for later in members(self.program_order.rows[read]) {
+                let head =
+                    matches!(self.events[later].kind, Kind::Fence) || self.events[later].kind == Kind::Read(location);
+                if head && acquires(later) {
+                    heads |= only(later);
+                }
+            }
+        }
+        heads
+    }
+
+    /// A thread neither reads its own later writes nor past its own last earlier one.
+    fn sources_of(&self, read: usize, location: usize) -> Set {
+        let own = |event: &usize| self.events[*event].thread == self.events[read].thread;
+        let last_own = members(self.writes[location]).filter(own).filter(|write| *write < read).last();
+        let others = members(self.writes[location]).filter(|write| !own(write));
+        let others = others.filter(|write| last_own.is_none() || *write >= self.locations);
+        others.chain(last_own).fold(0, |set, write| set | only(write))
+    }
+
+    /// Number of events.
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether `first` and `second` are morally strong.
+    pub(super) fn strong_pair(&self, first: usize, second: usize) -> bool {
+        has(self.morally_strong.rows[first], second)
+    }
+}
+
+/// Events that `paths` execute.
+fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
+    let of_step = |thread: &Thread, step: &Step| match thread.code[step.at] {
+        Instruction::Load { .. }
+        | Instruction::Store { .. }
+        | Instruction::Fence { .. }
+        | Instruction::Barrier { .. } => 1,
+        Instruction::Atomic { .. } => 2,
+        Instruction::Move { .. }
+        | Instruction::Compute { .. }
+        | Instruction::Branch { .. }
+        | Instruction::Jump { .. } => 0,
+    };
+    let threads = program.threads.iter().zip(paths);
+    threads.map(|(thread, path)| path.iter().map(|step| of_step(thread, step)).sum::<usize>()).sum()
+}
+
+/// Executes one thread symbolically.
+struct Executor<'a> {
+    events: &'a mut Events,
+    index: usize,
+    thread: &'a Thread,
+    registers: Vec<Expression>,
+    /// The reads that the branches so far depend on.
+    control: Set,
+}
+
+impl<'a> Executor<'a> {
+    fn new(events: &'a mut Events, index: usize, thread: &'a Thread) -> Executor<'a> {
+        let registers = thread.registers.iter().map(|register| events.expressions.constant(register.initial)).collect();
+        Executor { events, index, thread, registers, control: 0 }
+    }
+
+    fn run(mut self, path: &[Step]) {
+        for step in path {
+            self.step(self.thread.code[step.at], step.taken);
+        }
+        self.events.registers.push(self.registers);
+    }
+
+    fn step(&mut self, instruction: Instruction, taken: bool) {
+        match instruction {
+            Instruction::Load { order, into, location } => {
+                let (_, value) = self.read(usize::from(location.0), order);
+                self.registers[usize::from(into.0)] = value;
+            }
+            Instruction::Store { order, location, value } => {
+                let value = self.operand(value);
+                self.write(usize::from(location.0), order, value);
+            }
+            Instruction::Atomic { order, into, location, update } => {
+                let (read, old) = self.read(usize::from(location.0), order);
+                let new = self.update(old, update);
+                let write = self.write(usize::from(location.0), order, new);
+                self.events.atomic_write[read] = Some(write as u8);
+                if let Some(into) = into {
+                    self.registers[usize::from(into.0)] = old;
+                }
+            }
+            Instruction::Fence { order } => self.mark(Kind::Fence, order),
+            Instruction::Barrier { id } => self.mark(Kind::Barrier(id), Order::WEAK),
+            Instruction::Move { into, value } => self.registers[usize::from(into.0)] = self.operand(value),
+            Instruction::Compute { operation, into, left, right } => {
+                let (left, right) = (self.operand(left), self.operand(right));
+                self.registers[usize::from(into.0)] = self.events.expressions.compute(operation, left, right);
+            }
+            Instruction::Branch { comparison, left, right, .. } => {
+                let (left, right) = (self.operand(left), self.operand(right));
+                self.control |= self.events.expressions.reads(left) | self.events.expressions.reads(right);
+                self.events.assumptions.push(Assumption { comparison, left, right, holds: taken });
+            }
+            Instruction::Jump { .. } => {}
+        }
+    }
+
+    fn operand(&mut self, operand: Operand) -> Expression {
+        match operand {
+            Operand::Register(register) => self.registers[usize::from(register.0)],
+            Operand::Value(value) => self.events.expressions.constant(value),
+        }
+    }
+
+    fn update(&mut self, old: Expression, update: Update) -> Expression {
+        match update {
+            Update::Apply(operation, operand) => {
+                let operand = self.operand(operand);
+                self.events.expressions.compute(operation, old, operand)
+            }
+            Update::Exchange(operand) => self.operand(operand),
+            Update::CompareAndSwap { compare, new } => {
+                let (compare, new) = (self.operand(compare), self.operand(new));
+                self.events.expressions.swap(old, compare, new)
+            }
+        }
+    }
+
+    fn event(&self, kind: Kind, order: Order) -> Event {
+        Event { kind, order, thread: Some(self.index), placement: self.thread.placement }
+    }
+
+    fn read(&mut self, location: usize, order: Order) -> (usize, Expression) {
+        let event = self.event(Kind::Read(location), order);
+        let value = self.events.expressions.read(self.events.len());
+        (self.events.push(event, value), value)
+    }
+
+    fn write(&mut self, location: usize, order: Order, value: Expression) -> usize {
+        let event = self.event(Kind::Write(location), order);
+        let write = self.events.push(event, value);
+        self.events.depends[write] = self.events.expressions.reads(value) | self.control;
+        write
+    }
+
+    fn mark(&mut self, kind: Kind, order: Order) {
+        let none = self.events.expressions.constant(0);
+        let event = self.event(kind, order);
+        self.events.push(event, none);
+    }
+}

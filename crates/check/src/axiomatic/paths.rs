@@ -1,0 +1,79 @@
+//! Cuts a program with forward branches into straight-line paths.
+
+use super::ModelError;
+use crate::litmus::{Instruction, Program, Thread};
+
+/// Combinations of paths that a program may have. Source: assumed; a litmus test has a handful.
+pub(super) const LIMIT: usize = 4096;
+
+/// An instruction that a thread executes on one of its paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Index into the thread's code.
+    pub(super) at: usize,
+    /// For a branch: whether it is taken.
+    pub(super) taken: bool,
+}
+
+/// What one thread executes, without jumps.
+pub(super) type Path = Vec<Step>;
+
+/// Calls `visit` with every combination of one path per thread.
+pub(super) fn for_each(
+    program: &Program,
+    mut visit: impl FnMut(&[&[Step]]) -> Result<(), ModelError>,
+) -> Result<(), ModelError> {
+    let mut paths = Vec::new();
+    let mut combinations = 1_usize;
+    for thread in &program.threads {
+        let found = paths_of(thread)?;
+        combinations = combinations.saturating_mul(found.len());
+        paths.push(found);
+    }
+    if combinations > LIMIT {
+        return Err(ModelError::Paths { limit: LIMIT });
+    }
+    for index in 0..combinations {
+        let mut rest = index;
+        let mut chosen: Vec<&[Step]> = Vec::with_capacity(paths.len());
+        for found in &paths {
+            chosen.push(&found[rest % found.len()]);
+            rest /= found.len();
+        }
+        visit(&chosen)?;
+    }
+    Ok(())
+}
+
+/// All paths of one thread.
+fn paths_of(thread: &Thread) -> Result<Vec<Path>, ModelError> {
+    let mut open = vec![(0, Path::new())];
+    let mut ended = Vec::new();
+    while let Some((at, mut path)) = open.pop() {
+        let Some(instruction) = thread.code.get(at) else {
+            ended.push(path);
+            if ended.len() + open.len() > LIMIT {
+                return Err(ModelError::Paths { limit: LIMIT });
+            }
+            continue;
+        };
+        if instruction.target().is_some_and(|target| target <= at) {
+            return Err(ModelError::Loop { thread: thread.number });
+        }
+        match *instruction {
+            Instruction::Jump { target } => open.push((target, path)),
+            Instruction::Branch { target, .. } => {
+                let mut taken = path.clone();
+                taken.push(Step { at, taken: true });
+                path.push(Step { at, taken: false });
+                open.push((target, taken));
+                open.push((at + 1, path));
+            }
+            _ => {
+                path.push(Step { at, taken: false });
+                open.push((at + 1, path));
+            }
+        }
+    }
+    Ok(ended)
+}

@@ -1,0 +1,131 @@
+//! Enumerates consistent candidate executions and collects their final states.
+
+use super::axioms::Execution;
+use super::events::Events;
+use super::relation::members;
+use super::symbolic::Evaluator;
+use super::{ModelError, State};
+use crate::litmus::Value;
+use rustc_hash::FxHashSet;
+
+/// The final states found so far, over all paths of a program.
+pub(super) struct Search {
+    found: FxHashSet<State>,
+    candidates: u64,
+    limit: u64,
+}
+
+impl Search {
+    pub(super) fn new(limit: u64) -> Search {
+        Search { found: FxHashSet::default(), candidates: 0, limit }
+    }
+
+    pub(super) fn candidates(&self) -> u64 {
+        self.candidates
+    }
+
+    /// The final states found, in no particular order.
+    pub(super) fn into_found(self) -> impl Iterator<Item = State> {
+        self.found.into_iter()
+    }
+
+    /// Adds the final states of one straight-line program.
+    pub(super) fn run(&mut self, events: &Events) -> Result<(), ModelError> {
+        let reads: Vec<usize> = members(events.reads).collect();
+        let mut execution = Execution::new(events);
+        if execution.settle() { self.assign(execution, &reads) } else { Ok(()) }
+    }
+
+    fn count(&mut self) -> Result<(), ModelError> {
+        self.candidates += 1;
+        if self.candidates > self.limit { Err(ModelError::Budget { limit: self.limit }) } else { Ok(()) }
+    }
+
+    /// Gives the first of `reads` each of its sources in turn.
+    fn assign(&mut self, execution: Execution, reads: &[usize]) -> Result<(), ModelError> {
+        let Some((&read, rest)) = reads.split_first() else { return self.evaluate(execution) };
+        for write in members(execution.events.sources[read]) {
+            self.count()?;
+            let mut next = execution;
+            if next.assign(read, write) && next.settle() {
+                self.assign(next, rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every read has its source: the registers are known, and the value of every write.
+    fn evaluate(&mut self, execution: Execution) -> Result<(), ModelError> {
+        let events = execution.events;
+        let mut evaluator = Evaluator::new(&events.expressions, |read| events.written[execution.source(read)]);
+        if !events.assumptions.iter().all(|assumption| evaluator.satisfies(assumption)) {
+            return Ok(());
+        }
+        let registers = events.registers.iter().flatten();
+        let mut state: Vec<Value> = registers.map(|register| evaluator.value(*register)).collect();
+        let memory = state.len();
+        state.resize(memory + events.locations, 0);
+        let written = events.written.iter().map(|value| evaluator.value(*value)).collect();
+        self.order(execution, &mut Ending { state, memory, written })
+    }
+
+    /// Orders the fences and writes that are still open, both ways, unless that could find nothing new.
+    fn order(&mut self, execution: Execution, ending: &mut Ending) -> Result<(), ModelError> {
+        if ending.all(&execution, &mut |state| self.found.contains(state)) {
+            return Ok(());
+        }
+        if let Some((a, b)) = execution.open_fences() {
+            for (first, second) in [(a, b), (b, a)] {
+                self.count()?;
+                let mut next = execution;
+                next.order_fences(first, second);
+                if next.settle() {
+                    self.order(next, ending)?;
+                }
+            }
+            return Ok(());
+        }
+        if let Some((a, b)) = execution.open_writes() {
+            for (first, second) in [(a, b), (b, a)] {
+                self.count()?;
+                let mut next = execution;
+                if next.order_writes(first, second) && next.settle() {
+                    self.order(next, ending)?;
+                }
+            }
+            return Ok(());
+        }
+        ending.all(&execution, &mut |state| {
+            self.found.insert(state.into());
+            true
+        });
+        Ok(())
+    }
+}
+
+/// How an execution whose reads all have a source may end.
+struct Ending {
+    /// The registers, then one value per location that [`Ending::all`] fills in.
+    state: Vec<Value>,
+    /// Index of the first location in `state`.
+    memory: usize,
+    /// Per event: what it writes.
+    written: Vec<Value>,
+}
+
+impl Ending {
+    /// Whether `holds` in every final state that the coherence order of `execution` leaves open.
+    fn all(&mut self, execution: &Execution, holds: &mut impl FnMut(&[Value]) -> bool) -> bool {
+        self.all_from(0, execution, holds)
+    }
+
+    fn all_from(&mut self, location: usize, execution: &Execution, holds: &mut impl FnMut(&[Value]) -> bool) -> bool {
+        if self.memory + location == self.state.len() {
+            return holds(&self.state);
+        }
+        members(execution.last_writes(location)).all(|write| {
+            self.state[self.memory + location] = self.written[write];
+            self.all_from(location + 1, execution, holds)
+        })
+    }
+}

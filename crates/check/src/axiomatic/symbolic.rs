@@ -1,0 +1,112 @@
+//! Values as expressions over what the reads return.
+//!
+//! Threads are executed once, symbolically; a candidate execution then only fills in where each read's value
+//! comes from.
+
+use super::relation::{CAPACITY, Set, only};
+use crate::litmus::{Arithmetic, Comparison, Value};
+
+/// An expression: an index into [`Expressions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Expression(u32);
+
+#[derive(Clone, Copy, Debug)]
+enum Node {
+    Constant(Value),
+    /// What a read event returns.
+    Read(u8),
+    Compute(Arithmetic, Expression, Expression),
+    /// `new` where `old` equals `compare`, else `old`.
+    Swap {
+        old: Expression,
+        compare: Expression,
+        new: Expression,
+    },
+}
+
+/// A branch that the path at hand takes (`holds`) or does not take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assumption {
+    pub(super) comparison: Comparison,
+    pub(super) left: Expression,
+    pub(super) right: Expression,
+    pub(super) holds: bool,
+}
+
+/// All expressions of one straight-line program; operands come before what is made of them.
+#[derive(Debug, Default)]
+pub(super) struct Expressions {
+    nodes: Vec<Node>,
+    /// Per expression: the reads it depends on.
+    reads: Vec<Set>,
+}
+
+impl Expressions {
+    fn push(&mut self, node: Node, reads: Set) -> Expression {
+        self.nodes.push(node);
+        self.reads.push(reads);
+        Expression(u32::try_from(self.nodes.len() - 1).expect("a path has fewer than 2^32 expressions"))
+    }
+
+    pub(super) fn constant(&mut self, value: Value) -> Expression {
+        self.push(Node::Constant(value), 0)
+    }
+
+    pub(super) fn read(&mut self, event: usize) -> Expression {
+        debug_assert!(event < CAPACITY);
+        self.push(Node::Read(event as u8), only(event))
+    }
+
+    pub(super) fn compute(&mut self, operation: Arithmetic, left: Expression, right: Expression) -> Expression {
+        let reads = self.reads(left) | self.reads(right);
+        self.push(Node::Compute(operation, left, right), reads)
+    }
+
+    pub(super) fn swap(&mut self, old: Expression, compare: Expression, new: Expression) -> Expression {
+        let reads = self.reads(old) | self.reads(compare) | self.reads(new);
+        self.push(Node::Swap { old, compare, new }, reads)
+    }
+
+    /// The reads that `expression` depends on.
+    pub(super) fn reads(&self, expression: Expression) -> Set {
+        self.reads[expression.0 as usize]
+    }
+}
+
+/// Evaluates expressions under one assignment of reads to writes, each expression once.
+pub(super) struct Evaluator<'a, F> {
+    expressions: &'a Expressions,
+    /// The expression that a read event takes its value from.
+    source: F,
+    known: Vec<Option<Value>>,
+}
+
+impl<'a, F: Fn(usize) -> Expression> Evaluator<'a, F> {
+    /// `source` must not lead back from a read to itself: the axiom of no thin air.
+    pub(super) fn new(expressions: &'a Expressions, source: F) -> Evaluator<'a, F> {
+        Evaluator { expressions, source, known: vec![None; expressions.nodes.len()] }
+    }
+
+    pub(super) fn value(&mut self, expression: Expression) -> Value {
+        let index = expression.0 as usize;
+        if let Some(value) = self.known[index] {
+            return value;
+        }
+        let value = match self.expressions.nodes[index] {
+            Node::Constant(value) => value,
+            Node::Read(event) => self.value((self.source)(usize::from(event))),
+            Node::Compute(operation, left, right) => operation.apply(self.value(left), self.value(right)),
+            Node::Swap { old, compare, new } => {
+                let old = self.value(old);
+                if self.value(compare) == old { self.value(new) } else { old }
+            }
+        };
+        self.known[index] = Some(value);
+        value
+    }
+
+    pub(super) fn satisfies(&mut self, assumption: &Assumption) -> bool {
+        let (left, right) = (self.value(assumption.left), self.value(assumption.right));
+        assumption.comparison.holds(left, right) == assumption.holds
+    }
+}

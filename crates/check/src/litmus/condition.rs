@@ -1,0 +1,123 @@
+//! The condition of a litmus test: a quantified boolean formula over a final state.
+
+use super::program::{FinalState, Location, Program, Register, Value};
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `==`, `beq`.
+    Equal,
+    /// `!=`, `bne`.
+    NotEqual,
+    /// `<`, `blt`.
+    Less,
+    /// `<=`, `ble`.
+    LessEqual,
+    /// `>`, `bgt`.
+    Greater,
+    /// `>=`, `bge`.
+    GreaterEqual,
+}
+
+impl Comparison {
+    /// Every comparison with its symbol in a condition and its branch mnemonic.
+    pub const ALL: [(Comparison, &'static str, &'static str); 6] = [
+        (Comparison::Equal, "==", "beq"),
+        (Comparison::NotEqual, "!=", "bne"),
+        (Comparison::Less, "<", "blt"),
+        (Comparison::LessEqual, "<=", "ble"),
+        (Comparison::Greater, ">", "bgt"),
+        (Comparison::GreaterEqual, ">=", "bge"),
+    ];
+
+    /// Whether it holds between `left` and `right`.
+    pub fn holds(self, left: Value, right: Value) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterEqual => left >= right,
+        }
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A register of a thread (an index into [`Program::threads`]).
+    Register(usize, Register),
+    /// A location.
+    Location(Location),
+    /// A constant.
+    Value(Value),
+}
+
+impl Term {
+    fn value(self, program: &Program, state: &FinalState) -> Value {
+        match self {
+            Term::Register(thread, register) => state.register(program, thread, register),
+            Term::Location(location) => state.location(program, location),
+            Term::Value(value) => value,
+        }
+    }
+}
+
+/// A boolean formula over a final state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Formula {
+    /// A comparison of two terms.
+    Compare(Comparison, Term, Term),
+    /// Negation.
+    Not(Box<Formula>),
+    /// All of them; two or more.
+    And(Vec<Formula>),
+    /// Any of them; two or more.
+    Or(Vec<Formula>),
+}
+
+impl Formula {
+    /// Whether it holds in `state`, a final state of `program`.
+    pub fn holds(&self, program: &Program, state: &FinalState) -> bool {
+        match self {
+            Formula::Compare(comparison, left, right) => {
+                comparison.holds(left.value(program, state), right.value(program, state))
+            }
+            Formula::Not(inner) => !inner.holds(program, state),
+            Formula::And(parts) => parts.iter().all(|part| part.holds(program, state)),
+            Formula::Or(parts) => parts.iter().any(|part| part.holds(program, state)),
+        }
+    }
+}
+
+/// What a condition claims of the final states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantifier {
+    /// Some final state satisfies the formula.
+    Exists,
+    /// None does.
+    NotExists,
+    /// All do.
+    Forall,
+}
+
+/// A quantified formula.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The quantifier.
+    pub quantifier: Quantifier,
+    /// The formula.
+    pub formula: Formula,
+}
+
+impl Condition {
+    /// Whether `state` shows the test's *event*: for `exists C` and `~exists C` the event is C, for
+    /// `forall C` it is not-C.
+    pub fn event(&self, program: &Program, state: &FinalState) -> bool {
+        match self.quantifier {
+            Quantifier::Exists | Quantifier::NotExists => self.formula.holds(program, state),
+            Quantifier::Forall => !self.formula.holds(program, state),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be wrong with a litmus file.
+
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A place in a litmus file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the file.
+    pub file: Arc<str>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Why a litmus test could not be read.
+#[derive(Debug, Error)]
+pub enum LitmusError {
+    /// The text breaks the grammar, or names something that does not exist.
+    #[error("{place}: expected {expected}, found {found}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What is allowed there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not take it.
+    #[error("{place}: `{name}` is not supported")]
+    Unsupported {
+        /// Where.
+        place: Place,
+        /// The construct.
+        name: String,
+    },
+    /// The file could not be read.
+    #[error("{file}: cannot be read: {source}")]
+    Unreadable {
+        /// Name of the file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl LitmusError {
+    /// The name of the construct that is recognised but not supported, if that is the trouble.
+    pub fn unsupported(&self) -> Option<&str> {
+        match self {
+            LitmusError::Unsupported { name, .. } => Some(name),
+            LitmusError::Syntax { .. } | LitmusError::Unreadable { .. } => None,
+        }
+    }
+}

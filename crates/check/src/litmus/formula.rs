@@ -1,0 +1,108 @@
+//! Reads the final condition.
+
+use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
+use super::error::LitmusError;
+use super::lexer::Kind;
+use super::parser::{Parser, is_register};
+
+/// Deepest nesting of parentheses and negations. Source: assumed; bounds the recursion.
+const DEPTH: u32 = 100;
+
+impl Parser {
+    /// `exists C`, `~exists C` or `forall C`, to the end of the file.
+    pub(super) fn condition(&mut self) -> Result<Condition, LitmusError> {
+        let quantifier = self.quantifier()?;
+        let formula = self.disjunction(DEPTH)?;
+        self.take(";");
+        match self.peek() {
+            Kind::End => Ok(Condition { quantifier, formula }),
+            _ => Err(self.expected("`/\\`, `\\/` or the end of the file")),
+        }
+    }
+
+    fn quantifier(&mut self) -> Result<Quantifier, LitmusError> {
+        let negated = self.negation();
+        let quantifier = match self.peek() {
+            Kind::Word(word) if word == "exists" && negated => Quantifier::NotExists,
+            Kind::Word(word) if word == "exists" => Quantifier::Exists,
+            Kind::Word(word) if word == "forall" && !negated => Quantifier::Forall,
+            _ => return Err(self.expected(if negated { "`exists`" } else { "`exists`, `~exists` or `forall`" })),
+        };
+        self.step();
+        Ok(quantifier)
+    }
+
+    fn negation(&mut self) -> bool {
+        let found = self.sees("~") || self.sees_word("not");
+        if found {
+            self.step();
+        }
+        found
+    }
+
+    fn disjunction(&mut self, depth: u32) -> Result<Formula, LitmusError> {
+        let first = self.conjunction(depth)?;
+        let mut parts = vec![first];
+        while self.take("\\/") {
+            parts.push(self.conjunction(depth)?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Formula::Or(parts) })
+    }
+
+    fn conjunction(&mut self, depth: u32) -> Result<Formula, LitmusError> {
+        let first = self.factor(depth)?;
+        let mut parts = vec![first];
+        while self.take("/\\") {
+            parts.push(self.factor(depth)?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Formula::And(parts) })
+    }
+
+    fn factor(&mut self, depth: u32) -> Result<Formula, LitmusError> {
+        if depth == 0 {
+            return Err(self.expected(&format!("at most {DEPTH} nested parentheses and negations")));
+        }
+        if self.negation() {
+            return Ok(Formula::Not(Box::new(self.factor(depth - 1)?)));
+        }
+        if self.take("(") {
+            let inner = self.disjunction(depth - 1)?;
+            self.expect(")")?;
+            return Ok(inner);
+        }
+        let left = self.term()?;
+        let comparison = self.comparison()?;
+        Ok(Formula::Compare(comparison, left, self.term()?))
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, LitmusError> {
+        let Kind::Symbol(found) = *self.peek() else { return Err(self.expected("a comparison (== != < <= > >=)")) };
+        let written = if found == "=" { "==" } else { found };
+        let known = Comparison::ALL.iter().find(|(_, symbol, _)| *symbol == written);
+        let (comparison, _, _) = *known.ok_or_else(|| self.expected("a comparison (== != < <= > >=)"))?;
+        self.step();
+        Ok(comparison)
+    }
+
+    /// `P0:r1`, `0:r1`, `x`, `[x]` or an integer.
+    fn term(&mut self) -> Result<Term, LitmusError> {
+        const EXPECTED: &str = "a register with its thread (P0:r1), a location or an integer";
+        let at = self.at;
+        if *self.peek_second() == Kind::Symbol(":") {
+            let number = self.thread_number()?;
+            let thread = self.thread_index(number, at)?;
+            self.expect(":")?;
+            return Ok(Term::Register(thread, self.register(thread)?));
+        }
+        if self.take("[") {
+            let location = self.location()?;
+            self.expect("]")?;
+            return Ok(Term::Location(location));
+        }
+        match self.peek() {
+            Kind::Word(word) if is_register(word) => Err(self.expected(EXPECTED)),
+            Kind::Word(_) => self.location().map(Term::Location),
+            _ => self.integer(EXPECTED).map(Term::Value),
+        }
+    }
+}

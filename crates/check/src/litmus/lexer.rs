@@ -1,0 +1,177 @@
+//! Cuts the text of a litmus file into tokens.
+
+use super::error::{LitmusError, Place};
+use super::program::Value;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A name or a keyword.
+    Word(String),
+    /// A number without its sign.
+    Number(Value),
+    /// Quoted text, which may span lines.
+    Text,
+    /// A symbol of [`SYMBOLS`].
+    Symbol(&'static str),
+    /// The end of the file.
+    End,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Word(word) => write!(f, "`{word}`"),
+            Kind::Number(number) => write!(f, "`{number}`"),
+            Kind::Text => f.write_str("quoted text"),
+            Kind::Symbol(symbol) => write!(f, "`{symbol}`"),
+            Kind::End => f.write_str("the end of the file"),
+        }
+    }
+}
+
+/// A token and where it starts.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+/// Longer symbols before their prefixes.
+const SYMBOLS: [&str; 24] = [
+    "/\\", "\\/", "==", "!=", "<=", ">=", "=", "<", ">", "~", "{", "}", "(", ")", "[", "]", ";", ":", ",", ".", "@",
+    "|", "&", "-",
+];
+
+/// The tokens of a litmus file after its first line, and the name on that line.
+pub(super) struct Lexed {
+    pub(super) name: String,
+    pub(super) tokens: Vec<Token>,
+}
+
+/// Cuts `text` into tokens; the last one is [`Kind::End`].
+pub(super) fn lex(file: &Arc<str>, text: &str) -> Result<Lexed, LitmusError> {
+    let mut cursor =
+        Cursor { file, rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1, tokens: Vec::new() };
+    let name = cursor.header()?;
+    while cursor.token()? {}
+    Ok(Lexed { name, tokens: cursor.tokens })
+}
+
+struct Cursor<'a> {
+    file: &'a Arc<str>,
+    rest: &'a str,
+    line: u32,
+    column: u32,
+    tokens: Vec<Token>,
+}
+
+impl Cursor<'_> {
+    fn error(&self, expected: &str, found: String) -> LitmusError {
+        let place = Place { file: self.file.clone(), line: self.line, column: self.column };
+        LitmusError::Syntax { place, expected: expected.to_owned(), found }
+    }
+
+    /// What stands here, for an error message.
+    fn found(&self) -> String {
+        match self.rest.chars().next() {
+            Some(character) => format!("`{}`", character.escape_default()),
+            None => Kind::End.to_string(),
+        }
+    }
+
+    /// Steps over the first `bytes` bytes of the rest and returns them.
+    fn advance(&mut self, bytes: usize) -> &str {
+        let (passed, rest) = self.rest.split_at(bytes);
+        self.rest = rest;
+        for character in passed.chars() {
+            if character == '\n' {
+                self.line = self.line.saturating_add(1);
+                self.column = 1;
+            } else {
+                self.column = self.column.saturating_add(1);
+            }
+        }
+        passed
+    }
+
+    fn skip_blanks(&mut self) -> Result<(), LitmusError> {
+        loop {
+            let blank = self.rest.len() - self.rest.trim_start().len();
+            self.advance(blank);
+            if !self.rest.starts_with("(*") {
+                return Ok(());
+            }
+            match self.rest.find("*)") {
+                Some(end) => self.advance(end + 2),
+                None => return Err(self.error("`*)` after `(*`", Kind::End.to_string())),
+            };
+        }
+    }
+
+    /// The first line: `PTX` and the name, which may hold any character.
+    fn header(&mut self) -> Result<String, LitmusError> {
+        self.skip_blanks()?;
+        let line = self.rest.lines().next().unwrap_or("");
+        let (language, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = name.split(['"', '{']).next().unwrap_or("").trim();
+        if !language.eq_ignore_ascii_case("ptx") {
+            let first: String = language.chars().take(20).collect();
+            return Err(self.error("`PTX` and the name of the test", format!("`{}`", first.escape_default())));
+        }
+        if name.is_empty() {
+            return Err(self.error("the name of the test after `PTX`", "the end of the line".to_owned()));
+        }
+        // The name is a part of the line, so the difference of the addresses is its offset in it.
+        self.advance(name.as_ptr() as usize - line.as_ptr() as usize + name.len());
+        Ok(name.to_owned())
+    }
+
+    fn push(&mut self, kind: Kind, bytes: usize) {
+        self.tokens.push(Token { kind, line: self.line, column: self.column });
+        self.advance(bytes);
+    }
+
+    /// Takes one token; false after the last.
+    fn token(&mut self) -> Result<bool, LitmusError> {
+        self.skip_blanks()?;
+        let Some(first) = self.rest.chars().next() else {
+            self.push(Kind::End, 0);
+            return Ok(false);
+        };
+        if first.is_ascii_alphabetic() || first == '_' {
+            let length = span(self.rest, |character| character.is_ascii_alphanumeric() || character == '_');
+            self.push(Kind::Word(self.rest[..length].to_owned()), length);
+        } else if first.is_ascii_digit() {
+            let length = span(self.rest, |character| character.is_ascii_alphanumeric());
+            let number = self.number(&self.rest[..length])?;
+            self.push(Kind::Number(number), length);
+        } else if first == '"' {
+            match self.rest[1..].find('"') {
+                Some(end) => self.push(Kind::Text, end + 2),
+                None => return Err(self.error("`\"` at the end of the quoted text", Kind::End.to_string())),
+            }
+        } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest.starts_with(**symbol)) {
+            self.push(Kind::Symbol(symbol), symbol.len());
+        } else {
+            return Err(self.error("a name, a number or a symbol of the litmus grammar", self.found()));
+        }
+        Ok(true)
+    }
+
+    fn number(&self, digits: &str) -> Result<Value, LitmusError> {
+        let parsed = match digits.strip_prefix("0x") {
+            Some(hex) => Value::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        parsed.map_err(|_| self.error("an integer of at most 63 bits", format!("`{digits}`")))
+    }
+}
+
+/// Bytes of the longest prefix of `text` whose characters all satisfy `inside`.
+fn span(text: &str, inside: impl Fn(char) -> bool) -> usize {
+    text.find(|character| !inside(character)).unwrap_or(text.len())
+}

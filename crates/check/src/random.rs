@@ -1,0 +1,382 @@
+//! Random litmus programs: the same for the same seed on every platform.
+//!
+//! Programs are stratified: [`STRATA`] consecutive indices visit every combination of threads, locations and
+//! number of memory operations once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and
+//! atomics are drawn per program. Programs drawn evenly would hardly ever synchronise, so most agree on a scope
+//! that holds all their threads, and most of those with several locations pass messages: one location is data,
+//! the others are flags, and some threads produce or consume.
+//!
+//! Not generated: branches, barriers, division.
+
+use crate::litmus::{
+    Arithmetic, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration,
+    Thread, Update, Value,
+};
+use tombolo_types::{GpuId, Order, Scope, Semantics};
+
+/// Most threads of a program; it has at least two.
+pub const THREADS: usize = 4;
+/// Most locations of a program.
+pub const LOCATIONS: usize = 3;
+/// Most memory operations of a program; it has at least one per thread.
+pub const OPERATIONS: usize = 10;
+
+/// Combinations of threads, locations and memory operations. No program has more locations than operations.
+pub const STRATA: u64 = {
+    let mut strata = 0;
+    while stratum_at(strata).is_some() {
+        strata += 1;
+    }
+    strata
+};
+
+/// How large a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stratum {
+    /// 2 to [`THREADS`].
+    pub threads: usize,
+    /// 1 to [`LOCATIONS`].
+    pub locations: usize,
+    /// Memory operations over all threads: from one per thread and location to [`OPERATIONS`].
+    pub operations: usize,
+}
+
+/// The stratum at `index`, or `None` past the last.
+const fn stratum_at(mut index: u64) -> Option<Stratum> {
+    let mut threads = 2;
+    while threads <= THREADS {
+        let mut locations = 1;
+        while locations <= LOCATIONS {
+            let least = if threads > locations { threads } else { locations };
+            let sizes = (OPERATIONS - least + 1) as u64;
+            if index < sizes {
+                return Some(Stratum { threads, locations, operations: least + index as usize });
+            }
+            index -= sizes;
+            locations += 1;
+        }
+        threads += 1;
+    }
+    None
+}
+
+/// The stratum of program `index`.
+pub fn stratum(index: u64) -> Stratum {
+    stratum_at(index % STRATA).expect("every index below STRATA has a stratum")
+}
+
+/// Program `index` of the series `seed`.
+pub fn program(seed: u64, index: u64) -> Program {
+    let mut dice = Dice::new(seed, index);
+    let mut program = Draft::new(stratum(index), &mut dice).finish();
+    program.name = format!("random-{seed}-{index}");
+    program
+}
+
+/// A stream of pseudo-random numbers. Source: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+struct Dice {
+    state: u64,
+}
+
+impl Dice {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The stream of program `index`: independent of how many numbers other programs draw.
+    fn new(seed: u64, index: u64) -> Dice {
+        let mut series = Dice { state: seed };
+        let mut dice = Dice { state: series.next() ^ index.wrapping_mul(Dice::STEP) };
+        dice.next();
+        dice
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(Dice::STEP);
+        let mut mixed = self.state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number below `end`, which is small: the bias is below 2^-50.
+    fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+
+    fn percent(&mut self, chance: usize) -> bool {
+        self.below(100) < chance
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// What a thread is inclined to do.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Writes data, then flags.
+    Producer,
+    /// Reads flags, then data.
+    Consumer,
+    /// Anything in any order.
+    Free,
+}
+
+impl Part {
+    /// Percentages of loads and of stores among the operations; the rest are atomics.
+    fn mix(self) -> (usize, usize) {
+        match self {
+            Part::Producer => (10, 72),
+            Part::Consumer => (72, 10),
+            Part::Free => (42, 40),
+        }
+    }
+}
+
+/// A program in the making.
+struct Draft<'a> {
+    dice: &'a mut Dice,
+    program: Program,
+    operations: usize,
+    /// The scope that most strong operations have.
+    scope: Scope,
+    /// Whether the first location is data and the others are flags.
+    messages: bool,
+    /// Per location: percentage of its accesses that are strong.
+    strong: Vec<usize>,
+    /// Percentage of operations that a fence precedes.
+    fences: usize,
+    /// The next constant to store: constants differ, so that a final state tells which write was read.
+    fresh: Value,
+}
+
+impl Draft<'_> {
+    fn new(stratum: Stratum, dice: &mut Dice) -> Draft<'_> {
+        let (gpus, ctas) = (dice.below(4) + 1, dice.below(2) + 1);
+        let threads: Vec<Thread> = (0..stratum.threads)
+            .map(|number| Thread {
+                number: number as u32,
+                placement: Placement { gpu: GpuId(dice.below(gpus) as u8), cta: dice.below(ctas) as u16 },
+                registers: Vec::new(),
+                code: Vec::new(),
+            })
+            .collect();
+        let messages = stratum.locations > 1 && dice.percent(70);
+        let shares = |location| {
+            if !messages {
+                55
+            } else if location == 0 {
+                10
+            } else {
+                90
+            }
+        };
+        let locations = ["x", "y", "z"]
+            .iter()
+            .take(stratum.locations)
+            .map(|name| LocationDeclaration { name: (*name).to_owned(), initial: 0 });
+        Draft {
+            program: Program { name: String::new(), locations: locations.collect(), threads },
+            operations: stratum.operations,
+            scope: Scope::Sys,
+            messages,
+            strong: (0..stratum.locations).map(shares).collect(),
+            fences: dice.pick(&[0, 15, 40]),
+            fresh: 0,
+            dice,
+        }
+    }
+
+    fn finish(mut self) -> Program {
+        self.scope = self.common_scope();
+        let threads = self.shares(self.program.threads.len());
+        let mut locations = self.shares(self.program.locations.len());
+        for (thread, count) in threads.into_iter().enumerate() {
+            let part = self.part(thread);
+            let mut accesses: Vec<usize> = (0..count).map(|_| self.draw(&mut locations)).collect();
+            match part {
+                Part::Producer => accesses.sort_unstable(),
+                Part::Consumer => accesses.sort_unstable_by(|one, other| other.cmp(one)),
+                Part::Free => {}
+            }
+            for location in accesses {
+                self.operation(thread, part, Location(location as u16));
+            }
+        }
+        self.program
+    }
+
+    /// Where messages are passed, the first thread produces and the last consumes.
+    fn part(&mut self, thread: usize) -> Part {
+        match thread {
+            _ if !self.messages => Part::Free,
+            0 => Part::Producer,
+            _ if thread + 1 == self.program.threads.len() => Part::Consumer,
+            _ => self.dice.pick(&[Part::Producer, Part::Consumer, Part::Free, Part::Free]),
+        }
+    }
+
+    /// The least scope that holds all threads, or now and then any.
+    fn common_scope(&mut self) -> Scope {
+        if self.dice.percent(15) {
+            return self.dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
+        }
+        let first = self.program.threads[0].placement;
+        let holds = |scope| self.program.threads.iter().all(|thread| first.reaches(scope, thread.placement));
+        [Scope::Cta, Scope::Gpu].into_iter().find(|scope| holds(*scope)).unwrap_or(Scope::Sys)
+    }
+
+    /// Cuts the operations into `parts` shares of at least one each.
+    fn shares(&mut self, parts: usize) -> Vec<usize> {
+        let mut shares = vec![1; parts];
+        for _ in parts..self.operations {
+            shares[self.dice.below(parts)] += 1;
+        }
+        shares
+    }
+
+    /// An index of `shares`, as likely as what is left of its share, which it takes from.
+    fn draw(&mut self, shares: &mut [usize]) -> usize {
+        let mut ticket = self.dice.below(shares.iter().sum());
+        let mut drawn = 0;
+        while ticket >= shares[drawn] {
+            ticket -= shares[drawn];
+            drawn += 1;
+        }
+        shares[drawn] -= 1;
+        drawn
+    }
+
+    fn operation(&mut self, thread: usize, part: Part, location: Location) {
+        if !self.program.threads[thread].code.is_empty() && self.dice.percent(self.fences) {
+            let semantics = self.dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]);
+            let order = Order::new(semantics, self.drawn_scope());
+            self.program.threads[thread].code.push(Instruction::Fence { order });
+        }
+        let (loads, stores) = part.mix();
+        let ticket = self.dice.below(100);
+        let instruction = if ticket < loads {
+            let order = self.order(location, Semantics::Acquire);
+            Instruction::Load { order, into: self.register(thread), location }
+        } else if ticket < loads + stores {
+            let order = self.order(location, Semantics::Release);
+            Instruction::Store { order, location, value: self.stored(thread) }
+        } else {
+            self.atomic(thread, location)
+        };
+        self.program.threads[thread].code.push(instruction);
+    }
+
+    fn drawn_scope(&mut self) -> Scope {
+        if self.dice.percent(70) { self.scope } else { self.dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]) }
+    }
+
+    /// Weak, relaxed, or `synchronising` (acquire or release).
+    fn order(&mut self, location: Location, synchronising: Semantics) -> Order {
+        if !self.dice.percent(self.strong[usize::from(location.0)]) {
+            return Order::WEAK;
+        }
+        let semantics = self.dice.pick(&[Semantics::Relaxed, synchronising, synchronising]);
+        Order::new(semantics, self.drawn_scope())
+    }
+
+    fn atomic(&mut self, thread: usize, location: Location) -> Instruction {
+        let semantics = [Semantics::Relaxed, Semantics::Acquire, Semantics::Release, Semantics::AcquireRelease];
+        let order = Order::new(self.dice.pick(&semantics), self.drawn_scope());
+        let update = match self.dice.below(10) {
+            0..4 => Update::Apply(Arithmetic::Add, Operand::Value(self.dice.pick(&[1, 1, 10]))),
+            4 => {
+                let operations = [Arithmetic::Sub, Arithmetic::Mul, Arithmetic::And, Arithmetic::Or, Arithmetic::Xor];
+                Update::Apply(self.dice.pick(&operations), Operand::Value(self.dice.below(4) as Value))
+            }
+            5..7 => Update::Exchange(self.stored(thread)),
+            _ => {
+                let compare = Operand::Value(self.dice.below(self.fresh as usize + 1) as Value);
+                Update::CompareAndSwap { compare, new: self.stored(thread) }
+            }
+        };
+        // `red` takes arithmetic only.
+        let returned = !matches!(update, Update::Apply(..)) || self.dice.percent(70);
+        let into = returned.then(|| self.register(thread));
+        Instruction::Atomic { order, into, location, update }
+    }
+
+    /// A new register.
+    fn register(&mut self, thread: usize) -> Register {
+        let registers = &mut self.program.threads[thread].registers;
+        let register = Register(registers.len() as u16);
+        registers.push(RegisterDeclaration { name: format!("r{}", register.0), initial: 0 });
+        register
+    }
+
+    /// A new constant, or a value that depends on an earlier read.
+    fn stored(&mut self, thread: usize) -> Operand {
+        let registers = self.program.threads[thread].registers.len();
+        if registers == 0 || self.dice.percent(80) {
+            self.fresh += 1;
+            return Operand::Value(self.fresh);
+        }
+        let read = Operand::Register(Register(self.dice.below(registers) as u16));
+        if self.dice.percent(50) {
+            return read;
+        }
+        let operation = self.dice.pick(&[Arithmetic::Add, Arithmetic::Sub, Arithmetic::Mul]);
+        let right = Operand::Value(self.dice.below(3) as Value);
+        let into = self.register(thread);
+        self.program.threads[thread].code.push(Instruction::Compute { operation, into, left: read, right });
+        Operand::Register(into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::litmus::parse;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_program_is_as_large_as_its_stratum() {
+        for index in 0..3 * STRATA {
+            let program = program(7, index);
+            let stratum = stratum(index);
+            assert_eq!(program.threads.len(), stratum.threads);
+            assert_eq!(program.locations.len(), stratum.locations);
+            assert_eq!(program.memory_operations(), stratum.operations);
+            assert!(program.threads.iter().all(|thread| !thread.code.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_program_reads_back_as_printed() {
+        for index in 0..STRATA {
+            let program = program(1, index);
+            let text = format!("{program}exists x=0");
+            assert_eq!(parse("random", &text).unwrap().program, program, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_instruction_semantics_and_scope_comes_up() {
+        let mut seen = BTreeSet::new();
+        for index in 0..300 * STRATA {
+            let program = program(3, index);
+            for thread in &program.threads {
+                for instruction in &thread.code {
+                    let text = program.instruction(thread, instruction).to_string();
+                    seen.extend(text.split(' ').next().map(str::to_owned));
+                }
+            }
+        }
+        // 7 loads, 7 stores, 6 fences, 3 computations; 12 orders of atom with 6 arithmetics, cas and exch, of red
+        // with 6 arithmetics.
+        assert_eq!(seen.len(), 7 + 7 + 6 + 3 + 12 * 8 + 12 * 6, "{seen:?}");
+    }
+
+    #[test]
+    fn a_seed_pins_its_programs() {
+        assert_eq!(program(7, 41), program(7, 41));
+        assert_ne!(program(7, 41).threads, program(8, 41).threads);
+        let mut dice = Dice { state: 0 };
+        assert_eq!(dice.next(), 0xe220_a839_7b1d_cdaf, "first number of SplitMix64 from state 0");
+    }
+}

@@ -1,0 +1,79 @@
+//! The shared litmus tests: reader, verdicts and outcome sets.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tombolo_check::axiomatic::{Limits, outcomes};
+use tombolo_check::litmus::{Assignments, Litmus, Quantifier, parse, read};
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus")
+}
+
+/// Rows of a CSV file without its header.
+fn rows(file: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(corpus().join(file)).expect("the corpus is complete");
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn test(path: &str) -> Litmus {
+    read(&corpus().join(path)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn verdict(litmus: &Litmus) -> &'static str {
+    let outcomes = outcomes(&litmus.program, &Limits::default()).expect("core tests are small");
+    if outcomes.allow_event(litmus) { "allowed" } else { "forbidden" }
+}
+
+#[test]
+fn core_verdicts_are_reproduced() {
+    let rows = rows("expected.csv");
+    assert_eq!(rows.len(), 52);
+    for row in rows {
+        let litmus = test(&row[0]);
+        let quantifier = match litmus.condition.quantifier {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::Forall => "forall",
+        };
+        assert_eq!(quantifier, row[1], "{}", row[0]);
+        assert_eq!(verdict(&litmus), row[2], "{}", row[0]);
+    }
+}
+
+#[test]
+fn variant_verdicts_are_reproduced() {
+    let rows = rows("variants.csv");
+    assert_eq!(rows.len(), 183);
+    for row in rows {
+        let litmus = test(&row[0]);
+        assert_eq!(litmus.program.threads.len().to_string(), row[2], "{}", row[0]);
+        assert_eq!(verdict(&litmus), row[1], "{}", row[0]);
+    }
+}
+
+#[test]
+fn core_outcome_sets_are_reproduced() {
+    let text = std::fs::read_to_string(corpus().join("outcomes.json")).unwrap();
+    let tests: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(tests.len(), 52);
+    for (path, expected) in tests {
+        let litmus = test(&path);
+        let mut expected: Vec<BTreeMap<String, i64>> = serde_json::from_value(expected["outcomes"].clone()).unwrap();
+        expected.sort();
+        let outcomes = outcomes(&litmus.program, &Limits::default()).unwrap();
+        let named = |state| Assignments { program: &litmus.program, state }.entries().collect();
+        let mut found: Vec<BTreeMap<String, i64>> = outcomes.states().iter().map(named).collect();
+        found.sort();
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+#[test]
+fn printing_and_reading_gives_the_same_test() {
+    for row in rows("expected.csv").iter().chain(&rows("variants.csv")) {
+        let litmus = test(&row[0]);
+        let printed = litmus.to_string();
+        let again = parse(&row[0], &printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+        assert_eq!(again, litmus, "{printed}");
+    }
+}

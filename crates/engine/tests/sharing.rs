@@ -1,0 +1,47 @@
+//! How threads share the partitions.
+
+use std::thread::{self, ThreadId};
+use tombolo_engine::{Engine, Event, Outbox, Partition};
+use tombolo_types::{ComponentId, Ps};
+
+const LOOKAHEAD: Ps = Ps(1_000);
+
+/// Notes the thread of each event, and sends itself another, so many times.
+#[derive(Default)]
+struct Witness(Vec<ThreadId>);
+
+impl Partition for Witness {
+    type Message = u32;
+    fn handle(&mut self, event: Event<u32>, out: &mut Outbox<'_, u32>) {
+        self.0.push(thread::current().id());
+        if let Some(left) = event.message.checked_sub(1) {
+            out.send(event.time + LOOKAHEAD, event.to, event.to, left);
+        }
+    }
+}
+
+/// The thread of the first and of the last event of each of four partitions on two threads, of which the
+/// given ones are busy for two thousand windows.
+fn witnesses(busy: [u16; 2]) -> Vec<Option<(ThreadId, ThreadId)>> {
+    let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], LOOKAHEAD);
+    for component in busy.map(ComponentId) {
+        engine.schedule(Ps::ZERO, component, component, 2_000);
+    }
+    assert_eq!(engine.run(2).windows, 2_001);
+    let ends = |witness: &Witness| Some((*witness.0.first()?, *witness.0.last()?));
+    engine.partitions().iter().map(ends).collect()
+}
+
+#[test]
+fn neighbours_begin_on_one_thread_and_part_when_they_alone_are_busy() {
+    let [Some(first), Some(second), None, None] = witnesses([0, 1])[..] else { panic!("two are busy") };
+    assert_eq!(first.0, second.0);
+    assert_ne!(first.1, second.1);
+}
+
+#[test]
+fn partitions_stay_on_their_threads_while_these_are_equally_busy() {
+    let [Some(first), None, None, Some(last)] = witnesses([0, 3])[..] else { panic!("two are busy") };
+    assert_eq!((first.0, last.0), (first.1, last.1));
+    assert_ne!(first.0, last.0);
+}

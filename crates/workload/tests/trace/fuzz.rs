@@ -1,0 +1,173 @@
+//! Random damage: never a panic, never a hang, whatever comes of it.
+
+use super::kit::{block, folder, header, open};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::io::Read;
+use std::sync::OnceLock;
+use tombolo_types::stream::CtaStream;
+use tombolo_workload::trace;
+
+const INSTRUCTIONS: &[&str] = &[
+    "0000 ffffffff 1 R2 LDG.E.64 1 R4 8 1 0x7f0000001000 8 0",
+    "0010 0000f00f 1 R5 LD.E 1 R4 4 2 0x7f1300000000 4 -8 4 4 4 4 4 0",
+    "0020 00000003 0 STL.64 2 R1 R2 8 0 0xfffbd0 0xfffbd0 -1",
+    "0030 ffffffff 1 R5 ATOMG.E.ADD.STRONG.GPU 2 R4 R2 4 1 0x7f0000002000 0 0",
+    "0040 ffffffff 1 R2 LDSM.16.M88.4 1 R4 4 1 0x0 16 0",
+    "0050 ffffffff 0 LDGSTS.E.BYPASS.128 2 R2 R4 16 1 0x7f0000003000 16 0",
+    "0060 ffffffff 0 BAR.SYNC 0 0 0",
+    "0070 00000000 0 EXIT 0 0 0",
+];
+/// Pieces that carry meaning somewhere.
+const PIECES: &[&str] = &[
+    "#BEGIN_TB\n",
+    "#END_TB\n",
+    "warp = 0\n",
+    "warp = 1\n",
+    "insts = 99999999999\n",
+    "thread block = 1,0,0\n",
+    "-grid dim = (2147483647,1,1)\n",
+    "\n",
+    " ",
+    "0x",
+    "ffffffffffffffff",
+    "-9223372036854775808",
+    " 255 ",
+    "R255",
+    "LD.E.256",
+    "ATOMS.64",
+    "2",
+    "0",
+    "\u{0}",
+];
+
+fn text() -> String {
+    let warps = [INSTRUCTIONS, INSTRUCTIONS];
+    header(5, "2,1,1", 64) + &block("0,0,0", &warps) + &block("1,0,0", &warps)
+}
+
+/// One change of a sequence of bytes.
+#[derive(Clone, Debug)]
+enum Change {
+    Set(Index, u8),
+    Cut(Index),
+    Remove(Index, usize),
+    Repeat(Index, usize),
+    Insert(Index, &'static str),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let at = any::<Index>;
+    prop_oneof![
+        4 => (at(), any::<u8>()).prop_map(|(at, byte)| Change::Set(at, byte)),
+        1 => at().prop_map(Change::Cut),
+        3 => (at(), 1_usize..80).prop_map(|(at, length)| Change::Remove(at, length)),
+        3 => (at(), 1_usize..80).prop_map(|(at, length)| Change::Repeat(at, length)),
+        6 => (at(), prop::sample::select(PIECES)).prop_map(|(at, piece)| Change::Insert(at, piece)),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, changes: &[Change]) {
+    for change in changes {
+        let length = bytes.len();
+        let part = |at: &Index, count: &usize| {
+            let start = at.index(length);
+            start..(start + count).min(length)
+        };
+        match change {
+            _ if length == 0 => return,
+            Change::Set(at, byte) => bytes[at.index(length)] = *byte,
+            Change::Cut(at) => bytes.truncate(at.index(length)),
+            Change::Remove(at, count) => drop(bytes.drain(part(at, count))),
+            Change::Repeat(at, count) => {
+                let again = bytes[part(at, count)].to_vec();
+                let start = at.index(length);
+                bytes.splice(start..start, again);
+            }
+            Change::Insert(at, piece) => {
+                let start = at.index(length);
+                bytes.splice(start..start, piece.bytes());
+            }
+        }
+    }
+}
+
+/// Opens the kernel file and decodes all of it; a good outcome must be whole.
+fn try_kernel(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let trace = folder(&[("kernel-1.traceg", bytes)]);
+    let program = match open(trace.path()) {
+        Ok(program) => program,
+        Err(error) => {
+            prop_assert!(error.to_string().contains("kernel-1.traceg"), "{}", error);
+            return Ok(());
+        }
+    };
+    let mut stream = CtaStream::default();
+    for cta in 0..program.kernels()[0].ctas {
+        prop_assert!(program.cta(0, cta, &mut stream).is_ok());
+        prop_assert_eq!(stream.warps.len() as u32, program.kernels()[0].threads_per_cta.div_ceil(32));
+    }
+    Ok(())
+}
+
+/// The sample as a native file.
+fn native() -> &'static [u8] {
+    static NATIVE: OnceLock<Vec<u8>> = OnceLock::new();
+    NATIVE.get_or_init(|| {
+        let trace = folder(&[("kernel-1.traceg", text().as_bytes())]);
+        let file = trace.path().join("sample.tombolo");
+        trace::import(trace.path(), &file).unwrap();
+        std::fs::read(file).unwrap()
+    })
+}
+
+fn xz(text: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    liblzma::read::XzEncoder::new(text, 0).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn changed_text_never_panics(changes in prop::collection::vec(change(), 1..6)) {
+        let mut bytes = text().into_bytes();
+        apply(&mut bytes, &changes);
+        try_kernel(&bytes)?;
+    }
+
+    #[test]
+    fn changed_text_in_a_container_never_panics(changes in prop::collection::vec(change(), 1..6), kind in any::<bool>()) {
+        let mut bytes = text().into_bytes();
+        apply(&mut bytes, &changes);
+        try_kernel(&if kind { xz(&bytes) } else { zstd::encode_all(&bytes[..], 1).unwrap() })?;
+    }
+
+    #[test]
+    fn a_changed_container_never_panics(changes in prop::collection::vec(change(), 1..4), kind in any::<bool>()) {
+        let mut bytes = if kind { xz(text().as_bytes()) } else { zstd::encode_all(text().as_bytes(), 1).unwrap() };
+        apply(&mut bytes, &changes);
+        try_kernel(&bytes)?;
+    }
+
+    #[test]
+    fn a_changed_list_never_panics(changes in prop::collection::vec(change(), 1..4)) {
+        let trace = folder(&[("kernel-1.traceg", text().as_bytes())]);
+        let mut bytes = b"MemcpyHtoD,0x00007f00,256\nkernel-1.traceg\nMemcpyDtoH,0x00007f00,256\n".to_vec();
+        apply(&mut bytes, &changes);
+        std::fs::write(trace.path().join("kernelslist.g"), bytes).unwrap();
+        let _ = open(trace.path());
+    }
+
+    #[test]
+    fn a_changed_native_file_never_panics(changes in prop::collection::vec(change(), 1..4)) {
+        let mut bytes = native().to_vec();
+        apply(&mut bytes, &changes);
+        let out = tempfile::tempdir().unwrap();
+        let file = out.path().join("sample.tombolo");
+        std::fs::write(&file, &bytes).unwrap();
+        let read = trace::info(&file);
+        prop_assert!(read.is_err() || bytes == native(), "damage does not show");
+    }
+}

@@ -1,0 +1,90 @@
+//! What the tests share: traces of one kernel, written to a folder of their own.
+
+use std::path::Path;
+use tempfile::TempDir;
+use tombolo_types::LineSize;
+use tombolo_types::stream::{CtaStream, Op, Program};
+use tombolo_workload::trace;
+
+/// Lanes of a warp.
+pub(crate) const WARP: u32 = 32;
+/// Bases of the scratchpad and of local memory in traces made here.
+pub(crate) const BASES: &str = "-shmem base_addr = 0x00007f1300000000\n-local mem base_addr = 0x00007f1200000000\n";
+
+/// A header for blocks of `threads` threads.
+pub(crate) fn header(version: u32, grid: &str, threads: u32) -> String {
+    format!(
+        "-kernel name = sample\n-kernel id = 1\n-grid dim = ({grid})\n-block dim = ({threads},1,1)\n-shmem = 64\n\
+         -nregs = 16\n-cuda stream id = 3\n{BASES}-accelsim tracer version = {version}\n-enable lineinfo = 0\n\n\
+         #traces format = ...\n"
+    )
+}
+
+/// A thread block of the warps given, each a list of instruction lines.
+pub(crate) fn block(name: &str, warps: &[&[&str]]) -> String {
+    let mut text = format!("\n#BEGIN_TB\n\nthread block = {name}\n");
+    for (warp, lines) in warps.iter().enumerate() {
+        text += &format!("\nwarp = {warp}\ninsts = {}\n", lines.len());
+        lines.iter().for_each(|line| text += &format!("{line} \n"));
+    }
+    text + "\n#END_TB\n"
+}
+
+/// A folder of a trace of the kernel files given.
+pub(crate) fn folder(kernels: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut list = String::new();
+    for (name, bytes) in kernels {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        list += &format!("{name}\n");
+    }
+    std::fs::write(folder.path().join("kernelslist.g"), list).unwrap();
+    folder
+}
+
+/// Opens a trace for lines of 128 bytes.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Program>, trace::TraceError> {
+    trace::open(path, LineSize::B128, WARP)
+}
+
+/// Opens a trace of one kernel.
+pub(crate) fn open_text(text: &str) -> Result<Box<dyn Program>, trace::TraceError> {
+    open(folder(&[("kernel-1.traceg", text.as_bytes())]).path())
+}
+
+/// The message with which a trace of one kernel is refused, from its line number on.
+pub(crate) fn refusal(text: &str) -> String {
+    let message = open_text(text).err().expect("the trace is bad").to_string();
+    let (_, rest) = message.split_once("kernel-1.traceg").expect("the message names the file");
+    rest.trim_start_matches(':').trim_start().to_owned()
+}
+
+/// The stream of a block of one warp.
+pub(crate) fn stream(version: u32, lines: &[&str]) -> CtaStream {
+    let text = header(version, "1,1,1", 32) + &block("0,0,0", &[lines]);
+    let program = open_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    let mut stream = CtaStream::default();
+    program.cta(0, 0, &mut stream).unwrap();
+    assert_eq!(stream.instructions(), lines.len() as u64, "each line is one warp instruction");
+    stream
+}
+
+/// The operations of a warp without arithmetic.
+pub(crate) fn memory(version: u32, lines: &[&str]) -> Vec<Op> {
+    let mut ops = stream(version, lines).ops;
+    ops.retain(|op| !matches!(op, Op::Compute { .. }));
+    ops
+}
+
+/// Decodes everything.
+pub(crate) fn streams(program: &dyn Program) -> Vec<CtaStream> {
+    let mut streams = Vec::new();
+    for (kernel, info) in program.kernels().iter().enumerate() {
+        for cta in 0..info.ctas {
+            let mut stream = CtaStream::default();
+            program.cta(kernel as u32, cta, &mut stream).unwrap();
+            streams.push(stream);
+        }
+    }
+    streams
+}

@@ -1,0 +1,10 @@
+//! Reading and writing traces: real ones, small ones written here, damaged ones, random ones.
+
+#![allow(clippy::unwrap_used, reason = "an unwrap that fails is a failed test")]
+
+mod damage;
+mod fuzz;
+mod kit;
+mod native;
+mod nvbit;
+mod real;

@@ -1,0 +1,273 @@
+//! Small traces, one behaviour each.
+
+use super::kit::{block, folder, header, memory, open, open_text, stream, streams};
+use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Op, PackedOrder};
+use tombolo_types::{Order, Scope, Semantics};
+use tombolo_workload::trace;
+
+fn weak() -> PackedOrder {
+    Order::WEAK.into()
+}
+
+fn at(start: u32, len: u8) -> Accesses {
+    Accesses { start, len }
+}
+
+fn load(start: u32, len: u8) -> Op {
+    Op::Load { order: weak(), accesses: at(start, len) }
+}
+
+fn wait(distance: u8) -> Op {
+    Op::Use { distance }
+}
+
+fn lines(stream: &CtaStream) -> Vec<u64> {
+    stream.accesses.iter().map(|access| access.line.0).collect()
+}
+
+#[test]
+fn every_version_and_encoding_gives_the_same_stream() {
+    let third = ["0000 00000007 1 R2 LDG.E 1 R4 4 0 0x1000 0x1004 0x1008", "0010 00000007 0 EXIT 0 0"];
+    let fourth = ["0000 00000007 1 R2 LDG.E 1 R4 4 1 0x1000 4", "0010 00000007 0 EXIT 0 0"];
+    let fifth = ["0000 00000007 1 R2 LDG.E 1 R4 4 2 0x1000 4 4 16", "0010 00000007 0 EXIT 0 0 0"];
+    let expected = stream(3, &third);
+    assert_eq!(lines(&expected), [0x1000 / 128]);
+    assert_eq!(stream(4, &fourth), expected);
+    assert_eq!(stream(5, &fifth), expected);
+    let numbered = header(4, "1,1,1", 32).replace("lineinfo = 0", "lineinfo = 1");
+    let prefixed = third.map(|line| format!("21 {line}"));
+    let program = open_text(&(numbered + &block("0,0,0", &[&[&prefixed[0], &prefixed[1]]]))).unwrap();
+    assert_eq!(streams(&*program), [expected]);
+}
+
+#[test]
+fn header_and_list_become_kernel_and_commands() {
+    let text = header(5, "1,2,1", 64) + &block("0,1,0", &[&[], &[]]) + &block("0,0,0", &[&[], &["0 1 0 NOP 0 0 0"]]);
+    let trace = folder(&[("kernel-1.traceg", text.as_bytes())]);
+    let list =
+        "MemcpyHtoD,0x00007f00,256\nkernel-1.traceg.xz\nMemcpyDtoH,7f80,128\nncclGroupStart\n\r\nkernel-1.traceg\r\n";
+    std::fs::write(trace.path().join("kernelslist.g"), list).unwrap();
+    let program = open(trace.path()).unwrap();
+    let info = &program.kernels()[0];
+    assert_eq!((info.name.as_str(), info.ctas, info.threads_per_cta), ("sample", 2, 64));
+    assert_eq!((info.shared_bytes, info.registers), (64, 16));
+    let launch = Command::Launch { kernel: 0, stream: 3 };
+    let copy = |address, bytes, to_device| Command::Copy { address, bytes, to_device };
+    let expected = [copy(0x7f00, 256, true), launch.clone(), copy(0x7f80, 128, false), launch];
+    assert_eq!(program.commands(), expected);
+    let mut stream = CtaStream::default();
+    program.cta(0, 0, &mut stream).unwrap();
+    assert_eq!(stream.warps, [0..0, 0..1], "block 0,0,0 is CTA 0 wherever it stands in the file");
+}
+
+#[test]
+fn stream_handles_become_small_numbers() {
+    let with = |stream: &str| header(5, "1,1,1", 32).replace("id = 3", stream) + &block("0,0,0", &[&[]]);
+    let (first, second) = (with("id = 94325091848192"), with("id = 0"));
+    let trace = folder(&[("kernel-1.traceg", first.as_bytes()), ("kernel-2.traceg", second.as_bytes())]);
+    let commands = open(trace.path()).unwrap().commands().to_vec();
+    let launch = |kernel, stream| Command::Launch { kernel, stream };
+    assert_eq!(commands, [launch(0, 0), launch(1, 1)]);
+}
+
+#[test]
+fn a_kernel_trace_alone_is_a_program() {
+    let text = header(5, "1,1,1", 32) + &block("0,0,0", &[&["0 1 0 NOP 0 0 0"]]);
+    let trace = folder(&[("kernel-1.traceg", text.as_bytes())]);
+    let program = open(&trace.path().join("kernel-1.traceg")).unwrap();
+    assert_eq!(program.commands(), [Command::Launch { kernel: 0, stream: 3 }]);
+}
+
+#[test]
+fn warps_may_come_in_any_order() {
+    let block = "#BEGIN_TB\nthread block = 0,0,0\nwarp = 1\ninsts = 1\n0 1 0 DADD 0 0\nwarp = 0\ninsts = 1\n0 1 0 FADD 0 0\n#END_TB\n";
+    let program = open_text(&(header(4, "1,1,1", 64) + block)).unwrap();
+    let [stream] = &streams(&*program)[..] else { panic!("one CTA") };
+    let compute = |class| Op::Compute { class, count: 1 };
+    assert_eq!(stream.ops, [compute(ComputeClass::Fp32), compute(ComputeClass::Fp64)]);
+    assert_eq!(stream.warps, [0..1, 1..2]);
+}
+
+#[test]
+fn arithmetic_runs_join_within_a_warp_only() {
+    let warp: &[&str] = &["0 1 0 FADD 0 0", "1 1 0 FMUL 0 0", "2 1 0 IADD3 0 0", "3 1 0 EXIT 0 0"];
+    let program = open_text(&(header(4, "1,1,1", 64) + &block("0,0,0", &[warp, &warp[3..]]))).unwrap();
+    let compute = |class, count| Op::Compute { class, count };
+    let expected = [
+        compute(ComputeClass::Fp32, 2),
+        compute(ComputeClass::Int, 1),
+        compute(ComputeClass::Other, 1),
+        compute(ComputeClass::Other, 1),
+    ];
+    assert_eq!(streams(&*program)[0].ops, expected);
+}
+
+#[test]
+fn reading_a_loaded_register_waits_once() {
+    let ops = memory(
+        4,
+        &[
+            "00 1 1 R4 LDG.E.64 1 R2 8 1 0x1000 0",
+            "10 1 1 R8 LDG.E 1 R2 4 1 0x2000 0",
+            "20 1 1 R0 FADD 2 R5 R255 0",
+            "30 1 1 R0 FADD 2 R4 R8 0",
+            "40 1 1 R0 FADD 2 R8 R4 0",
+        ],
+    );
+    assert_eq!(ops, [load(0, 1), load(1, 1), wait(2), wait(1)]);
+}
+
+#[test]
+fn overwriting_a_loaded_register_waits() {
+    let ops = memory(4, &["00 1 1 R7 LDG.E 1 R2 4 1 0x1000 0", "10 1 1 R7 MOV 0 0", "20 1 1 R7 MOV 0 0"]);
+    assert_eq!(ops, [load(0, 1), wait(1)]);
+}
+
+#[test]
+fn wide_addresses_data_and_doubles_read_pairs() {
+    let load_high = "00 1 1 R5 LDG.E 1 R2 4 1 0x1000 0";
+    for (reader, waits) in [
+        ("10 1 1 R9 LDG.E 1 R4 4 1 0x2000 0", true),
+        ("10 1 0 STG.E.64 2 R8 R4 8 1 0x2000 0", true),
+        ("10 1 0 STG.E 2 R8 R4 4 1 0x2000 0", false),
+        ("10 1 0 STL 2 R4 R8 4 1 0xfffff0 0", false),
+        ("10 1 1 R8 DADD 2 R4 R10 0", true),
+        ("10 1 1 R8 FADD 2 R4 R10 0", false),
+        ("10 0 1 R8 FADD 2 R5 R10 0", true),
+    ] {
+        assert_eq!(memory(4, &[load_high, reader]).contains(&wait(1)), waits, "{reader}");
+    }
+}
+
+#[test]
+fn an_atomic_returns_unless_it_has_no_register() {
+    let atomic = |result| Op::Atomic { order: Order::relaxed(Scope::Gpu).into(), result, accesses: at(0, 1) };
+    for (line, result) in [
+        ("0 1 1 R5 ATOMG.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Returned),
+        ("0 1 1 R255 ATOMG.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
+        ("0 1 0 ATOM.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
+        ("0 1 0 RED.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
+    ] {
+        let ops = memory(4, &[line, "1 1 1 R0 FADD 1 R5 0"]);
+        assert_eq!(ops[0], atomic(result), "{line}");
+        assert_eq!(ops.len() == 2, result == AtomicResult::Returned, "{line}: {ops:?}");
+    }
+}
+
+#[test]
+fn generic_accesses_resolve_by_base_address() {
+    let to = |address: &str| memory(4, &[&format!("0 3 1 R2 LD.E 1 R4 4 1 {address} 4")]);
+    assert_eq!(to("0x7f1300000010"), [Op::Shared { passes: 1 }]);
+    assert_eq!(to("0x7f1301000000"), [load(0, 1)], "behind the window");
+    let local = stream(4, &["0 3 1 R2 LD.E 1 R4 4 1 0x7f1200ff0000 0"]);
+    assert_eq!(local, stream(4, &["0 3 1 R2 LDL 1 R4 4 1 0xff0000 0"]));
+    assert_eq!(lines(&local).len(), 1, "the words of neighbouring lanes lie in one line");
+    assert!(lines(&local)[0] >= (1 << 48) / 128, "apart from all global addresses");
+    let atomic = memory(4, &["0 1 1 R2 ATOM.E.ADD 2 R4 R6 4 1 0x7f1300000010 0"]);
+    assert_eq!(atomic, [Op::Shared { passes: 1 }]);
+}
+
+#[test]
+fn local_memory_of_two_warps_is_apart() {
+    let push: &[&str] = &["0 ffffffff 0 STL 2 R1 R4 4 1 0xfffbd0 0"];
+    let text = header(4, "2,1,1", 64) + &block("0,0,0", &[push, push]) + &block("1,0,0", &[push, push]);
+    let streams = streams(&*open_text(&text).unwrap());
+    let mut touched: Vec<u64> = streams.iter().flat_map(lines).collect();
+    assert_eq!(touched.len(), 4);
+    touched.dedup();
+    assert_eq!(touched.len(), 4);
+    assert!(touched[3] - touched[0] < 4 * 64, "256 bytes a thread are 64 lines a warp: {touched:?}");
+}
+
+#[test]
+fn bank_conflicts_take_passes() {
+    let passes = |line: &str| match memory(4, &[line])[..] {
+        [Op::Shared { passes }] => passes,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(passes("0 ffffffff 1 R2 LDS 1 R4 4 1 0x0 4"), 1);
+    assert_eq!(passes("0 ffffffff 1 R2 LDS 1 R4 4 1 0x0 8"), 2);
+    assert_eq!(passes("0 ffffffff 0 STS 2 R4 R5 4 1 0x0 128"), 32);
+    assert_eq!(passes("0 ffffffff 1 R2 LDSM.16.M88.4 1 R4 4 1 0x0 16"), 4);
+    assert_eq!(passes("0 ffffffff 1 R2 LDS 1 R4 0"), 1, "no addresses");
+    assert_eq!(passes("0 0 1 R2 LDS 1 R4 4 1 0x0 0"), 1, "no lane");
+}
+
+#[test]
+fn a_mask_of_no_lane_is_an_instruction_that_does_nothing() {
+    let ops = memory(
+        4,
+        &[
+            "0 0 1 R4 LDG.E 1 R2 4 1 0x0 0",
+            "1 1 1 R0 FADD 1 R4 0",
+            "2 0 0 BAR.SYNC 0 0",
+            "3 0 0 MEMBAR.SC.GPU 0 0",
+            "4 0 0 STG.E 2 R2 R4 4 0",
+        ],
+    );
+    assert_eq!(ops, [load(0, 0), Op::Store { order: weak(), accesses: at(0, 0) }]);
+}
+
+#[test]
+fn fences_barriers_and_scopes_are_kept() {
+    let ops = memory(
+        4,
+        &[
+            "0 1 0 MEMBAR.SC.SYS 0 0",
+            "1 1 0 CCTL.IVALL 0 0",
+            "2 1 0 STG.E.STRONG.GPU 2 R2 R4 4 1 0x1000 0",
+            "3 1 0 BAR.SYNC.DEFER_BLOCKING 0 0",
+            "4 1 0 BAR.ARV 0 0",
+            "5 1 1 R4 LDG.E.STRONG.SYS 1 R2 4 1 0x1000 0",
+            "6 1 0 CCTL.IVALL 0 0",
+        ],
+    );
+    let fence = |semantics, scope| Op::Fence { order: Order::new(semantics, scope).into() };
+    let expected = [
+        fence(Semantics::SequentiallyConsistent, Scope::Sys),
+        Op::Store { order: Order::relaxed(Scope::Gpu).into(), accesses: at(0, 1) },
+        Op::Barrier,
+        Op::Load { order: Order::relaxed(Scope::Sys).into(), accesses: at(1, 1) },
+        fence(Semantics::Acquire, Scope::Sys),
+    ];
+    assert_eq!(ops, expected, "CCTL.IVALL ends an acquire behind a load and adds nothing behind a fence");
+}
+
+#[test]
+fn copies_to_the_scratchpad_are_waited_for() {
+    let copy = |address: &str| format!("0 ffffffff 0 LDGSTS.E.BYPASS.128 2 R2 R4 16 1 {address} 16 0");
+    let ops = memory(
+        5,
+        &[
+            &copy("0x400"),
+            &copy("0x7f0000001000"),
+            "1 ffffffff 0 LDGDEPBAR 0 0 0",
+            &copy("0x7f0000002000"),
+            "1 ffffffff 0 LDGDEPBAR 0 0 0",
+            "2 ffffffff 0 DEPBAR.LE 0 0 1",
+            "2 ffffffff 0 DEPBAR.LE 0 0 0",
+        ],
+    );
+    assert_eq!(ops, [Op::Shared { passes: 4 }, load(0, 4), load(4, 4), wait(2), wait(1)]);
+}
+
+#[test]
+fn unknown_and_addressless_instructions_are_reported() {
+    let lines: &[&str] = &[
+        "0 1 0 FROB.X 0 0",
+        "1 1 0 FROB.Y 0 0",
+        "2 1 0 BLIP 0 0",
+        "3 1 1 R4 TEX 1 R2 0",
+        "4 1 0 UTMALDG.2D 0 0",
+        "5 1 0 LDC 0 0",
+    ];
+    let text = header(4, "1,1,1", 32) + &block("0,0,0", &[lines]);
+    let trace = folder(&[("kernel-1.traceg", text.as_bytes())]);
+    let info = trace::info(trace.path()).unwrap();
+    let unknown: Vec<(&str, u64)> = info.unknown_opcodes.iter().map(|op| (op.name.as_str(), op.count)).collect();
+    assert_eq!(unknown, [("BLIP", 1), ("FROB", 2)]);
+    assert_eq!(info.warp_instructions, 6);
+    let memory = info.kernels[0].memory_instructions;
+    assert_eq!((memory.texture, memory.constant, memory.global), (1, 1, 0));
+    assert!(info.notes.iter().any(|note| note.starts_with("2 memory instructions come without addresses")));
+}
