@@ -70,3 +70,13 @@ fn neither_colours_nor_progress_go_where_no_terminal_is() {
     assert!(!stdout(&output).contains('\x1b'));
     assert_eq!(stderr(&output), "");
 }
+
+#[test]
+fn the_main_command_of_the_readme_is_accepted() {
+    let readme = include_str!("../../../../README.md").replace("\\\n", " ");
+    let command = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- ")).expect("it has one");
+    // A file that cannot be written is refused last, before the first run.
+    let arguments: Vec<&str> = command.split_whitespace().chain(["--out", "/no/such/folder/result.json"]).collect();
+    let output = outcome(&arguments);
+    assert!(stderr(&output).starts_with("error: /no/such/folder/result.json"), "{}", stderr(&output));
+}
