@@ -41,7 +41,7 @@ fn a_bad_body_is_refused() {
         ("insts = 2", "insts = 1", "22: expected `warp = 0` to `warp = 1`, or #END_TB, found `0010 ffffffff"),
         ("insts = 2", "insts = 18446744073709551616", "20: expected `insts = <number of instructions>`"),
         ("insts = 2\n", "", "20: expected `insts = <number of instructions>`, found `0000 ffffffff"),
-        ("\nwarp = 1\ninsts = 0\n", "", "41: expected `warp = 1`, of the 2 warps of a thread block, found `#END_TB`"),
+        ("\nwarp = 1\ninsts = 0\n", "", "40: expected `warp = 1`, of the 2 warps of a thread block, found `#END_TB`"),
         ("#END_TB", "", "31: expected `warp = 0` to `warp = 1`, or #END_TB, found `#BEGIN_TB`"),
         ("#BEGIN_TB", "", "17: expected #BEGIN_TB or the end of the file, found `thread block = 0,0,0`"),
         ("#BEGIN_TB", "#END_TB", "15: expected #BEGIN_TB before, found `#END_TB`"),

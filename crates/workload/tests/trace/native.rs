@@ -8,6 +8,9 @@ use tombolo_types::stream::{
     Access, Accesses, Command, CtaStream, KernelClass, KernelInfo, Op, Program, StreamError, Token,
 };
 use tombolo_types::{Line, Mask, Order, Scope};
+use tombolo_workload::bench::{self, Mode, Request};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
 use tombolo_workload::trace;
 
 /// A cooperative program with every kind of operation that traces of hardware lack; `bad` cannot be decoded.
@@ -91,6 +94,26 @@ fn any_program_survives_writing() {
     let info = trace::info(&file).unwrap();
     assert_eq!((info.format.as_str(), info.kernels[0].ctas, info.copies_to_host.bytes), ("native", 5000, 1));
     serde_json::to_string(&info).unwrap();
+}
+
+#[test]
+fn every_workload_survives_writing() {
+    for workload in bench::list() {
+        let request = Request::new(*workload, Scale::new(1, 1024).unwrap(), &[], 1).unwrap();
+        let recording = bench::record(*workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        let (_out, file) = written(&recording);
+        let read = open(&file).unwrap();
+        assert_eq!(read.kernels(), recording.kernels());
+        assert_eq!(read.commands(), recording.commands());
+        let (mut expected, mut stream) = (CtaStream::default(), CtaStream::default());
+        for (kernel, info) in recording.kernels().iter().enumerate() {
+            for cta in 0..info.ctas {
+                recording.cta(kernel as u32, cta, &mut expected).unwrap();
+                read.cta(kernel as u32, cta, &mut stream).unwrap();
+                assert_eq!(stream, expected, "{} CTA {cta} of kernel {kernel}", workload.name());
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //! file   := magic version:u32 length:u32 checksum:u64 header block* index footer
 //! header := JSON: name, line size, warp width, kernels, commands, origin
-//! block  := a zstd frame of: length:u32 of each CTA, then their encodings (module `encode`)
+//! block  := a zstd frame of: end:u32 of each CTA, then their encodings (module `encode`)
 //! index  := for each kernel: count:u32, then for each of its blocks, which hold its CTAs in order:
 //!           offset:u64 length:u32 unpacked:u32 ctas:u32 checksum:u64
 //! footer := offset:u64 length:u64 checksum:u64 of the index, checksum:u64 of the 24 bytes before, magic

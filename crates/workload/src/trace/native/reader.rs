@@ -14,6 +14,15 @@ use std::sync::{Mutex, PoisonError};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 
+/// Bytes that say where a CTA ends in its block.
+const END: usize = 4;
+
+/// Where CTA `cta` of a block ends, counted from behind the table of ends.
+fn end(table: &[u8], cta: usize) -> u32 {
+    let (ends, _) = table.as_chunks::<END>();
+    u32::from_le_bytes(ends[cta])
+}
+
 /// An opened native trace.
 pub(in crate::trace) struct NativeProgram {
     path: PathBuf,
@@ -85,12 +94,10 @@ impl NativeProgram {
     /// Decodes CTA `place` of an unpacked block.
     fn decode(&self, block: &Block, place: u32, bytes: &[u8], into: &mut CtaStream) -> Result<(), Damage> {
         let damage = |message: String| Damage::new(block.offset, format!("in the block that begins here, {message}"));
-        let length = |number: u32| {
-            let mut at = number as usize * 4;
-            take(bytes, &mut at).map(u32::from_le_bytes).expect("checked when the block was unpacked") as usize
-        };
-        let start = block.ctas as usize * 4 + (0..place).map(length).sum::<usize>();
-        let encoded = &bytes[start..start + length(place)];
+        let (table, encodings) = bytes.split_at(block.ctas as usize * END);
+        let end = |cta: u32| end(table, cta as usize) as usize;
+        let start = if place == 0 { 0 } else { end(place - 1) };
+        let encoded = &encodings[start..end(place)];
         let used = decode(encoded, into).map_err(|error| damage(error.message))?;
         if used != encoded.len() {
             return Err(damage(format!("a CTA of {} bytes ends after {used}", encoded.len())));
@@ -113,14 +120,11 @@ impl NativeProgram {
         if into.len() != block.unpacked as usize {
             return Err(damage(format!("the block unpacks to {} bytes, expected {}", into.len(), block.unpacked)));
         }
-        let table = block.ctas as usize * 4;
-        let lengths = into.get(..table).map(|table| {
-            table
-                .chunks_exact(4)
-                .map(|length| u64::from(u32::from_le_bytes(length.try_into().expect("four bytes"))))
-                .sum::<u64>()
-        });
-        if lengths != Some((into.len() - table.min(into.len())) as u64) {
+        let Some((table, encodings)) = into.split_at_checked(block.ctas as usize * END) else {
+            return Err(damage(format!("the block is too short for {} CTAs", block.ctas)));
+        };
+        let mut ends = (0..block.ctas as usize).map(|cta| end(table, cta));
+        if !ends.clone().is_sorted() || ends.next_back() != Some(encodings.len() as u32) {
             return Err(damage("the CTAs of the block do not add up to its length".to_owned()));
         }
         Ok(())

@@ -90,7 +90,7 @@ impl Sink<'_> {
         let mut blocks = KernelIndex::default();
         let mut packer = zstd::bulk::Compressor::new(LEVEL).map_err(TraceError::io(self.path, "compress for"))?;
         let mut stream = CtaStream::default();
-        let (mut lengths, mut encoded) = (Vec::new(), Vec::new());
+        let (mut ends, mut encoded) = (Vec::new(), Vec::new());
         for cta in 0..program.kernels()[kernel as usize].ctas {
             let failed = |source| TraceError::Stream { kernel, cta, source };
             program.cta(kernel, cta, &mut stream).map_err(failed)?;
@@ -102,13 +102,13 @@ impl Sink<'_> {
                     format!("takes {length} bytes encoded; a native trace holds CTAs up to {}", LARGEST_BLOCK / 2);
                 return Err(failed(StreamError { message }));
             }
-            lengths.push(length as u32);
+            ends.push(encoded.len() as u32);
             if encoded.len() >= BLOCK {
-                blocks.push(self.block(&mut packer, &mut lengths, &mut encoded)?);
+                blocks.push(self.block(&mut packer, &mut ends, &mut encoded)?);
             }
         }
-        if !lengths.is_empty() {
-            blocks.push(self.block(&mut packer, &mut lengths, &mut encoded)?);
+        if !ends.is_empty() {
+            blocks.push(self.block(&mut packer, &mut ends, &mut encoded)?);
         }
         Ok(blocks)
     }
@@ -117,20 +117,20 @@ impl Sink<'_> {
     fn block(
         &mut self,
         packer: &mut zstd::bulk::Compressor<'_>,
-        lengths: &mut Vec<u32>,
+        ends: &mut Vec<u32>,
         encoded: &mut Vec<u8>,
     ) -> Result<Block, TraceError> {
-        let mut unpacked: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+        let mut unpacked: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
         unpacked.append(encoded);
         let packed = packer.compress(&unpacked).map_err(TraceError::io(self.path, "compress for"))?;
         let block = Block {
             offset: self.offset,
             length: packed.len() as u32,
             unpacked: unpacked.len() as u32,
-            ctas: lengths.len() as u32,
+            ctas: ends.len() as u32,
             checksum: checksum(&packed),
         };
-        lengths.clear();
+        ends.clear();
         self.put(&packed)?;
         Ok(block)
     }

@@ -18,18 +18,37 @@ pub(super) struct Coalescer<'a> {
     start: usize,
     line_size: LineSize,
     sorted: bool,
+    /// Bytes touched but not yet added: neighbouring lanes mostly touch neighbouring bytes.
+    run: Run,
+}
+
+/// `bytes` bytes from `address`.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    address: u64,
+    bytes: u64,
 }
 
 impl<'a> Coalescer<'a> {
     /// For an instruction whose accesses will end `accesses`.
     pub(super) fn new(accesses: &'a mut Vec<Access>, line_size: LineSize) -> Coalescer<'a> {
         let start = accesses.len();
-        Coalescer { accesses, start, line_size, sorted: true }
+        Coalescer { accesses, start, line_size, sorted: true, run: Run::default() }
     }
 
     /// A lane touches `bytes` bytes from `address`.
     #[inline]
-    pub(super) fn touch(&mut self, mut address: u64, mut bytes: u64) {
+    pub(super) fn touch(&mut self, address: u64, bytes: u64) {
+        let run = &mut self.run;
+        if address == run.address.wrapping_add(run.bytes) {
+            run.bytes += bytes;
+        } else if address != run.address || bytes > run.bytes {
+            let run = std::mem::replace(run, Run { address, bytes });
+            self.add_run(run);
+        }
+    }
+
+    fn add_run(&mut self, Run { mut address, mut bytes }: Run) {
         while bytes > 0 {
             let room = self.line_size.bytes() - (address & (self.line_size.bytes() - 1));
             let here = bytes.min(room);
@@ -60,7 +79,8 @@ impl<'a> Coalescer<'a> {
     }
 
     /// The accesses, or `None` where they are more than an instruction can have.
-    pub(super) fn finish(self) -> Option<Accesses> {
+    pub(super) fn finish(mut self) -> Option<Accesses> {
+        self.add_run(self.run);
         let mine = &mut self.accesses[self.start..];
         if !self.sorted {
             mine.sort_unstable_by_key(|access| access.line);

@@ -4,6 +4,8 @@ use tombolo_types::stream::Op;
 
 /// Results a warp can have outstanding. Source: the definition of [`Op::Use`].
 const OUTSTANDING: u32 = 64;
+/// Registers of the widest result: 256 bits.
+const WIDEST: u16 = 8;
 /// The register that reads as zero and swallows writes. Source: CUDA Binary Utilities, "RZ".
 const ZERO_REGISTER: u8 = 255;
 
@@ -42,18 +44,19 @@ impl Scoreboard {
         for register in u16::from(first)..(u16::from(first) + u16::from(count)).min(u16::from(ZERO_REGISTER)) {
             let load = self.pending[usize::from(register)];
             if load != 0 {
-                self.wait_for(load, ops);
+                self.wait_for(load, register, ops);
             }
         }
     }
 
-    #[cold]
-    fn wait_for(&mut self, load: u32, ops: &mut Vec<Op>) {
+    /// Waits for `load`, whose result `register` is part of.
+    fn wait_for(&mut self, load: u32, register: u16, ops: &mut Vec<Op>) {
         let distance = self.issued - load + 1;
         if distance <= OUTSTANDING {
             ops.push(Op::Use { distance: distance as u8 });
         }
-        for pending in &mut self.pending {
+        let near = usize::from(register.saturating_sub(WIDEST))..usize::from(register + WIDEST).min(256);
+        for pending in &mut self.pending[near] {
             if *pending == load {
                 *pending = 0;
             }
