@@ -3,7 +3,7 @@
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
 //! [`source`] (workloads and traces), [`output`] (standard output and files), [`table`] (aligned text),
 //! [`campaign`] (many runs side by side), [`comparison`] and [`summary`] (what is printed of results),
-//! [`progress`].
+//! [`progress`], [`threads`].
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
 //! a message, and no file is written.
@@ -23,13 +23,14 @@ mod progress;
 mod source;
 mod summary;
 mod table;
+mod threads;
 
 /// Status of a run whose input was wrong, or that gave no result.
 const WRONG_INPUT: u8 = 2;
 
 /// A fast, verified simulator of the memory systems of multi-GPU and multi-chiplet machines.
 #[derive(Parser)]
-#[command(name = "tombolo", version, arg_required_else_help = true, infer_long_args = false)]
+#[command(name = "tombolo", version, arg_required_else_help = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: command::Command,

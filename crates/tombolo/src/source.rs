@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn an_unknown_workload_gets_a_suggestion() {
-        let message = labels(&["traid"]).unwrap_err();
-        assert!(message.contains("\"traid\" (did you mean triad?)"), "{message}");
+        let message = labels(&["tria"]).unwrap_err();
+        assert!(message.contains("\"tria\" (did you mean triad?)"), "{message}");
     }
 }

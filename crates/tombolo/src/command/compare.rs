@@ -7,6 +7,7 @@ use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{MachineArguments, refuse_twice};
 use crate::output::{OutputArguments, complain};
 use crate::source::{Target, workloads};
+use crate::threads::ThreadsArgument;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_machine::error::near;
@@ -25,9 +26,8 @@ pub(crate) struct Arguments {
     /// The design that speed-ups are over [default: the first]
     #[arg(long, value_name = "A")]
     baseline: Option<String>,
-    /// Threads; the results do not depend on it [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadsArgument,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -42,7 +42,7 @@ impl Arguments {
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
         chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
         self.output.check()?;
-        let threads = threads_or_all(self.threads);
+        let threads = self.threads.count();
         let started = Instant::now();
         let results = run_all(&hardware, &chosen, threads);
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
@@ -70,10 +70,4 @@ impl Arguments {
             Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
         })
     }
-}
-
-/// The threads asked for, or one a core.
-pub(crate) fn threads_or_all(asked: Option<u16>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    asked.map_or_else(cores, usize::from)
 }

@@ -1,13 +1,13 @@
 //! `run`: one program on one machine under one design.
 
 use crate::campaign::run_one;
-use crate::command::compare::threads_or_all;
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
 use crate::source::{Source, Target, only, trace};
 use crate::summary;
+use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,9 +26,8 @@ pub(crate) struct Arguments {
     /// Trace: a folder with a kernelslist.g, such a list, or a file of `trace import` or `trace record`
     #[arg(long, value_name = "DIR|FILE")]
     trace: Option<PathBuf>,
-    /// Threads; the result does not depend on it [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadsArgument,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -38,7 +37,7 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         self.output.check()?;
-        let threads = threads_or_all(self.threads);
+        let threads = self.threads.count();
         let progress = Progress::new(1);
         let source = self.source(&hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };

@@ -1,10 +1,10 @@
 //! `trace`: what a trace holds, other formats into Tombolo's own, workloads into a file.
 
-use crate::command::compare::threads_or_all;
 use crate::failure::Failure;
 use crate::output::{Staged, complain, show};
 use crate::source::{Target, only};
 use crate::table::{Cell, Look, Table, bytes, count};
+use crate::threads::ThreadsArgument;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_machine::{Scale, machine};
@@ -52,9 +52,8 @@ struct Recording {
     /// Fraction of the workload's input, such as 1/16 or 0.25
     #[arg(long, value_name = "F", default_value = "1")]
     scale: Scale,
-    /// Threads that record; the file does not depend on it [default: as many as there are cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadsArgument,
     /// The file to write, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
@@ -80,7 +79,7 @@ impl Recording {
         let machine = machine(&self.machine)?.check()?;
         let chosen = only(&self.workload)?;
         let staged = Staged::beside(&self.out)?;
-        let source = chosen.record(Target::new(&machine, self.scale), threads_or_all(self.threads))?;
+        let source = chosen.record(Target::new(&machine, self.scale), self.threads.count())?;
         source.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         write(&*source.program, &staged.part())?;
         staged.commit()

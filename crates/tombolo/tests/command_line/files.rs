@@ -1,0 +1,95 @@
+//! Files are written whole or not at all.
+
+use crate::{TINY, outcome, small_run, stderr, tombolo};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// `run --out` of the tiny workload.
+fn run_into(path: &Path) -> std::process::Output {
+    outcome(&small_run(&["--design", "hmg", "--workload", TINY, "--out", path.to_str().expect("UTF-8")]))
+}
+
+fn files(folder: &Path) -> usize {
+    fs::read_dir(folder).expect("a folder").count()
+}
+
+#[test]
+fn a_result_replaces_what_was_there_and_nothing_stays_beside_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("result.json");
+    fs::write(&path, "old").expect("written");
+    let output = run_into(&path);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path).expect("there")).expect("whole");
+    assert_eq!(record["design"], "hmg");
+    assert_eq!(files(folder.path()), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_stays_a_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    fs::write(&file, "old").expect("written");
+    std::os::unix::fs::symlink(&file, &link).expect("linked");
+    assert!(run_into(&link).status.success());
+    assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+    assert!(fs::read_to_string(&file).expect("there").starts_with('{'));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = folder.path().join("no").join("result.json");
+    for path in [missing.as_path(), folder.path()] {
+        let output = run_into(path);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(output.stdout.is_empty(), "nothing ran");
+        assert!(stderr(&output).contains(path.to_str().expect("UTF-8")), "{}", stderr(&output));
+        assert!(stderr(&output).contains("nothing was written"), "{}", stderr(&output));
+    }
+    assert_eq!(files(folder.path()), 0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_device_and_an_unwritable_folder_are_told() {
+    for path in ["/dev/full", "/proc/result.json"] {
+        let output = run_into(Path::new(path));
+        assert_eq!(output.status.code(), Some(2), "{path}");
+        assert!(stderr(&output).contains(path), "{}", stderr(&output));
+    }
+    assert!(fs::metadata("/dev/full").is_ok_and(|found| !found.is_file()), "a device stays a device");
+}
+
+#[test]
+fn bad_input_leaves_the_old_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("old.tombolo");
+    fs::write(&path, "old").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let bad = ["trace", "record", "--workload", "triad,elements=none", "-o", path];
+    assert_eq!(outcome(&bad).status.code(), Some(2));
+    let bad = small_run(&["--design", "hmg", "--workload", "triad,elements=none", "--out", path]);
+    assert_eq!(outcome(&bad).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(path).expect("there"), "old");
+    assert_eq!(files(folder.path()), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.tombolo");
+    let arguments = ["trace", "record", "--workload", "nw,length=32768", "-o", path.to_str().expect("UTF-8")];
+    let mut child = tombolo(&arguments).spawn().expect("the program starts");
+    while files(folder.path()) == 0 && child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("every Unix has it").success());
+    let status = child.wait().expect("a child");
+    assert_eq!(status.code(), Some(130), "it was still recording");
+    assert_eq!(files(folder.path()), 0);
+}

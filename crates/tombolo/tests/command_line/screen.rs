@@ -1,0 +1,82 @@
+//! Help, lists, and outputs that close early.
+
+use crate::{TINY, json, outcome, small_run, stderr, stdout, tombolo};
+use serde_json::json;
+use std::process::Stdio;
+
+#[test]
+fn help_lists_every_command() {
+    let help = outcome(&["--help"]);
+    assert!(help.status.success());
+    for command in ["run", "compare", "trace", "list"] {
+        assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
+        let own = outcome(&[command, "--help"]);
+        assert!(own.status.success() && stdout(&own).contains("Usage: tombolo"), "{command}");
+    }
+}
+
+#[test]
+fn lists_name_what_ships() {
+    for (what, expected) in [("machines", "hmg-4x4"), ("designs", "nhcc"), ("workloads", "pathfinder")] {
+        assert!(stdout(&outcome(&["list", what])).lines().any(|line| line.starts_with(expected)), "{what}");
+        let listed = json(&["list", what, "--json"]);
+        let listed = listed.as_array().expect("a list");
+        assert!(listed.iter().any(|one| one["name"] == expected), "{what}");
+        assert!(listed.iter().all(|one| one["description"].as_str().is_some_and(|text| !text.is_empty())), "{what}");
+    }
+}
+
+#[test]
+fn there_are_no_experiments_to_list() {
+    assert_eq!(stdout(&outcome(&["list", "experiments"])), "");
+    assert_eq!(json(&["list", "experiments", "--json"]), json!([]));
+}
+
+#[test]
+fn workloads_are_listed_with_sourced_parameters() {
+    let listed = json(&["list", "workloads", "--json"]);
+    for workload in listed.as_array().expect("a list") {
+        let parameters = workload["parameters"].as_array().expect("every workload has some");
+        assert!(parameters.iter().all(|one| one["source"].as_str().is_some_and(|text| !text.is_empty())), "{workload}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let list = ["list", "workloads"];
+    let run = small_run(&["--design", "hmg", "--workload", TINY, "--json"]);
+    for arguments in [&list[..], &run] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = tombolo(arguments).stdout(writer).stderr(Stdio::piped()).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(stderr(&output), "");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_under_standard_output_is_told() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let output = tombolo(&["list", "designs"]).stdout(full).stderr(Stdio::piped()).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: standard output: "), "{}", stderr(&output));
+}
+
+#[test]
+fn neither_colours_nor_progress_go_where_no_terminal_is() {
+    let output = outcome(&small_run(&["--design", "hmg", "--workload", "triad,elements=4096,iterations=1"]));
+    assert!(output.status.success());
+    assert!(!stdout(&output).contains('\x1b'));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn the_main_command_of_the_readme_is_accepted() {
+    let readme = include_str!("../../../../README.md").replace("\\\n", " ");
+    let command = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- ")).expect("it has one");
+    // A file that cannot be written is refused last, before the first run.
+    let arguments: Vec<&str> = command.split_whitespace().chain(["--out", "/no/such/folder/result.json"]).collect();
+    let output = outcome(&arguments);
+    assert!(stderr(&output).starts_with("error: /no/such/folder/result.json"), "{}", stderr(&output));
+}
