@@ -21,7 +21,7 @@ use tombolo_protocol::{
     Class, ClassSet, Coherence, Data, Event, LineState, Pending, Refusal, Reply, Request, Requester, Sharers, Slot,
     Topology,
 };
-use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Ps, Serializer};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
 
 /// Levels of requests, least first.
 const LEVELS: usize = 3;
@@ -49,6 +49,24 @@ struct Waiter {
     origin: Origin,
     mask: Mask,
     flag: Flag,
+}
+
+/// The bytes of a line that answer a read.
+#[derive(Clone, Copy, Debug)]
+struct Bytes<D> {
+    line: Line,
+    mask: Mask,
+    data: D,
+    /// Whether the flag the read looked for was seen.
+    satisfied: bool,
+}
+
+/// What a step of the protocol made of a slot.
+#[derive(Clone, Copy)]
+struct Step<D: Data> {
+    before: Slot<D>,
+    after: Slot<D>,
+    outcome: Outcome<D>,
 }
 
 /// Whether a request could be taken.
@@ -102,7 +120,9 @@ impl<D: Data> Slice<D> {
             Packet::Request(body) => {
                 self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
             }
-            Packet::Fill { line, mask, data, satisfied } => self.fill(line, mask, data, satisfied, ready, uncore, out),
+            Packet::Fill { line, mask, data, satisfied } => {
+                self.fill(Bytes { line, mask, data, satisfied }, ready, uncore, out)
+            }
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
                 let to = uncore.layout.controller(route.source);
@@ -125,7 +145,7 @@ impl<D: Data> Slice<D> {
     /// Memory has answered a fetch.
     pub fn memory<C: Coherence>(&mut self, line: Line, mask: Mask, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let data = uncore.read_memory(line);
-        self.fill(line, mask, data, false, out.now(), uncore, out);
+        self.fill(Bytes { line, mask, data, satisfied: false }, out.now(), uncore, out);
     }
 
     /// Drops the lines of some classes; their misses on the way become stale.
@@ -280,7 +300,7 @@ impl<D: Data> Slice<D> {
             self.park(entry, item, uncore);
             return Taken::Yes;
         }
-        self.commit(item, before, slot, outcome, ready, uncore, out);
+        self.commit(item, Step { before, after: slot, outcome }, ready, uncore, out);
         Taken::Yes
     }
 
@@ -302,13 +322,12 @@ impl<D: Data> Slice<D> {
     fn commit<C: Coherence>(
         &mut self,
         item: Item<D>,
-        before: Slot<D>,
-        slot: Slot<D>,
-        outcome: Outcome<D>,
+        step: Step<D>,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
+        let Step { before, after: slot, outcome } = step;
         let line = item.body.line;
         count(&item, &before, &outcome, uncore);
         let leaves = self.occupy(ready, moved(&item, &outcome, uncore), uncore);
@@ -332,7 +351,7 @@ impl<D: Data> Slice<D> {
         }
         if let Some(reply) = outcome.reply {
             let satisfied = uncore.seen(item.body.flag);
-            self.reply(waiter(&item), line, reply, satisfied, leaves, uncore, out);
+            self.reply(waiter(&item), (line, reply, satisfied), leaves, uncore, out);
         }
         self.send_invalidations(line, &outcome, None, leaves, uncore, out);
         if is_store && !outcome.park {
@@ -343,7 +362,7 @@ impl<D: Data> Slice<D> {
 
     /// The slice's port is busy with `bytes` from `ready`; returns when what they cause leaves.
     fn occupy<C: Coherence>(&mut self, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
-        self.port.send(ready, Bytes(bytes)) + uncore.machine.l2.hit_latency
+        self.port.send(ready, tombolo_types::Bytes(bytes)) + uncore.machine.l2.hit_latency
     }
 
     fn start_miss<C: Coherence>(
@@ -408,7 +427,7 @@ impl<D: Data> Slice<D> {
     ) {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.dram.read(leaves, line, Bytes(bytes));
+        let done = uncore.dram.read(leaves, line, tombolo_types::Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask });
     }
 
@@ -424,15 +443,14 @@ impl<D: Data> Slice<D> {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
         uncore.write_memory(line, mask, data);
-        uncore.dram.write(leaves, line, Bytes(bytes))
+        uncore.dram.write(leaves, line, tombolo_types::Bytes(bytes))
     }
 
+    /// Answers a waiter: which line, with what, and whether the flag it looked for was seen.
     fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        line: Line,
-        reply: Reply<D>,
-        satisfied: bool,
+        (line, reply, satisfied): (Line, Reply<D>, bool),
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -502,21 +520,13 @@ impl<D: Data> Slice<D> {
     }
 
     /// The bytes of a miss have come: install, serve, free, run what parked.
-    fn fill<C: Coherence>(
-        &mut self,
-        line: Line,
-        mask: Mask,
-        data: D,
-        satisfied: bool,
-        ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn fill<C: Coherence>(&mut self, bytes: Bytes<D>, ready: Ps, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let Bytes { line, mask, data, satisfied } = bytes;
         let entry =
             self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
         let flag = self.mshr.get(entry).flag;
-        let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
-        let leaves = self.occupy(ready, bytes, uncore);
+        let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
+        let leaves = self.occupy(ready, weight, uncore);
         let before = self.view_line(line, Some(entry), uncore);
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
@@ -527,7 +537,7 @@ impl<D: Data> Slice<D> {
         }
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
-            self.serve(waiter, line, data, seen, leaves, uncore, out);
+            self.serve(waiter, Bytes { satisfied: seen, ..bytes }, leaves, uncore, out);
         }
         while let Some(item) = self.mshr.next_parked(&mut freed) {
             match self.mshr.find(line) {
@@ -544,13 +554,12 @@ impl<D: Data> Slice<D> {
     fn serve<C: Coherence>(
         &mut self,
         waiter: Waiter,
-        line: Line,
-        data: D,
-        satisfied: bool,
+        bytes: Bytes<D>,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
+        let Bytes { line, data, satisfied, .. } = bytes;
         let before = match waiter.from {
             Requester::Local => self.view_line(line, None, uncore),
             Requester::Module(_) => self.view_with(line, None, uncore),
@@ -558,7 +567,7 @@ impl<D: Data> Slice<D> {
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
         let reply = outcome.reply.expect("a served read is answered");
-        self.reply(waiter, line, reply, satisfied, leaves, uncore, out);
+        self.reply(waiter, (line, reply, satisfied), leaves, uncore, out);
         self.keep_entry(&before, &slot, leaves, uncore, out);
     }
 

@@ -11,6 +11,18 @@ use tombolo_protocol::{Coherence, Data, Pending, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
+/// One line transaction of the instruction at hand.
+#[derive(Clone, Copy)]
+struct Transaction {
+    slot: usize,
+    line: Line,
+    mask: Mask,
+    scope: Scope,
+    flag: Flag,
+    /// Whether a result comes back.
+    returns: bool,
+}
+
 /// How one transaction fared.
 enum Sent {
     Yes,
@@ -46,10 +58,12 @@ impl<D: Data> Sm<D> {
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
             let access = self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)];
+            let Access { line, mask } = access;
+            let transaction = Transaction { slot, line, mask, scope, flag, returns };
             let sent = match op {
-                Op::Store { .. } => self.store(slot, access, scope, flag, uncore, out),
-                Op::Atomic { .. } => self.atomic(slot, access, scope, flag, returns, uncore, out),
-                _ => self.load(slot, access, scope, flag, uncore, out),
+                Op::Store { .. } => self.store(transaction, uncore, out),
+                Op::Atomic { .. } => self.atomic(transaction, uncore, out),
+                _ => self.load(transaction, uncore, out),
             };
             if let Sent::Waits(wait) = sent {
                 self.stats.parks += 1;
@@ -160,15 +174,12 @@ impl<D: Data> Sm<D> {
 
     fn load<C: Coherence>(
         &mut self,
-        slot: usize,
-        access: Access,
-        scope: Scope,
-        flag: Flag,
+        transaction: Transaction,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Sent {
-        let line = access.line;
-        let mask = access.mask.sectors(self.costs.sector_grains);
+        let Transaction { slot, line, scope, flag, .. } = transaction;
+        let mask = transaction.mask.sectors(self.costs.sector_grains);
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let entry = self.mshr.find(line);
@@ -208,7 +219,7 @@ impl<D: Data> Sm<D> {
                     return Sent::Waits(Wait::MissRegister);
                 }
                 self.keep_line(line, before, after);
-                self.miss(slot, line, mask, scope, flag, uncore, out);
+                self.miss(Transaction { mask, ..transaction }, uncore, out);
             }
         }
         self.stats.l1_accesses += 1;
@@ -230,16 +241,8 @@ impl<D: Data> Sm<D> {
         true
     }
 
-    fn miss<C: Coherence>(
-        &mut self,
-        slot: usize,
-        line: Line,
-        mask: Mask,
-        scope: Scope,
-        flag: Flag,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn miss<C: Coherence>(&mut self, transaction: Transaction, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
         let miss = Pending { mask, scope, stale: false };
         let pending = L1Pending { miss, poisoned: false };
@@ -249,20 +252,19 @@ impl<D: Data> Sm<D> {
         self.expect(slot, result);
         let at = self.depart(line, out.now(), 0, uncore);
         let request = Request::Read { mask, scope };
-        self.send(slot, line, request, flag, Generation::default(), at, uncore, out);
+        self.send(transaction, request, Generation::default(), at, uncore, out);
     }
 
     fn send<C: Coherence>(
         &mut self,
-        slot: usize,
-        line: Line,
+        transaction: Transaction,
         request: Request<D>,
-        flag: Flag,
         ticket: Generation,
         at: Ps,
         uncore: &Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
+        let Transaction { slot, line, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
         let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result };
         let to = uncore.layout.slice(uncore.module, uncore.map.slice(line));
@@ -271,40 +273,33 @@ impl<D: Data> Sm<D> {
 
     fn store<C: Coherence>(
         &mut self,
-        slot: usize,
-        access: Access,
-        scope: Scope,
-        flag: Flag,
+        transaction: Transaction,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Sent {
+        let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
         let data = D::default();
-        let Access { line, mask } = access;
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
         self.leave(flag);
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Write { mask, scope, data, tracked: true };
-        self.send(slot, line, request, flag, ticket, at, uncore, out);
+        self.send(transaction, request, ticket, at, uncore, out);
         Sent::Yes
     }
 
     fn atomic<C: Coherence>(
         &mut self,
-        slot: usize,
-        access: Access,
-        scope: Scope,
-        flag: Flag,
-        returns: bool,
+        transaction: Transaction,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Sent {
+        let Transaction { slot, line, mask, scope, flag, returns } = transaction;
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        let Access { line, mask } = access;
         self.change_line(line, l1::atomic, uncore);
         self.leave(flag);
         if returns {
@@ -313,7 +308,7 @@ impl<D: Data> Sm<D> {
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Atomic { mask, scope, update: Default::default(), returns };
-        self.send(slot, line, request, flag, ticket, at, uncore, out);
+        self.send(transaction, request, ticket, at, uncore, out);
         Sent::Yes
     }
 
