@@ -62,10 +62,18 @@ impl Sharers {
 
     /// All, modules first, ascending.
     pub fn iter(self) -> impl Iterator<Item = Sharer> {
-        let modules = (0..32).filter(move |i| self.modules >> i & 1 != 0).map(|i| Sharer::Module(ModuleId(i)));
-        let gpus = (0..32).filter(move |i| self.gpus >> i & 1 != 0).map(|i| Sharer::Gpu(GpuId(i)));
-        modules.chain(gpus)
+        let modules = bits(self.modules).map(|bit| Sharer::Module(ModuleId(bit)));
+        modules.chain(bits(self.gpus).map(|bit| Sharer::Gpu(GpuId(bit))))
     }
+}
+
+/// The bits that are set, ascending.
+fn bits(mut word: u32) -> impl Iterator<Item = u8> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < 32).then_some(bit as u8)
+    })
 }
 
 /// What reaches an entry. `Remote…` names the sender.

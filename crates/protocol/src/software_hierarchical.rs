@@ -37,10 +37,9 @@ impl Rules for SoftwareHierarchicalRules {
         const SYSTEM: [Phase; 2] = [drop(Members::OthersOfGpu, ClassSet::ALL), drop(Members::Own, ClassSet::ALL)];
         const SYSTEM_SPARING: [Phase; 2] =
             [drop(Members::OthersOfGpu, ClassSet::NOT_OWN), drop(Members::Own, ClassSet::NOT_OWN)];
-        // Twice: an L2 may have refilled from a GPU home that was invalidated after it.
-        const KERNEL: [Phase; 2] = [drop(Members::All, ClassSet::ALL), drop(Members::All, ClassSet::ALL)];
-        const KERNEL_SPARING: [Phase; 2] =
-            [drop(Members::All, ClassSet::NOT_OWN), drop(Members::All, ClassSet::NOT_OWN)];
+        // Once, all together: between kernels nobody refills one L2 from another.
+        const KERNEL: [Phase; 1] = [drop(Members::All, ClassSet::ALL)];
+        const KERNEL_SPARING: [Phase; 1] = [drop(Members::All, ClassSet::NOT_OWN)];
         match (sync, spare_home_lines) {
             (Sync::Thread(Scope::Cta), _) => &[],
             (Sync::Thread(Scope::Gpu), false) => &GPU,

@@ -116,7 +116,7 @@ impl Cut {
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {
             let index = index as u8;
-            if index % self.modules == 0 {
+            if index.is_multiple_of(self.modules) {
                 parts.push(Part { layout, first: index, modules: Vec::new(), hub: None });
             }
             parts.last_mut().expect("the first module opens a partition").modules.push(module);

@@ -200,6 +200,7 @@ fn parked_requests_are_woken_and_never_retried() {
     for name in common::DESIGNS {
         let record = simulate(&machine, design(name, &[]), Small::new(vec![(0..16).map(cta).collect()]));
         assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 1 + 1), "{name}");
+        assert_eq!(record.memory_instructions, 16 * 16 * 8 * 4, "{name}: a parked instruction counts once");
         assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 100, "{name}: resources were short");
         assert_eq!(record.sm["retries"], 0, "{name}");
     }

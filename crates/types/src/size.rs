@@ -45,41 +45,47 @@ impl Rate {
     }
 }
 
-/// Serialises bytes at a rate and carries the remainder of each division, so that many small packets take
-/// exactly as long as one large one.
+/// Fractional bits of the fixed-point picoseconds that a [`Serializer`] counts in.
+const FRACTION: u32 = 32;
+
+/// Serialises bytes at a rate and carries the fraction of a picosecond that each packet leaves, so that many
+/// small packets take exactly as long as one large one. Without a division: the time of a byte is kept in
+/// fixed point, rounded up by less than 2^-32 ps.
 ///
 /// The resource is busy until [`Serializer::free_at`]; a request that arrives earlier queues behind it.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
+    /// Time of a byte, in 2^-32 ps; 0 where the rate is infinite.
+    byte: u64,
     free_at: Ps,
-    /// Remainder of the last division, in units of `1 / rate` picoseconds (0 to `rate - 1`).
+    /// What the last packet took beyond `free_at`, in 2^-32 ps, below 1 ps.
     carry: u64,
 }
 
 impl Serializer {
     /// An idle serialiser of the given rate.
     pub fn new(rate: Rate) -> Serializer {
-        Serializer { rate, free_at: Ps::ZERO, carry: 0 }
+        let byte = if rate.is_infinite() { 0 } else { (1_000_000_000_000_u128 << FRACTION).div_ceil(rate.0.into()) };
+        // Below some 233 B/s every rate is the same.
+        let byte = u64::try_from(byte).unwrap_or(u64::MAX);
+        Serializer { rate, byte, free_at: Ps::ZERO, carry: 0 }
     }
 
     /// Occupies the resource with `bytes` at or after `now`, in call order; returns when the last byte has
     /// passed.
+    #[inline]
     pub fn send(&mut self, now: Ps, bytes: Bytes) -> Ps {
-        if self.rate.is_infinite() {
+        if self.byte == 0 {
             return now;
         }
         if now > self.free_at {
             self.free_at = now;
             self.carry = 0;
         }
-        let scaled = u128::from(bytes.0) * 1_000_000_000_000 + u128::from(self.carry);
-        let (span, carry) = match u64::try_from(scaled) {
-            Ok(small) => (small / self.rate.0, small % self.rate.0),
-            Err(_) => ((scaled / u128::from(self.rate.0)) as u64, (scaled % u128::from(self.rate.0)) as u64),
-        };
-        self.carry = carry;
-        self.free_at += Ps(span);
+        let span = u128::from(bytes.0) * u128::from(self.byte) + u128::from(self.carry);
+        self.carry = span as u64 & ((1 << FRACTION) - 1);
+        self.free_at += Ps((span >> FRACTION) as u64);
         self.free_at
     }
 
@@ -105,6 +111,12 @@ mod tests {
             link.send(Ps::ZERO, Bytes(64));
         }
         assert_eq!(link.free_at(), Ps(6_400_000), "45,000 packets of 64 B at 450 GB/s are 6.4 us");
+    }
+
+    #[test]
+    fn a_terabyte_takes_its_time() {
+        let mut link = Serializer::new(Rate(15_750_000_000));
+        assert_eq!(link.send(Ps::ZERO, Bytes(15_750_000_000)).0 / 1_000, 1_000_000_000, "a second, to the nanosecond");
     }
 
     #[test]

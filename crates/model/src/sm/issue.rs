@@ -104,7 +104,8 @@ impl<D: Data> Sm<D> {
             self.end_warp(slot, *at, out);
             return Next::Switch;
         }
-        match self.op(slot) {
+        let op = self.op(slot);
+        match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
             Op::Compute { class, count } => {
                 let cost = self.costs.compute[class as usize] * u64::from(count);
@@ -123,7 +124,7 @@ impl<D: Data> Sm<D> {
             Op::Barrier => {
                 *at = self.sub_cores[index].spend(*at, self.costs.slot);
                 self.stats.warp_instructions += 1;
-                self.barrier(slot, *at, out)
+                self.barrier(slot, at, out)
             }
             Op::Signal { .. } => self.advance(slot),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
@@ -135,6 +136,7 @@ impl<D: Data> Sm<D> {
                         *at = self.sub_cores[index].spend(*at, self.costs.slot);
                         *at = (*at).max(self.l1_free.saturating_sub(self.costs.backlog));
                         self.stats.warp_instructions += 1;
+                        self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
                         self.advance(slot)
                     }
                     Progress::Blocked => Next::Switch,
@@ -174,25 +176,28 @@ impl<D: Data> Sm<D> {
         self.advance(slot)
     }
 
-    fn barrier(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) -> Next {
-        let at = at.max(self.warps[slot].shared_at);
+    fn barrier(&mut self, slot: usize, at: &mut Ps, out: &mut Out<'_, D>) -> Next {
         self.warps[slot].pc += 1;
-        self.block(slot, Wait::Barrier);
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
+        cta.latest = cta.latest.max((*at).max(self.warps[slot].shared_at));
+        if cta.at_barrier + 1 == cta.alive {
+            // The last to come goes straight on.
+            *at = cta.latest;
+            self.open_barrier(index, out);
+            return Next::Continue;
+        }
         cta.at_barrier += 1;
-        cta.latest = cta.latest.max(at);
-        self.open_barrier(index, out);
+        self.block(slot, Wait::Barrier);
         Next::Switch
     }
 
-    /// Lets the warps of a CTA go on if all that have not ended are at the barrier.
+    /// Lets the warps of a CTA that are at the barrier go on.
     fn open_barrier(&mut self, index: usize, out: &mut Out<'_, D>) {
-        let Some(cta) = &mut self.ctas[index] else { return };
-        if cta.at_barrier == 0 || cta.at_barrier < cta.alive {
+        let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
+        if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
         }
-        cta.at_barrier = 0;
         let latest = cta.latest;
         for slot in 0..self.warps.len() {
             let warp = &self.warps[slot];
@@ -217,7 +222,7 @@ impl<D: Data> Sm<D> {
         cta.latest = cta.latest.max(at);
         if cta.alive == 0 {
             self.end_cta(index);
-        } else {
+        } else if cta.at_barrier == cta.alive {
             self.open_barrier(index, out);
         }
     }

@@ -20,9 +20,6 @@ impl<D: Data> Sm<D> {
         out: &mut Out<'_, D>,
     ) -> Progress {
         let (operation, order) = describe(self.op(slot));
-        if operation != Operation::Fence && self.warps[slot].stage == 0 && !self.warps[slot].has_slot {
-            self.stats.memory_instructions += u64::from(self.warps[slot].issued == 0);
-        }
         if front::only_issues(operation, order) {
             return self.access(slot, order.scope, uncore, out);
         }
