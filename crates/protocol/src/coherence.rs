@@ -285,6 +285,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
+    /// Whether an acquire beyond the CTA invalidates the L1.
+    fn invalidates_l1(&self) -> bool;
+
     /// Whether a directory tracks sharers.
     fn has_directory(&self) -> bool;
 

@@ -119,5 +119,5 @@ pub fn fill<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pe
 /// when everything the acquire waits for has happened, as its last act. Source: HMG IV-B, "greater than
 /// .cta".
 pub fn acquire_invalidates(protocol: &impl Coherence, scope: Scope) -> bool {
-    scope != Scope::Cta && !protocol.broken(Fault::AcquireKeepsL1)
+    scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(Fault::AcquireKeepsL1)
 }

@@ -37,6 +37,8 @@ pub struct Options {
     pub downgrade: bool,
     /// Whether bulk invalidation spares the lines whose home cannot be stale. Off: the literal reading.
     pub spare_home_lines: bool,
+    /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
+    pub keep_l1: bool,
     /// The broken rule, if any.
     pub fault: Option<Fault>,
 }
@@ -129,6 +131,10 @@ impl<R: Rules> Coherence for Vi<R> {
 
     fn caches(&self, class: Class) -> bool {
         R::caches(class)
+    }
+
+    fn invalidates_l1(&self) -> bool {
+        !self.options.keep_l1
     }
 
     fn has_directory(&self) -> bool {

@@ -90,6 +90,7 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
         },
         downgrade: spec.design.downgrade,
         spare_home_lines: spec.design.invalidate == Invalidate::Remote,
+        keep_l1: !spec.design.l1_coherent,
         fault: None,
     };
     match spec.design.coherence {

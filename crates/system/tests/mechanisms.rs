@@ -271,3 +271,15 @@ fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
     assert_eq!(run(false), 1, "silent: the home still thinks that module 1 shares");
     assert_eq!(run(true), 0);
 }
+
+#[test]
+fn the_ideal_keeps_its_l1_only_where_the_design_says_so() {
+    let machine = machine(&[]);
+    let hits = |coherent: bool| {
+        let design = design("ideal", &[&format!("design.l1_coherent={coherent}")]);
+        let program = Small::new(vec![reads([0], 0..8), reads([0], 0..8)]);
+        simulate(&machine, design, program).l1.hits
+    };
+    assert_eq!(hits(true), 0, "each kernel starts with an empty L1");
+    assert_eq!(hits(false), 8);
+}

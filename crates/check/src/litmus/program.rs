@@ -118,6 +118,13 @@ pub enum Update {
     },
 }
 
+impl Default for Update {
+    /// Writes zero.
+    fn default() -> Update {
+        Update::Exchange(Operand::Value(0))
+    }
+}
+
 impl Update {
     /// The value written, given the old value and the thread's registers.
     pub fn apply(&self, old: Value, registers: &[Value]) -> Value {
