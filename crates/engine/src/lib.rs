@@ -24,10 +24,12 @@ mod lane;
 mod occupancy;
 mod parallel;
 mod partition;
+mod prefetch;
 mod queue;
 mod share;
 
 pub use engine::{Engine, EngineStats};
 pub use event::Event;
 pub use partition::{Outbox, Partition};
+pub use prefetch::prefetch;
 pub use queue::EventQueue;

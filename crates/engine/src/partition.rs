@@ -13,7 +13,17 @@ pub trait Partition: Send {
 
     /// Handles one event for one of this partition's components, and schedules what follows from it.
     fn handle(&mut self, event: Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
+
+    /// An event for `to` will be handled soon: a good time to bring what it needs into the host's caches (see
+    /// [`crate::prefetch`]). Must change nothing.
+    fn prefetch(&self, to: ComponentId, message: &Self::Message) {
+        let _ = (to, message);
+    }
 }
+
+/// How many events ahead a partition is told of what comes: an event takes some 150 ns, a load from memory
+/// about as long. Source: measured with `cargo bench -p tombolo-system --bench throughput`.
+const PREFETCH_DISTANCE: usize = 2;
 
 /// Where a component's messages go while it handles an event.
 pub struct Outbox<'a, M> {
@@ -65,6 +75,9 @@ impl<'a, M> Outbox<'a, M> {
             self.now = event.time;
             self.lane.last_event = event.time;
             self.lane.events += 1;
+            if let Some((to, message)) = self.lane.queue.upcoming(PREFETCH_DISTANCE) {
+                partition.prefetch(to, message);
+            }
             partition.handle(event, self);
         }
     }

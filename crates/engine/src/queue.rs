@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use tombolo_types::Ps;
+use tombolo_types::{ComponentId, Ps};
 
 /// Picoseconds of a bucket, as a power of two: 1024 ps. About one GPU clock, so that a busy partition has a
 /// few events in a bucket and an idle one none. Source: assumed, measured in `benches/queue.rs`.
@@ -162,6 +162,14 @@ impl<M> EventQueue<M> {
         let key = self.run.pop()?;
         let message = self.slots[key.slot as usize].message.take().expect("a key names a full slot");
         Some(Event::from_key((key.time, key.tie), message))
+    }
+
+    /// A receiver and message that will come out soon, `ahead` events from now unless others are pushed in
+    /// between (0 is the next); `None` where the open bucket has no more so many.
+    pub fn upcoming(&self, ahead: usize) -> Option<(ComponentId, &M)> {
+        let key = self.run.len().checked_sub(ahead + 1).map(|at| &self.run[at])?;
+        let message = self.slots[key.slot as usize].message.as_ref()?;
+        Some((ComponentId((key.tie >> 48) as u16), message))
     }
 
     /// The time of the first event, or `None` if no event waits.

@@ -4,6 +4,7 @@
 //! [`crate::mshr`]), what a state means. The state of a line is whatever the owner stores.
 
 use crate::set_index::{GOLDEN, SetIndex};
+use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
 /// Most ways of a set.
@@ -188,6 +189,14 @@ impl<S: Copy + Default> Cache<S> {
     /// Lines it can hold.
     pub fn capacity(&self) -> u64 {
         u64::from(self.index.sets()) * u64::from(self.ways)
+    }
+
+    /// Starts to load what a lookup of `line` will read into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        let set = self.index.index(line.0);
+        prefetch(&self.groups(set)[0]);
+        prefetch(&self.slots[set * self.ways as usize]);
     }
 
     /// The state of `line`, which becomes the newest of its set.

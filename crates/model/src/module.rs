@@ -3,7 +3,7 @@
 use crate::controller::{Controller, Parts, Share};
 use crate::layout::{Layout, Place};
 use crate::map::Map;
-use crate::message::{Message, Packet};
+use crate::message::{LineRequest, Message, Packet};
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
@@ -12,7 +12,7 @@ use tombolo_engine::Event;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::Program;
-use tombolo_types::{ModuleId, SmId};
+use tombolo_types::{ComponentId, ModuleId, SmId};
 
 /// One module.
 pub struct Module<C, D: Data> {
@@ -57,6 +57,27 @@ impl<C: Coherence, D: Data> Module<C, D> {
     /// Its controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    /// Starts to load what an event of one of its components will read into the host's caches.
+    pub fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+        match (self.uncore.layout.place(to), message) {
+            (Place::Sm(_, sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
+            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line),
+            (
+                Place::Slice(_, slice),
+                Message::Local(LineRequest { line, .. })
+                | Message::Memory { line, .. }
+                | Message::Arrive {
+                    packet:
+                        Packet::Request(LineRequest { line, .. })
+                        | Packet::Fill { line, .. }
+                        | Packet::Invalidate { line, .. },
+                    ..
+                },
+            ) => self.slices[usize::from(slice)].prefetch(*line),
+            _ => {}
+        }
     }
 
     /// Handles an event of one of its components.

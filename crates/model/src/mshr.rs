@@ -7,6 +7,7 @@
 //! parked requests and entry state are its own types.
 
 use crate::set_index::GOLDEN;
+use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
 /// Shape of a table.
@@ -185,6 +186,12 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             backlog: List::EMPTY,
             stats: MshrStats::default(),
         }
+    }
+
+    /// Starts to load what [`Mshr::find`] will read into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        prefetch(&self.slots[self.ideal(line)]);
     }
 
     /// The entry of `line`.

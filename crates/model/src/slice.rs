@@ -102,6 +102,12 @@ impl<D: Data> Slice<D> {
         }
     }
 
+    /// Starts to load what an event about `line` will read into the host's caches.
+    pub fn prefetch(&self, line: Line) {
+        self.cache.prefetch(line);
+        self.mshr.prefetch(line);
+    }
+
     /// A request of an SM of this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         self.offer(Item { from: Requester::Local, body }, out.now(), uncore, out);

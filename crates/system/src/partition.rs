@@ -50,7 +50,8 @@ impl<C: Coherence, D: Data> Partition for Part<C, D> {
     fn handle(&mut self, event: Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
         match self.layout.place(event.to) {
             Place::Sm(module, _) | Place::Slice(module, _) | Place::Controller(module) => {
-                self.modules[usize::from(module.0 - self.first)].handle(event, out);
+                let index = self.module(module);
+                self.modules[index].handle(event, out);
             }
             Place::Switch => {
                 let Message::Cross { route, packet } = event.message else {
@@ -64,9 +65,22 @@ impl<C: Coherence, D: Data> Partition for Part<C, D> {
             }
         }
     }
+
+    fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+        match self.layout.place(to) {
+            Place::Sm(module, _) | Place::Slice(module, _) => {
+                self.modules[self.module(module)].prefetch(to, message);
+            }
+            Place::Controller(_) | Place::Switch | Place::CommandProcessor => {}
+        }
+    }
 }
 
 impl<C, D: Data> Part<C, D> {
+    fn module(&self, module: ModuleId) -> usize {
+        usize::from(module.0 - self.first)
+    }
+
     fn hub(&mut self) -> &mut Hub<C> {
         self.hub.as_mut().expect("events of the hub's components go to its partition")
     }

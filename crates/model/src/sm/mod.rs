@@ -21,6 +21,7 @@ use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use std::collections::VecDeque;
 use sub_core::SubCore;
+use tombolo_engine::prefetch;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::l1::{L1Line, L1Pending};
@@ -261,6 +262,20 @@ impl<D: Data> Sm<D> {
     /// Forgets all flags: they are numbered anew in each kernel.
     pub fn forget_flags(&mut self) {
         self.flags.clear();
+    }
+
+    /// Starts to load what an issue event will read into the host's caches.
+    pub fn prefetch_issue(&self, sub_core: u8) {
+        let index = usize::from(sub_core);
+        let first = index * self.slots_per_sub_core();
+        prefetch(&self.ready_at[first]);
+        prefetch(&self.warps[self.sub_cores[index].current]);
+    }
+
+    /// Starts to load what the fill of `line` will read into the host's caches.
+    pub fn prefetch_fill(&self, line: Line) {
+        self.l1.prefetch(line);
+        self.mshr.prefetch(line);
     }
 
     /// The answer to a read has come.
