@@ -11,6 +11,7 @@ use tombolo_check::random::{OPERATIONS, program, stratum};
 struct Row {
     programs: usize,
     states: usize,
+    candidates: u64,
     cut: usize,
     times: Vec<u128>,
 }
@@ -31,21 +32,25 @@ fn main() {
         row.programs += 1;
         row.times.push(time);
         match result {
-            Ok(outcomes) => row.states += outcomes.states().len(),
+            Ok(outcomes) => {
+                row.states += outcomes.states().len();
+                row.candidates += outcomes.candidates;
+            }
             Err(_) => row.cut += 1,
         }
     }
     println!(
-        "{:>4} {:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>5}",
-        "ops", "programs", "states", "mean us", "median us", "p99 us", "max us", "cut"
+        "{:>4} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12} {:>5}",
+        "ops", "programs", "states", "candidates", "mean us", "median us", "p99 us", "max us", "cut"
     );
     for (operations, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.programs > 0) {
         row.times.sort_unstable();
         let at = |percent: usize| row.times[(row.times.len() - 1) * percent / 100];
         let mean = row.times.iter().sum::<u128>() / row.programs as u128;
         let states = row.states / row.programs;
+        let candidates = row.candidates / row.programs as u64;
         println!(
-            "{operations:>4} {:>8} {states:>10} {mean:>10} {:>10} {:>10} {:>12} {:>5}",
+            "{operations:>4} {:>8} {states:>10} {candidates:>10} {mean:>10} {:>10} {:>10} {:>12} {:>5}",
             row.programs,
             at(50),
             at(99),

@@ -6,6 +6,18 @@
 //! - [`axiomatic`] computes the complete set of final states that the PTX memory model allows a program.
 //! - [`random`] makes programs that are the same on every platform for the same seed.
 //!
+//! ```
+//! use tombolo_check::axiomatic::{Limits, outcomes};
+//! let litmus = tombolo_check::litmus::parse("sb", "PTX sb { x=0; y=0; }
+//!     P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+//!     st.weak x, 1   | st.weak y, 1   ;
+//!     fence.sc.gpu   | fence.sc.gpu   ;
+//!     ld.weak r0, y  | ld.weak r0, x  ;
+//!     exists P0:r0 = 0 /\\ P1:r0 = 0")?;
+//! assert!(!outcomes(&litmus.program, &Limits::default())?.allow_event(&litmus));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Not modelled: proxies, aliases, mixed-size accesses, loops in the axiomatic model.
 //! Read [`litmus::program`] next, then [`axiomatic`].
 

@@ -2,8 +2,9 @@
 //!
 //! Programs are stratified: [`STRATA`] consecutive indices visit every combination of threads, locations and
 //! number of memory operations once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and
-//! atomics are drawn per program. Most programs agree on a scope that holds all their threads, and half keep
-//! some locations for synchronisation: programs drawn evenly would hardly ever synchronise.
+//! atomics are drawn per program. Programs drawn evenly would hardly ever synchronise, so most agree on a scope
+//! that holds all their threads, and most of those with several locations pass messages: one location is data,
+//! the others are flags, and some threads produce or consume.
 //!
 //! Not generated: branches, barriers, division.
 
@@ -110,6 +111,28 @@ impl Dice {
     }
 }
 
+/// What a thread is inclined to do.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Writes data, then flags.
+    Producer,
+    /// Reads flags, then data.
+    Consumer,
+    /// Anything in any order.
+    Free,
+}
+
+impl Part {
+    /// Percentages of loads and of stores among the operations; the rest are atomics.
+    fn mix(self) -> (usize, usize) {
+        match self {
+            Part::Producer => (10, 72),
+            Part::Consumer => (72, 10),
+            Part::Free => (42, 40),
+        }
+    }
+}
+
 /// A program in the making.
 struct Draft<'a> {
     dice: &'a mut Dice,
@@ -117,6 +140,8 @@ struct Draft<'a> {
     operations: usize,
     /// The scope that most strong operations have.
     scope: Scope,
+    /// Whether the first location is data and the others are flags.
+    messages: bool,
     /// Per location: percentage of its accesses that are strong.
     strong: Vec<usize>,
     /// Percentage of operations that a fence precedes.
@@ -136,9 +161,9 @@ impl Draft<'_> {
                 code: Vec::new(),
             })
             .collect();
-        let roles = stratum.locations > 1 && dice.percent(50);
+        let messages = stratum.locations > 1 && dice.percent(70);
         let shares = |location| {
-            if !roles {
+            if !messages {
                 55
             } else if location == 0 {
                 10
@@ -154,6 +179,7 @@ impl Draft<'_> {
             program: Program { name: String::new(), locations: locations.collect(), threads },
             operations: stratum.operations,
             scope: Scope::Sys,
+            messages,
             strong: (0..stratum.locations).map(shares).collect(),
             fences: dice.pick(&[0, 15, 40]),
             fresh: 0,
@@ -166,12 +192,28 @@ impl Draft<'_> {
         let threads = self.shares(self.program.threads.len());
         let mut locations = self.shares(self.program.locations.len());
         for (thread, count) in threads.into_iter().enumerate() {
-            for _ in 0..count {
-                let location = self.draw(&mut locations);
-                self.operation(thread, Location(location as u16));
+            let part = self.part(thread);
+            let mut accesses: Vec<usize> = (0..count).map(|_| self.draw(&mut locations)).collect();
+            match part {
+                Part::Producer => accesses.sort_unstable(),
+                Part::Consumer => accesses.sort_unstable_by(|one, other| other.cmp(one)),
+                Part::Free => {}
+            }
+            for location in accesses {
+                self.operation(thread, part, Location(location as u16));
             }
         }
         self.program
+    }
+
+    /// Where messages are passed, the first thread produces and the last consumes.
+    fn part(&mut self, thread: usize) -> Part {
+        match thread {
+            _ if !self.messages => Part::Free,
+            0 => Part::Producer,
+            _ if thread + 1 == self.program.threads.len() => Part::Consumer,
+            _ => self.dice.pick(&[Part::Producer, Part::Consumer, Part::Free, Part::Free]),
+        }
     }
 
     /// The least scope that holds all threads, or now and then any.
@@ -205,22 +247,22 @@ impl Draft<'_> {
         drawn
     }
 
-    fn operation(&mut self, thread: usize, location: Location) {
+    fn operation(&mut self, thread: usize, part: Part, location: Location) {
         if !self.program.threads[thread].code.is_empty() && self.dice.percent(self.fences) {
             let semantics = self.dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]);
             let order = Order::new(semantics, self.drawn_scope());
             self.program.threads[thread].code.push(Instruction::Fence { order });
         }
-        let instruction = match self.dice.below(100) {
-            0..42 => {
-                let order = self.order(location, Semantics::Acquire);
-                Instruction::Load { order, into: self.register(thread), location }
-            }
-            42..82 => {
-                let order = self.order(location, Semantics::Release);
-                Instruction::Store { order, location, value: self.stored(thread) }
-            }
-            _ => self.atomic(thread, location),
+        let (loads, stores) = part.mix();
+        let ticket = self.dice.below(100);
+        let instruction = if ticket < loads {
+            let order = self.order(location, Semantics::Acquire);
+            Instruction::Load { order, into: self.register(thread), location }
+        } else if ticket < loads + stores {
+            let order = self.order(location, Semantics::Release);
+            Instruction::Store { order, location, value: self.stored(thread) }
+        } else {
+            self.atomic(thread, location)
         };
         self.program.threads[thread].code.push(instruction);
     }

@@ -22,6 +22,8 @@ pub(super) struct Execution<'a> {
     fences: Relation,
     /// Causality order of the candidate at the last [`Execution::settle`].
     causality: Relation,
+    /// Whether something was added since that causality depends on: coherence it does not.
+    causality_grows: bool,
 }
 
 impl<'a> Execution<'a> {
@@ -42,6 +44,7 @@ impl<'a> Execution<'a> {
             coherence,
             fences: Relation::EMPTY,
             causality: Relation::EMPTY,
+            causality_grows: true,
         }
     }
 
@@ -62,12 +65,14 @@ impl<'a> Execution<'a> {
         self.assigned |= only(read);
         self.source[read] = write as u8;
         self.readers[write] |= only(read);
+        self.causality_grows |= self.events.strong_pair(write, read);
         !has(seen, read)
     }
 
     /// Orders two `fence.sc`.
     pub(super) fn order_fences(&mut self, first: usize, second: usize) {
         self.fences.add(first, second);
+        self.causality_grows = true;
     }
 
     /// Puts `first` before `second` in coherence order; false where the reverse holds.
@@ -100,16 +105,17 @@ impl<'a> Execution<'a> {
 
     /// Adds what the axioms force. False where some axiom is violated, whatever is added.
     pub(super) fn settle(&mut self) -> bool {
-        self.causality = self.causality_order();
-        if !self.fence_order_holds() || !self.coherence_follows_causality() {
-            return false;
+        if self.causality_grows {
+            self.causality = self.causality_order();
+            self.causality_grows = false;
+            if !self.fence_order_holds() || !self.coherence_follows_causality() {
+                return false;
+            }
         }
         loop {
             let before = self.coherence.rows;
-            let Some(communication) = self.location_order() else { return false };
-            let consistent = self.strong_writes_follow(&communication)
-                && self.reads_are_not_overtaken(&communication)
-                && self.atomics_are_whole();
+            let consistent =
+                self.locations_are_sequential() && self.reads_are_not_overtaken() && self.atomics_are_whole();
             if !consistent {
                 return false;
             }
@@ -171,7 +177,7 @@ impl Execution<'_> {
         let order = &self.events.program_order;
         let mut heads = 0;
         let mut after = Relation::EMPTY;
-        for head in (0..CAPACITY).filter(|head| edges.rows[*head] != 0) {
+        for head in (0..self.events.len()).filter(|head| edges.rows[*head] != 0) {
             heads |= only(head);
             after.rows[head] = members(edges.rows[head]).fold(0, |set, tail| set | only(tail) | order.rows[tail]);
         }
@@ -213,11 +219,10 @@ impl Execution<'_> {
         self.coherence.rows[self.source(read)]
     }
 
-    /// Morally strong communication with same-location program order, transitively closed. `None` where it has
-    /// a cycle: axiom *SC per location*.
-    fn location_order(&self) -> Option<Relation> {
+    /// Axiom *SC per location*: morally strong communication with same-location program order has no cycle.
+    fn locations_are_sequential(&self) -> bool {
         let mut order = self.events.program_order_location;
-        for accesses in &self.events.accesses {
+        self.events.accesses.iter().all(|accesses| {
             for event in members(*accesses) {
                 let communication = if has(self.assigned, event) {
                     self.overwritten_by(event)
@@ -227,36 +232,18 @@ impl Execution<'_> {
                 order.rows[event] |= communication & self.events.morally_strong.rows[event];
             }
             order.close_over(*accesses);
-            if members(*accesses).any(|event| order.holds(event, event)) {
-                return None;
-            }
-        }
-        Some(order)
-    }
-
-    /// Morally strong writes are in coherence order, and in no other than SC per location gives them.
-    fn strong_writes_follow(&mut self, order: &Relation) -> bool {
-        let events = self.events;
-        events.writes.iter().all(|writes| {
-            members(*writes).all(|first| {
-                let later = order.rows[first] & events.morally_strong.rows[first] & writes;
-                members(later).all(|second| self.order_writes(first, second))
-            })
+            members(*accesses).all(|event| !order.holds(event, event))
         })
     }
 
-    /// Axiom *causality*, and with it SC per location for reads: no read reads from, or from before, a write
-    /// that it precedes or follows.
-    fn reads_are_not_overtaken(&mut self, order: &Relation) -> bool {
+    /// Axiom *causality*: no read reads from a write that it precedes, nor from before a write that it follows.
+    fn reads_are_not_overtaken(&mut self) -> bool {
         let events = self.events;
         members(self.assigned).all(|read| {
             let source = self.source(read);
             !self.causality.holds(read, source)
-                && members(events.writes[events.location(read)] & !only(source)).all(|write| {
-                    let before = self.causality.holds(write, read)
-                        || events.strong_pair(write, read) && order.holds(write, read);
-                    !before || self.precedes_source(write, source)
-                })
+                && members(events.writes[events.location(read)] & !only(source))
+                    .all(|write| !self.causality.holds(write, read) || self.precedes_source(write, source))
         })
     }
 
@@ -283,5 +270,69 @@ impl Execution<'_> {
                 !before || self.order_writes(other, source)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axiomatic::paths;
+    use crate::litmus::parse;
+
+    /// Runs `check` on the events of a program without branches.
+    fn with_events(rows: &str, check: impl Fn(&Events)) {
+        let text = format!("PTX test {{}} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; {rows} exists x=0");
+        let program = parse("test", &text).unwrap().program;
+        paths::for_each(&program, |paths| {
+            check(&Events::new(&program, paths)?);
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn fences_ordered_against_causality_are_inconsistent() {
+        // Event 0 is the initial x; P0 has 1 (fence) and 2 (store), P1 has 3 (load) and 4 (fence).
+        with_events("fence.sc.sys | ld.acquire.sys r0, x ; st.release.sys x, 1 | fence.sc.sys ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.assign(3, 2) && execution.settle());
+            assert_eq!(execution.open_fences(), None, "the message orders them");
+            let mut against = execution;
+            against.order_fences(4, 1);
+            assert!(!against.settle());
+            execution.order_fences(1, 4);
+            assert!(execution.settle());
+        });
+    }
+
+    #[test]
+    fn a_read_of_an_own_later_write_is_inconsistent() {
+        with_events("ld.weak r0, x | ; st.weak x, 1 | ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.assign(1, 2));
+            assert!(!execution.settle());
+        });
+    }
+
+    #[test]
+    fn racing_weak_writes_stay_unordered() {
+        with_events("st.weak x, 1 | st.weak x, 2 ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.settle());
+            assert_eq!(execution.open_writes(), None);
+            assert_eq!(execution.last_writes(0), 0b110);
+        });
+    }
+
+    #[test]
+    fn strong_writes_are_open_until_ordered() {
+        with_events("st.relaxed.sys x, 1 | st.relaxed.sys x, 2 ;", |events| {
+            let mut execution = Execution::new(events);
+            assert!(execution.settle());
+            assert_eq!(execution.open_writes(), Some((1, 2)));
+            assert!(execution.order_writes(2, 1) && execution.settle());
+            assert!(!execution.order_writes(1, 2));
+            assert_eq!(execution.last_writes(0), 0b010);
+        });
     }
 }

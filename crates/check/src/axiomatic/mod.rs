@@ -6,10 +6,10 @@
 //!
 //! A *candidate execution* gives each read the write it reads from, orders the writes of each location, and
 //! orders the `fence.sc`. [`outcomes`] enumerates the candidates that satisfy every axiom:
-//! - [`paths`] cuts a program with forward branches into straight-line ones;
-//! - [`events`] lays out the events of one of them and all that does not depend on the candidate;
-//! - [`axioms`] says which candidates are consistent, whole or in part;
-//! - [`search`] assigns reads, then orders, and backs out of what is inconsistent already.
+//! - `paths` cuts a program with forward branches into straight-line ones;
+//! - `events` lays out the events of one of them and all that does not depend on the candidate;
+//! - `axioms` says which candidates are consistent, whole or in part;
+//! - `search` assigns reads, then orders, and backs out of what is inconsistent already.
 //!
 //! Coherence is partial: only morally strong pairs and pairs in causality are ordered. Every axiom only gets
 //! harder to satisfy with more coherence edges, so the least order that they demand is enough, and a location
@@ -28,12 +28,12 @@ use thiserror::Error;
 /// How much work [`outcomes`] may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Partial candidate executions looked at, about a microsecond each.
+    /// Partial candidate executions looked at, one to two microseconds each.
     pub candidates: u64,
 }
 
 impl Default for Limits {
-    /// Ten million candidates: some ten seconds.
+    /// Ten million candidates: ten to twenty seconds.
     fn default() -> Limits {
         Limits { candidates: 10_000_000 }
     }
