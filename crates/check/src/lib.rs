@@ -1,10 +1,14 @@
-//! Litmus reader, axiomatic PTX memory model and generator of random litmus programs.
+//! Litmus reader, axiomatic PTX memory model, generator of random litmus programs, and an explorer of
+//! coherence protocols.
 //!
 //! Three parts that know nothing of protocols:
 //! - [`litmus`] reads, checks and prints litmus tests. Its [`litmus::Program`] is what both the model and an
 //!   explorer of protocols run.
 //! - [`axiomatic`] computes the complete set of final states that the PTX memory model allows a program.
 //! - [`random`] makes programs that are the same on every platform for the same seed.
+//!
+//! The fourth, [`explore`], runs litmus programs on the protocols of [`tombolo_protocol`] in every way they
+//! can run.
 //!
 //! ```
 //! use tombolo_check::axiomatic::{Limits, outcomes};
@@ -19,7 +23,7 @@
 //! ```
 //!
 //! Not modelled: proxies, aliases, mixed-size accesses, loops in the axiomatic model.
-//! Read [`litmus::program`] next, then [`axiomatic`].
+//! Read [`litmus::program`] next, then [`axiomatic`] and [`explore`].
 
 pub mod axiomatic;
 pub mod explore;

@@ -235,9 +235,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             && line.valid.contains(mask)
         {
             self.serve(from, mask, line.data);
-            return Ok(());
-        }
-        if let Some(pending) = self.slot.pending {
+        } else if let Some(pending) = self.slot.pending {
             if !self.may_merge(pending, mask, scope) {
                 return Err(Refusal::Stall);
             }

@@ -1,15 +1,19 @@
 //! A message sequence chart of the way to a violation, as text.
 
 use super::machine::Machine;
-use super::state::{Body, Channel, State, Violation};
+use super::state::{Body, Channel, Message, State, Violation};
 use super::step::Step;
+use super::values::{Values, mask_of};
+use crate::litmus::{Assignments, Location};
 use std::fmt::Write;
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::{Coherence, Request};
+use tombolo_protocol::{Action, Coherence, Request};
+use tombolo_types::{Mask, ModuleId};
 
 /// Columns of one lifeline.
 const WIDTH: usize = 8;
 
+/// The steps from the initial state to the violation, a row each, below a lifeline for each SM and L2.
 pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], violation: Violation) -> String {
     let mut text = String::new();
     let mut state = machine.initial();
@@ -25,7 +29,12 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
         let _ = writeln!(text, "{}  {label}", lane(columns, from, to));
         state = next;
     }
-    let _ = writeln!(text, "{violation}");
+    let _ = write!(text, "{violation}");
+    if violation == Violation::Forbidden {
+        let outcome = machine.final_state(&state);
+        let _ = write!(text, ": {}", Assignments { program: machine.program, state: &outcome });
+    }
+    text.push('\n');
     text
 }
 
@@ -55,52 +64,93 @@ fn lane(columns: usize, from: usize, to: usize) -> String {
 
 /// Where a step's arrow starts and ends, and what it says.
 fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -> (usize, usize, String) {
-    let l2 = |module: tombolo_types::ModuleId| machine.sms.len() + module.0 as usize;
+    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
     match step {
         Step::Thread { thread, evict_first } => {
-            let sm = machine.sm_of[thread as usize] as usize;
-            let note = if evict_first { "L1 evicts, then " } else { "" };
-            let what = match machine.stage(state, thread as usize) {
-                Some(Stage::Acquire(scope)) => format!("completes its acquire.{scope}"),
-                _ => format!("issues {:?}", machine.instruction(state, thread as usize)),
+            let index = thread as usize;
+            let sm = machine.sm_of[index] as usize;
+            let note = if evict_first { " (L1 has evicted the line)" } else { "" };
+            let code = &machine.program.threads[index];
+            let what = match (machine.stage(state, index), machine.instruction(state, index)) {
+                (Some(Stage::Acquire(_)), _) => "invalidates its L1".to_owned(),
+                (_, Some(instruction)) => machine.program.instruction(code, instruction).to_string(),
+                (_, None) => String::new(),
             };
-            (sm, sm, format!("{note}P{thread} {what}"))
+            (sm, sm, format!("P{}: {what}{note}", code.number))
         }
-        Step::Evict { module, line } => (l2(module), l2(module), format!("evicts line {line}")),
-        Step::Replace { module, line } => (l2(module), l2(module), format!("replaces the entry of line {line}")),
+        Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
+        Step::Replace { module, line } => {
+            (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
+        }
         Step::Deliver { channel, evict_first, replace_first } => {
-            let (from, to) = match channel {
-                Channel::ToL2 { sm, .. } => (sm as usize, l2(machine.sms[sm as usize].module)),
-                Channel::Up { from, to, .. } | Channel::Down { from, to } => (l2(from), l2(to)),
-                Channel::ToSm { sm } => (l2(machine.sms[sm as usize].module), sm as usize),
-                Channel::Memory { module, .. } => (l2(module), l2(module)),
-                Channel::Result { register } => {
-                    let thread = machine.register_base.partition_point(|&base| base <= register) - 1;
-                    let sm = machine.sm_of[thread] as usize;
-                    (sm, sm)
-                }
-                Channel::Plan { thread, module } => (machine.sm_of[thread as usize] as usize, l2(module)),
-            };
+            let (from, to) = ends(machine, channel);
             let message = state.messages.iter().find(|message| message.channel == channel);
-            let what = message.map(|message| format!("{} of line {}", say(message.body), message.line));
+            let what = message.map(|message| say(machine, message)).unwrap_or_default();
             let evicts = if evict_first { " (line evicted before)" } else { "" };
-            let replaces = if replace_first { " (entry replaced before)" } else { "" };
-            (from, to, format!("{}{evicts}{replaces}", what.unwrap_or_default()))
+            let replaces = if replace_first { " (directory entry replaced before)" } else { "" };
+            (from, to, format!("{what}{evicts}{replaces}"))
         }
     }
 }
 
-fn say(body: Body) -> String {
-    match body {
-        Body::Order(order) => match order.request {
-            Request::Read { scope, .. } => format!("read.{scope}"),
-            Request::Write { scope, data, mask, .. } => format!("write.{scope} {:?} in {:#b}", data.0, mask.0),
-            Request::Atomic { scope, update, .. } => format!("atomic.{scope} {update:?}"),
-        },
-        Body::Downgrade => "downgrade".to_owned(),
-        Body::Fill { data, .. } => format!("fill {:?}", data.0),
-        Body::Invalidate { .. } => "invalidation".to_owned(),
-        Body::Old(data) => format!("old value {:?}", data.0),
-        Body::Act(action) => format!("{action:?}"),
+/// The lifelines that a channel runs between.
+fn ends<P: Coherence>(machine: &Machine<'_, P>, channel: Channel) -> (usize, usize) {
+    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
+    let own = |sm: u8| l2(machine.sms[sm as usize].module);
+    match channel {
+        Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
+        Channel::Up { from, to, .. } | Channel::Down { from, to } => (l2(from), l2(to)),
+        Channel::ToSm { sm, .. } => (own(sm), sm as usize),
+        Channel::Memory { module, .. } => (l2(module), l2(module)),
+        Channel::Result { register } => {
+            let thread = machine.register_base.partition_point(|&base| base <= register) - 1;
+            let sm = machine.sm_of[thread];
+            (sm as usize, sm as usize)
+        }
+        Channel::Plan { thread, module } => (machine.sm_of[thread as usize] as usize, l2(module)),
     }
+}
+
+fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
+    let line = message.line;
+    match message.body {
+        Body::Order(order) => match order.request {
+            Request::Read { scope, .. } => format!("read.{scope} {}", names(machine, line)),
+            Request::Write { scope, data, mask, .. } => {
+                format!("write.{scope} {}", contents(machine, line, mask, data))
+            }
+            Request::Atomic { scope, .. } => format!("atomic.{scope} {}", names(machine, line)),
+        },
+        Body::Downgrade => format!("downgrade {}", names(machine, line)),
+        Body::Fill { mask, data } => match message.channel {
+            Channel::Memory { .. } => format!("memory: {}", contents(machine, line, mask, data)),
+            _ => format!("fill {}", contents(machine, line, mask, data)),
+        },
+        Body::Invalidate { .. } => format!("invalidate {}", names(machine, line)),
+        Body::Old(data) => format!("result {}", contents(machine, line, Mask::ALL, data)),
+        Body::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
+        Body::Act(Action::DrainStores) => "release: drain stores".to_owned(),
+        Body::Act(Action::DrainInvalidations) => "release: drain invalidations".to_owned(),
+    }
+}
+
+/// The locations on a line with their cells.
+fn on_line<'a, P: Coherence>(
+    machine: &'a Machine<'_, P>,
+    line: u8,
+) -> impl Iterator<Item = (u8, &'a str)> + use<'a, P> {
+    machine.program.locations.iter().enumerate().filter_map(move |(index, location)| {
+        let cell = machine.layout.cell(Location(index as u16));
+        (cell.line == line).then_some((cell.cell, location.name.as_str()))
+    })
+}
+
+fn names<P: Coherence>(machine: &Machine<'_, P>, line: u8) -> String {
+    on_line(machine, line).map(|(_, name)| name).collect::<Vec<_>>().join(",")
+}
+
+fn contents<P: Coherence>(machine: &Machine<'_, P>, line: u8, mask: Mask, data: Values) -> String {
+    let named = on_line(machine, line).filter(|(cell, _)| mask.overlaps(mask_of(*cell)));
+    let shown = named.map(|(cell, name)| format!("{name}={}", data.0[cell as usize]));
+    shown.collect::<Vec<_>>().join(",")
 }

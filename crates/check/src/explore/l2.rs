@@ -80,7 +80,9 @@ impl Effects<Values> for Sink<'_> {
             return;
         };
         match (reply, hand.source) {
-            (Reply::Fill { mask, data }, Source::Sm(sm)) => self.send(Channel::ToSm { sm }, Body::Fill { mask, data }),
+            (Reply::Fill { mask, data }, Source::Sm(sm)) => {
+                self.send(Channel::ToSm { sm, line: self.line }, Body::Fill { mask, data });
+            }
             (Reply::Fill { mask, data }, Source::Module(to)) => {
                 let to = self.other_module(to);
                 self.send(Channel::Down { from: self.at, to }, Body::Fill { mask, data });

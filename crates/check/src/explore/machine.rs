@@ -25,6 +25,8 @@ pub(super) struct Machine<'a, P> {
     pub(super) regions: usize,
     /// Cells of each line that hold a location: what a miss asks for.
     pub(super) sectors: Vec<Mask>,
+    /// Whether some thread has a loop.
+    pub(super) loops: bool,
     /// What each thread may still do, by instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
 }
@@ -52,7 +54,21 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let regions = layout.regions.len();
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
         let remaining = program.threads.iter().map(|thread| remaining(&thread.code, line_of)).collect();
-        Machine { protocol, program, layout, config, sms, sm_of, register_base, lines, regions, sectors, remaining }
+        let loops = program.has_loop();
+        Machine {
+            protocol,
+            program,
+            layout,
+            config,
+            sms,
+            sm_of,
+            register_base,
+            lines,
+            regions,
+            sectors,
+            loops,
+            remaining,
+        }
     }
 
     /// The state before the first instruction.

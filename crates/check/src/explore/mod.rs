@@ -6,8 +6,8 @@
 //! anything went wrong; [`layouts`] enumerates where threads and homes may be.
 //!
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
-//! - `sm` hosts threads and L1s, `l2` the L2s, directories, memories and links: the duties listed in
-//!   [`tombolo_protocol::coherence`].
+//! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
+//!   and links: the duties listed in [`tombolo_protocol::coherence`].
 //! - `reduce` leaves out steps that lose no outcome; `property` is what must hold besides outcomes;
 //!   `search` visits, `chart` prints the way to a violation.
 //!
@@ -26,6 +26,7 @@ mod search;
 mod sm;
 mod state;
 mod step;
+mod sync;
 mod values;
 
 pub use config::{Config, Evictions, Reductions, Start};

@@ -13,11 +13,13 @@
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
 //! - the fill of such a read, if it is the first in its channel.
 //!
-//! States form no cycle through steps taken alone: each of them uses up an instruction or a message.
+//! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
+//! or an instruction of a program without loops.
 
 use super::machine::Machine;
 use super::state::{Body, Channel, Hold, Message, State};
 use super::step::Step;
+use super::values::cells;
 use crate::litmus::Instruction;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::{Class, Coherence, Request};
@@ -133,7 +135,11 @@ impl<P: Coherence> Machine<'_, P> {
                 let index = self.l2_index(module, line);
                 let Some(copy) = state.l2[index].line else { continue };
                 let waited = state.held.iter().any(|held| held.module == module && held.line == line);
-                if copy.dirty.is_empty() && !waited && !self.is_visited(state, module, line) {
+                // What a home holds at the end is looked at.
+                let memory = state.memory[line as usize];
+                let is_last = self.class(module, line) == Class::Own
+                    && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
+                if copy.dirty.is_empty() && !waited && !is_last && !self.is_visited(state, module, line) {
                     state.l2[index].line = None;
                 }
             }
@@ -165,6 +171,9 @@ impl<P: Coherence> Machine<'_, P> {
     fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
         let sm = self.sm_of[thread];
         let done = |other: usize| self.instruction(state, other).is_none();
+        if self.loops {
+            return false;
+        }
         let alone = (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
         if !alone {
             return false;
@@ -186,7 +195,7 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::ToSm { sm }, _) => !self.loads_again(state, sm, line),
+            (Channel::ToSm { sm, .. }, _) => !self.loads_again(state, sm, line),
             (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())

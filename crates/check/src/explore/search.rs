@@ -59,6 +59,9 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
             return found;
         }
     }
+    if found.outcomes.is_empty() {
+        found.violation = Some((Violation::Endless, Vec::new()));
+    }
     found
 }
 

@@ -1,16 +1,14 @@
 //! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and
 //! [`tombolo_protocol::l1`].
 
-use super::l2::{is_posted, watch_parked};
 use super::machine::Machine;
 use super::state::{Awaited, Body, Channel, Message, Order, RegisterState, Source, State, Violation};
 use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
-use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Action as PlanAction, Coherence, Collector, Fault, Pending, Request, Topology};
-use tombolo_types::{Mask, ModuleId, Order as Ordering, Scope};
+use tombolo_protocol::{Coherence, Pending, Request};
+use tombolo_types::{Mask, Order as Ordering, Scope};
 
 /// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
 /// Assumed: litmus tests compute a few values.
@@ -136,130 +134,6 @@ impl<P: Coherence> Machine<'_, P> {
             at.stage = 0;
             at.pc += 1;
         }
-    }
-
-    /// First everything the SM has posted must have been taken by its L2, then the plan runs.
-    fn run_release(&self, state: &mut State, thread: usize, scope: Scope) -> bool {
-        let (sm, bit) = (self.sm_of[thread], 1 << thread);
-        if !state.threads[thread].begun {
-            state.threads[thread].begun = true;
-            self.watch_sm(state, sm, bit);
-        }
-        if state.threads[thread].plan.is_none() {
-            if state.watched_from_sm(sm) & bit != 0 {
-                return false;
-            }
-            let plan = self.protocol.release(Sync::Thread(scope));
-            self.begin_plan(state, thread, plan);
-        }
-        self.run_plan(state, thread)
-    }
-
-    fn watch_sm(&self, state: &mut State, sm: u8, bit: u8) {
-        for message in &mut state.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
-                && from == sm
-                && is_posted(order)
-            {
-                order.watched |= bit;
-            }
-        }
-        watch_parked(state, Source::Sm(sm), bit);
-    }
-
-    fn begin_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
-        if state.threads[thread].plan.is_none() {
-            let plan = self.protocol.acquire(Sync::Thread(scope));
-            self.begin_plan(state, thread, plan);
-        }
-    }
-
-    fn begin_plan(&self, state: &mut State, thread: usize, phases: &'static [tombolo_protocol::Phase]) {
-        state.threads[thread].begun = true;
-        let issuer = self.sms[self.sm_of[thread] as usize].module;
-        let mut plan = Collector::new(phases, issuer);
-        self.begin_phase(state, thread, &mut plan);
-        state.threads[thread].plan = Some(plan);
-    }
-
-    fn begin_phase(&self, state: &mut State, thread: usize, plan: &mut Collector) {
-        let mut asked = Vec::new();
-        plan.begin_phase(self.layout, |member, action| asked.push((member, action)));
-        for (member, action) in asked {
-            state.threads[thread].owed |= 1 << member.0;
-            if self.left_out(state, thread, member, action) {
-                continue;
-            }
-            if self.acts_at_once(state, member, action) {
-                self.act(state, member, thread, action);
-            } else {
-                let channel = Channel::Plan { thread: thread as u8, module: member };
-                state.messages.push(Message { channel, line: 0, body: Body::Act(action) });
-            }
-        }
-    }
-
-    /// Whether a member's part may happen at once: it changes no cache, so that having it early only lets
-    /// the thread go on early.
-    fn acts_at_once(&self, state: &State, member: ModuleId, action: PlanAction) -> bool {
-        match action {
-            PlanAction::Invalidate(_) => false,
-            PlanAction::DrainInvalidations => true,
-            PlanAction::DrainStores => {
-                (0..self.lines as u8)
-                    .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
-                    && !self.config.writes_back()
-            }
-        }
-    }
-
-    /// [`Fault::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
-    /// has written. Which those are the plan cannot know; the host can.
-    fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: PlanAction) -> bool {
-        if action != PlanAction::DrainInvalidations || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
-            return false;
-        }
-        let issuer = self.sms[self.sm_of[thread] as usize].module;
-        let before = &self.program.threads[thread].code[..state.threads[thread].pc as usize];
-        let written = before.iter().filter(|instruction| !matches!(instruction, Instruction::Load { .. }));
-        let mut lines = written.filter_map(|instruction| instruction.location()).map(|at| self.layout.cell(at).line);
-        !lines.any(|line| {
-            let homes = self.layout.homes_of(issuer, line as usize);
-            homes.system == member || homes.gpu == member
-        })
-    }
-
-    /// Collects what has been acknowledged; true when the plan is complete. An acknowledgment is taken as
-    /// soon as it could be sent: what waits for it can be late by itself.
-    fn run_plan(&self, state: &mut State, thread: usize) -> bool {
-        let Some(mut plan) = state.threads[thread].plan else { return false };
-        let mut complete = state.threads[thread].owed == 0;
-        let mut member = 0;
-        while member < self.layout.modules() {
-            let module = ModuleId(member);
-            member += 1;
-            if state.threads[thread].owed >> module.0 & 1 == 0 || self.owes(state, thread, module) {
-                continue;
-            }
-            state.threads[thread].owed &= !(1 << module.0);
-            if plan.acknowledge() {
-                self.begin_phase(state, thread, &mut plan);
-                complete = state.threads[thread].owed == 0;
-                member = 0;
-            }
-        }
-        state.threads[thread].plan = Some(plan);
-        complete
-    }
-
-    fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
-        let asked = Channel::Plan { thread: thread as u8, module };
-        state.messages.iter().any(|message| message.channel == asked) || state.watched_from(module) >> thread & 1 != 0
-    }
-
-    /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.
-    pub(super) fn acquire_is_ready(&self, state: &State, thread: usize) -> bool {
-        state.threads[thread].plan.is_some() && state.threads[thread].owed == 0
     }
 
     /// The last act of an acquire.

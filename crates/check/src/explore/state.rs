@@ -117,8 +117,8 @@ pub(super) enum Channel {
     Up { from: ModuleId, to: ModuleId, lane: u8 },
     /// From a home.
     Down { from: ModuleId, to: ModuleId },
-    /// From an L2 to an SM.
-    ToSm { sm: u8 },
+    /// From an L2 to an SM, per line: the slices of an L2 keep no order between lines.
+    ToSm { sm: u8, line: u8 },
     /// From a module's memory, per line: one miss is pending at a time.
     Memory { module: ModuleId, line: u8 },
     /// An atomic's result, straight to its register.
@@ -184,6 +184,8 @@ pub enum Violation {
     },
     /// A final state that the program's test forbids.
     Forbidden,
+    /// No final state can be reached: some thread waits in a loop for what never comes.
+    Endless,
 }
 
 impl fmt::Display for Violation {
@@ -194,6 +196,7 @@ impl fmt::Display for Violation {
             Violation::Stale { module, line } => write!(f, "{module} keeps a stale copy of line {line}"),
             Violation::Untracked { module, line } => write!(f, "{module} keeps line {line} unknown to its home"),
             Violation::Forbidden => f.write_str("forbidden outcome"),
+            Violation::Endless => f.write_str("no end can be reached"),
         }
     }
 }

@@ -241,7 +241,7 @@ impl<P: Coherence> Machine<'_, P> {
             (Channel::Memory { module, .. }, Body::Fill { mask, data }) => {
                 self.take_fill(state, module, line, mask, data);
             }
-            (Channel::ToSm { sm }, Body::Fill { mask, data }) => self.take_l1_fill(state, sm, line, mask, data),
+            (Channel::ToSm { sm, .. }, Body::Fill { mask, data }) => self.take_l1_fill(state, sm, line, mask, data),
             (Channel::Result { register }, Body::Old(data)) => self.take_result(state, register, data),
             (Channel::Plan { thread, module }, Body::Act(action)) => self.act(state, module, thread as usize, action),
             _ => state.break_with(Violation::Unexpected("a message on a channel of another class")),

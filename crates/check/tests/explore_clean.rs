@@ -1,0 +1,161 @@
+//! Every protocol that promises the PTX memory model keeps it on six litmus shapes, wherever threads and
+//! homes are, from cold and from warm caches; and `ideal` does not.
+
+mod explore_shapes;
+
+use explore_shapes::{STARTS, Test, cowr, explore, isa2, layouts_of, mp, sb, six, spread, wrc_mixed};
+use std::collections::BTreeSet;
+use std::time::Instant;
+use tombolo_check::explore::{Config, Sharing, Verdict};
+use tombolo_protocol::vi::WritePolicy;
+
+const PROMISING: [&str; 5] = ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
+
+/// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
+/// they reach everything that the model allows.
+fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
+    let (begun, mut states, mut largest) = (Instant::now(), 0, 0);
+    let hierarchical = matches!(config.protocol, "hmg" | "software-hierarchical");
+    let layouts = spread(layouts_of(test, sharing, hierarchical), count);
+    let mut outcomes = BTreeSet::new();
+    for layout in &layouts {
+        for start in STARTS {
+            let report = explore(test, layout, &Config { start, ..config });
+            let trace = report.trace.unwrap_or_default();
+            assert_eq!(report.verdict, Verdict::Clean, "{} under {config:?} {start:?}\n{trace}", test.name);
+            states += report.states;
+            largest = largest.max(report.states);
+            outcomes.extend(report.outcomes);
+        }
+    }
+    let (name, protocol, options) = (&test.name, config.protocol, config.options);
+    println!(
+        "{name:14} {protocol:22} {:?}{} {sharing:?}: {} layouts, {states} states, largest {largest}, {:.1?}",
+        options.write,
+        if options.downgrade { " with downgrades" } else { "" },
+        layouts.len(),
+        begun.elapsed()
+    );
+    let allowed = test.allowed.as_ref().expect("the shapes have no loops").states();
+    assert_eq!(outcomes.len(), allowed.len(), "{name} under {protocol} reaches all that is allowed");
+}
+
+/// Layouts of a shape that the quick run visits: all where they are small, else evenly spread.
+fn count(test: &Test) -> usize {
+    match (test.program.threads.len(), test.program.locations.len()) {
+        (4, _) | (_, 3) => 4,
+        (3, _) => 16,
+        _ => usize::MAX,
+    }
+}
+
+fn all_shapes(protocol: &'static str) {
+    for test in ["gpu", "sys"].into_iter().flat_map(six).chain([isa2(), wrc_mixed()]) {
+        clean(&test, Sharing::Apart, count(&test), Config::new(protocol));
+    }
+}
+
+#[test]
+fn no_remote_caching_keeps_the_model() {
+    all_shapes("no-remote-caching");
+}
+
+#[test]
+fn software_flat_keeps_the_model() {
+    all_shapes("software-flat");
+}
+
+#[test]
+fn software_hierarchical_keeps_the_model() {
+    all_shapes("software-hierarchical");
+}
+
+#[test]
+fn nhcc_keeps_the_model() {
+    all_shapes("nhcc");
+}
+
+#[test]
+fn hmg_keeps_the_model() {
+    all_shapes("hmg");
+}
+
+#[test]
+fn write_back_keeps_the_model() {
+    for protocol in PROMISING {
+        let mut config = Config::new(protocol);
+        config.options.write = WritePolicy::Back;
+        for test in ["gpu", "sys"].into_iter().flat_map(six).filter(|test| test.program.threads.len() < 4) {
+            let count = if test.program.threads.len() == 3 { 3 } else { 12 };
+            clean(&test, Sharing::Apart, count, config);
+        }
+    }
+}
+
+#[test]
+fn downgrades_keep_the_model() {
+    for protocol in WITH_DIRECTORY {
+        let mut config = Config::new(protocol);
+        config.options.downgrade = true;
+        for test in ["gpu", "sys"].into_iter().flat_map(|scope| [cowr(scope), mp(scope)]) {
+            for sharing in [Sharing::Apart, Sharing::Region] {
+                clean(&test, sharing, 2, config);
+            }
+        }
+        config.options.write = WritePolicy::Back;
+        for test in [cowr("gpu"), cowr("sys"), mp("gpu")] {
+            clean(&test, Sharing::Region, 2, config);
+        }
+    }
+}
+
+#[test]
+fn lines_and_regions_may_be_shared() {
+    for protocol in PROMISING {
+        for write in [WritePolicy::Through, WritePolicy::Back] {
+            let mut config = Config::new(protocol);
+            config.options.write = write;
+            for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope)]) {
+                for sharing in [Sharing::Region, Sharing::Line] {
+                    clean(&test, sharing, 4, config);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sparing_home_lines_keeps_the_model() {
+    for protocol in ["no-remote-caching", "software-flat", "software-hierarchical"] {
+        let mut config = Config::new(protocol);
+        config.options.spare_home_lines = true;
+        for test in ["gpu", "sys"].into_iter().flat_map(six).filter(|test| test.program.threads.len() < 4) {
+            clean(&test, Sharing::Apart, 24, config);
+        }
+    }
+}
+
+#[test]
+fn ideal_is_seen_to_violate_the_model() {
+    for scope in ["gpu", "sys"] {
+        let test = mp(scope);
+        let config = Config { start: STARTS[1], ..Config::new("ideal") };
+        let reports =
+            layouts_of(&test, Sharing::Apart, true).into_iter().map(|layout| explore(&test, &layout, &config));
+        let violated = reports.filter(|report| matches!(report.verdict, Verdict::Violated(_))).collect::<Vec<_>>();
+        assert!(!violated.is_empty(), "{}", test.name);
+        println!("{}", violated[0].trace.as_deref().unwrap_or_default());
+    }
+}
+
+/// Every layout of every shape under every protocol: about an hour.
+#[test]
+#[ignore = "an hour: run by name, in release"]
+fn every_layout_keeps_the_model() {
+    for protocol in PROMISING {
+        for test in ["gpu", "sys"].into_iter().flat_map(six).chain([isa2(), wrc_mixed()]) {
+            clean(&test, Sharing::Apart, usize::MAX, Config { max_states: 10_000_000, ..Config::new(protocol) });
+        }
+    }
+}

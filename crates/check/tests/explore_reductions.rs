@@ -1,0 +1,111 @@
+//! The reductions lose no outcome and hide no fault, and nothing changes how many states there are
+//! unnoticed.
+
+mod explore_shapes;
+
+use explore_shapes::{STARTS, Test, atomics, cowr, cowr_after_load, explore, layouts_of, mp, sb, spread};
+use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation};
+use tombolo_protocol::Fault;
+use tombolo_protocol::vi::WritePolicy;
+
+const PROTOCOLS: [&str; 5] = ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+
+/// Every protocol over a few layouts of a few small tests, from both starts, with both write policies.
+fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
+    for protocol in PROTOCOLS {
+        for scope in ["gpu", "sys"] {
+            for test in [cowr(scope), cowr_after_load(scope), atomics(scope), mp(scope), sb(scope)] {
+                for layout in spread(layouts_of(&test, Sharing::Apart, true), 3) {
+                    for start in STARTS {
+                        for write in [WritePolicy::Through, WritePolicy::Back] {
+                            let mut config = Config { start, max_states: 4_000, ..Config::new(protocol) };
+                            config.options.write = write;
+                            case(&test, &layout, config);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_lose_no_outcome() {
+    let (mut compared, mut with, mut without) = (0, 0, 0);
+    each_small_case(|test, layout, config| {
+        let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
+        if full.verdict != Verdict::Clean {
+            return;
+        }
+        for reductions in [
+            Reductions::ALL,
+            Reductions { forget: true, ..Reductions::NONE },
+            Reductions { eager: true, ..Reductions::NONE },
+        ] {
+            let reduced = explore(test, layout, &Config { reductions, ..config });
+            assert_eq!(reduced.outcomes, full.outcomes, "{} at {layout} under {config:?}", test.name);
+            with += reduced.states;
+        }
+        compared += 1;
+        without += full.states;
+    });
+    println!("{compared} cases: {without} states without reductions, {} with each", with / 3);
+    assert!(compared > 150, "{compared} cases are small enough");
+}
+
+#[test]
+fn evicting_at_the_access_loses_no_outcome() {
+    let mut compared = 0;
+    each_small_case(|test, layout, config| {
+        let config = Config { reductions: Reductions::NONE, ..config };
+        let free = explore(test, layout, &Config { evictions: Evictions::Spontaneous, ..config });
+        if free.verdict != Verdict::Clean {
+            return;
+        }
+        let at_access = explore(test, layout, &config);
+        assert_eq!(at_access.outcomes, free.outcomes, "{} at {layout} under {config:?}", test.name);
+        compared += 1;
+    });
+    assert!(compared > 50, "{compared} cases are small enough");
+}
+
+#[test]
+fn reductions_hide_no_fault() {
+    let mut caught = 0;
+    for fault in Fault::ALL {
+        each_small_case(|test, layout, config| {
+            if config.options.write == WritePolicy::Back && fault != Fault::DirtyEvictionLost {
+                return;
+            }
+            let config = Config { max_states: 500, ..config }.with_fault(fault);
+            let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
+            // A copy that no access can reach any more is no fault of a program's, and is forgotten.
+            let at_rest = |violation| matches!(violation, Violation::Stale { .. } | Violation::Untracked { .. });
+            if let Verdict::Violated(violation) = full.verdict
+                && !at_rest(violation)
+            {
+                let reduced = explore(test, layout, &Config { max_states: 20_000, ..config });
+                let seen = matches!(reduced.verdict, Verdict::Violated(_));
+                assert!(seen, "{fault:?} ({violation}) in {} at {layout} under {config:?}", test.name);
+                caught += 1;
+            }
+        });
+    }
+    println!("{caught} violations without reductions, all seen with them");
+    assert!(caught > 100, "{caught} violations are near enough to the start");
+}
+
+/// States of the first layout, from cold: without and with reductions, by protocol. A change here is a
+/// change of a protocol or of its host: make sure it is meant.
+#[test]
+fn state_counts_stay_as_they_are() {
+    let counts = |test: &Test| {
+        let layout = &layouts_of(test, Sharing::Apart, true)[0];
+        PROTOCOLS.map(|protocol| {
+            let full = Config { reductions: Reductions::NONE, ..Config::new(protocol) };
+            [full, Config::new(protocol)].map(|config| explore(test, layout, &config).states)
+        })
+    };
+    assert_eq!(counts(&cowr("sys")), [[40, 25], [40, 25], [40, 25], [51, 31], [51, 31]]);
+    assert_eq!(counts(&mp("sys")), [[97, 65], [97, 65], [103, 70], [103, 67], [103, 67]]);
+}
