@@ -21,7 +21,7 @@ struct Generated {
 }
 
 impl Generated {
-    fn new(name: &'static str, ctas: &[u32], write: fn(u32, u64, &mut CtaStream)) -> Arc<dyn Program> {
+    fn program(name: &'static str, ctas: &[u32], write: fn(u32, u64, &mut CtaStream)) -> Arc<dyn Program> {
         let kernel = |&ctas: &u32| KernelInfo {
             name: name.into(),
             ctas,
@@ -175,17 +175,17 @@ fn main() {
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|arg| arg == name);
     if wants("stream") {
         let ctas = (STREAM_LINES / u64::from(WARPS)) as u32;
-        measure("stream", &spec("v100", Generated::new("stream", &[ctas], stream), 1));
+        measure("stream", &spec("v100", Generated::program("stream", &[ctas], stream), 1));
     }
     if wants("gather") {
-        measure("gather", &spec("v100", Generated::new("gather", &[4096], gather), 1));
+        measure("gather", &spec("v100", Generated::program("gather", &[4096], gather), 1));
     }
     let ctas = (REMOTE_WARPS / u64::from(WARPS)) as u32;
     if wants("remote") {
-        measure("remote", &spec("hmg-4x4", Generated::new("remote", &[ctas, ctas], remote), 1));
+        measure("remote", &spec("hmg-4x4", Generated::program("remote", &[ctas, ctas], remote), 1));
     }
     if wants("threads") {
-        let program = Generated::new("remote", &[ctas, ctas], remote);
+        let program = Generated::program("remote", &[ctas, ctas], remote);
         let one = measure("remote, one thread", &spec("hmg-4x4", Arc::clone(&program), 1));
         let two = measure("remote, two threads", &spec("hmg-4x4", program, 2));
         println!("two threads are {:.2} times as fast as one", one / two);
