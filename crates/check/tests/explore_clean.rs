@@ -3,7 +3,7 @@
 
 mod explore_shapes;
 
-use explore_shapes::{STARTS, Test, cowr, explore, isa2, layouts_of, mp, sb, six, spread, wrc_mixed};
+use explore_shapes::{STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, mp, sb, six, spread, wrc_mixed};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tombolo_check::explore::{Config, Sharing, Verdict};
@@ -118,9 +118,10 @@ fn lines_and_regions_may_be_shared() {
             config.options.write = write;
             for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope)]) {
                 for sharing in [Sharing::Region, Sharing::Line] {
-                    clean(&test, sharing, 4, config);
+                    clean(&test, sharing, 3, config);
                 }
             }
+            clean(&flush_under_miss("gpu"), Sharing::Line, 12, config);
         }
     }
 }

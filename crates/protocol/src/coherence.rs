@@ -8,7 +8,8 @@
 //! 1. Channels between two modules deliver in the order declared by [`CHANNELS`].
 //! 2. One pending miss per line and L2. When its fill arrives: [`Event::Fill`], then [`Event::Serve`] for
 //!    each waiter in order of arrival, then each parked request again as [`Event::Request`], in order, and
-//!    nothing else of that line in between.
+//!    nothing else of that line in between. An [`Event::Flush`] that was refused meanwhile runs again between
+//!    the waiters and the parked; its release waits for what it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
 //!    one of the same line parks too.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
@@ -132,7 +133,7 @@ pub struct LineState<D> {
 /// A miss on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pending {
-    /// Bytes that will come and may be installed.
+    /// Bytes that will come.
     pub mask: Mask,
     /// Scope of the read that was sent.
     pub scope: Scope,
@@ -149,8 +150,7 @@ pub struct Slot<D: Data> {
     pub homes: Homes,
     /// The line, if present. Set to `Some` installs it, to `None` drops it.
     pub line: Option<LineState<D>>,
-    /// The miss, if one is pending. Set to `Some` by the event that starts it, changed by others; the host
-    /// clears it at the fill.
+    /// The miss, if one is pending. Set to `Some` by the event that starts it; the host clears it at the fill.
     pub pending: Option<Pending>,
     /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a
     /// read of its own SMs or for a fill: Table I has nothing to do then.
@@ -199,7 +199,7 @@ pub enum Event<D: Data> {
         /// Which.
         from: ModuleId,
     },
-    /// A release writes back dirty lines.
+    /// A release writes back dirty lines. Refused while the line's own miss is pending: the release waits.
     Flush,
 }
 

@@ -114,10 +114,7 @@ impl<R: Rules> Coherence for Vi<R> {
                 visit.table(Access::Downgrade(visit.sharer(from)), Cause::DirectoryEviction);
                 Ok(())
             }
-            Event::Flush => {
-                visit.flush();
-                Ok(())
-            }
+            Event::Flush => visit.flush(),
         }
     }
 
@@ -272,8 +269,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             return Err(Refusal::Unexpected("a fill without a miss"));
         };
         let fresh = !pending.stale || self.broken(Fault::FillSurvivesAcquire);
-        let mask = mask & pending.mask;
-        if fresh && self.cached() && !mask.is_empty() {
+        if fresh && self.cached() {
             let line = self.slot.line.get_or_insert_with(LineState::default);
             line.data.merge(data, mask & !line.dirty);
             line.valid |= mask;
@@ -285,8 +281,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
         let mut data = fill;
         if let Some(line) = self.slot.line {
-            // Newer than the fill, or the fill itself.
-            data.merge(line.data, line.valid);
+            data.merge(line.data, line.dirty);
         }
         self.effects.reply(Reply::Fill { mask, data });
         if !self.broken(Fault::SharerRecordedAtRequest) {
@@ -464,15 +459,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         Ok(())
     }
 
-    /// The part of a release that this line takes: dirty bytes go one level up. A fill on its way was read
-    /// before they arrive there: it must not bring them.
-    fn flush(&mut self) {
-        if self.is_system_home() {
-            return;
+    /// The part of a release that this line takes: dirty bytes go one level up.
+    fn flush(&mut self) -> Result<(), Refusal> {
+        let dirty = self.slot.line.is_some_and(|line| !line.dirty.is_empty());
+        if self.is_system_home() || !dirty {
+            return Ok(());
         }
-        if let (Some(line), Some(pending)) = (self.slot.line, &mut self.slot.pending) {
-            pending.mask = pending.mask & !line.dirty;
+        if self.slot.pending.is_some() {
+            // Its fill was read before these bytes arrive there, and only dirty bytes are kept from it.
+            return Err(Refusal::Stall);
         }
         self.write_back();
+        Ok(())
     }
 }

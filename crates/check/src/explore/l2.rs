@@ -1,12 +1,11 @@
 //! The L2s, directories, memories and links: the host side of [`Coherence::step`].
 
 use super::machine::Machine;
-use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, Violation};
+use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, ThreadSet, Violation};
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
-    Action as PlanAction, Class, Coherence, Effects, Event, LineState, Refusal, Reply, Request, Requester, Slot,
-    Topology,
+    Action as PlanAction, Class, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{Line, Mask, ModuleId};
 
@@ -218,6 +217,11 @@ impl<P: Coherence> Machine<'_, P> {
                 self.must_step(state, at, line, Event::Serve { from, mask, data }, Some(hand));
             }
         }
+        for held in &held {
+            if let Hold::Flush(threads) = held.how {
+                self.flush_line(state, at, line, threads);
+            }
+        }
         for held in held {
             if let Hold::Park(order) = held.how {
                 self.take_order(state, at, line, held.source, order);
@@ -266,14 +270,11 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             PlanAction::DrainStores => {
-                self.flush(state, at);
-                for message in state.messages.iter_mut() {
-                    if let (Channel::Up { from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
-                        && from == at
-                        && is_posted(order)
-                    {
-                        order.watched |= bit;
-                    }
+                for line in 0..self.lines as u8 {
+                    self.flush_line(state, at, line, bit);
+                }
+                for line in 0..self.lines as u8 {
+                    watch_sent(state, at, line, bit);
                 }
                 watch_parked(state, Source::Module(at), bit);
             }
@@ -300,13 +301,16 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Writes back every dirty line of an L2.
-    pub(super) fn flush(&self, state: &mut State, at: ModuleId) {
-        for line in 0..self.lines as u8 {
-            let dirty = |line: &LineState<Values>| !line.dirty.is_empty();
-            if state.l2[self.l2_index(at, line)].line.as_ref().is_some_and(dirty) {
-                self.must_step(state, at, line, Event::Flush, None);
-            }
+    /// Writes back a line for the releases of `threads`, now or when its miss is done.
+    fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
+        if state.l2[self.l2_index(at, line)].line.is_none() {
+            return;
+        }
+        if self.step(state, at, line, Event::Flush, None) == Err(Refusal::Stall) {
+            let how = Hold::Flush(threads);
+            state.held.push(Held { module: at, line, source: Source::Module(at), how });
+        } else {
+            watch_sent(state, at, line, threads);
         }
     }
 
@@ -325,6 +329,18 @@ pub(super) fn is_posted(order: &Order) -> bool {
     match order.request {
         Request::Write { .. } | Request::Atomic { .. } => true,
         Request::Read { .. } => false,
+    }
+}
+
+/// Marks what `module` has sent up of a line and is not taken yet.
+fn watch_sent(state: &mut State, module: ModuleId, line: u8, threads: ThreadSet) {
+    for message in state.messages.iter_mut().filter(|message| message.line == line) {
+        if let (Channel::Up { from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
+            && from == module
+            && is_posted(order)
+        {
+            order.watched |= threads;
+        }
     }
 }
 

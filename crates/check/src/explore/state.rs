@@ -104,8 +104,21 @@ pub(super) struct Held {
 pub(super) enum Hold {
     /// A waiter of the miss: it takes its bytes from the fill.
     Wait(Mask),
+    /// The releases of these threads write the line back after the fill. Its source is the module itself.
+    Flush(ThreadSet),
     /// Parked: it runs again after the fill.
     Park(Order),
+}
+
+impl Hold {
+    /// Its place among those of one slot: in which order they run.
+    fn rank(&self) -> u8 {
+        match self {
+            Hold::Wait(_) => 0,
+            Hold::Flush(_) => 1,
+            Hold::Park(_) => 2,
+        }
+    }
 }
 
 /// A channel: messages of one channel are delivered in the order sent.
@@ -226,7 +239,7 @@ pub(super) struct State {
 impl State {
     /// Puts what has no order into one order, so that equal states are equal.
     pub(super) fn canonicalise(&mut self) {
-        self.held.sort_by_key(|held| (held.module, held.line, matches!(held.how, Hold::Park(_))));
+        self.held.sort_by_key(|held| (held.module, held.line, held.how.rank()));
         self.messages.sort_by_key(|message| message.channel);
     }
 
@@ -265,6 +278,7 @@ impl State {
         let held = self.held.iter().filter(|held| held.source == source);
         held.fold(0, |threads, held| match held.how {
             Hold::Park(order) => threads | order.watched,
+            Hold::Flush(watched) => threads | watched,
             Hold::Wait(_) => threads,
         })
     }

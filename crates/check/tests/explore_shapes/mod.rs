@@ -121,6 +121,12 @@ pub(crate) fn atomics(scope: &str) -> Test {
     test("Atomics", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (P0:r0 == 0 /\\ P1:r0 == 0)")
 }
 
+/// A release of one thread writes back what another has written to the same line and is about to read.
+pub(crate) fn flush_under_miss(scope: &str) -> Test {
+    let rows = ["st.weak x,1 | st.weak y,3", "fence.sc.S | ld.acquire.S r0,y", "st.weak x,2 | ld.weak r1,x"];
+    test("Flush", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (P1:r0 == 0)")
+}
+
 /// Polling a flag: the store becomes visible in the end.
 pub(crate) fn polling(scope: &str) -> Test {
     let rows = ["st.relaxed.S x,1 | LC00:", "| ld.relaxed.S r0,x", "| bne r0,1,LC00"];
