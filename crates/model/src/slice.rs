@@ -10,6 +10,7 @@
 //! to this system home, where memory always answers.
 
 use crate::cache::{Cache, Class as CacheClass, Ways};
+use crate::credits::Generation;
 use crate::directory::Directory;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
 use crate::mshr::{EntryId, Mshr, MshrConfig};
@@ -40,6 +41,8 @@ struct Miss {
     class: Class,
     /// The flag its read looks for at the next level.
     flag: Flag,
+    /// A release waits for the line's dirty bytes, which leave after the fill: the store credit it waits for.
+    flush: Option<Generation>,
 }
 
 /// A read that waits for a miss.
@@ -203,14 +206,33 @@ impl<D: Data> Slice<D> {
             }
         });
         for line in dirty {
-            let mut slot = self.view(line, uncore);
-            let before = slot;
-            let outcome = self.step(&mut slot, Event::Flush, uncore);
-            self.keep_line(&before, &slot, out.now(), uncore, out);
-            if let (Some(entry), Some(pending)) = (self.mshr.find(line), slot.pending) {
-                self.mshr.get_mut(entry).pending = pending;
+            match self.mshr.find(line) {
+                Some(entry) => {
+                    let flush = &mut self.mshr.get_mut(entry).flush;
+                    flush.get_or_insert_with(|| uncore.own_stores.credits.take());
+                }
+                None => self.flush_line(line, None, uncore, out),
             }
-            self.send_written_back(line, &outcome, out.now(), uncore, out);
+        }
+    }
+
+    /// Writes one line back. `ticket`: a credit taken for it before, which comes back in any case.
+    fn flush_line<C: Coherence>(
+        &mut self,
+        line: Line,
+        ticket: Option<Generation>,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let before = self.view_line(line, None, uncore);
+        let mut slot = before;
+        let outcome = self.step(&mut slot, Event::Flush, uncore);
+        self.keep_line(&before, &slot, out.now(), uncore, out);
+        let unused = self.send_written_back(line, &outcome, ticket, out.now(), uncore, out);
+        if let Some(ticket) = unused {
+            // The fill's waiters left nothing to write: the release goes on.
+            let to = uncore.layout.controller(uncore.module);
+            out.send(out.now() + Ps(1), self.id, to, Message::Taken { ticket, forwarded: false });
         }
     }
 
@@ -381,7 +403,8 @@ impl<D: Data> Slice<D> {
         let line = item.body.line;
         let class = Class::of(&uncore.map, uncore.module, uncore.map.homes(uncore.module, line));
         let flag = if outcome.wait { item.body.flag } else { Flag::NONE };
-        let entry = self.mshr.allocate(line, Miss { pending, class, flag }).expect("room was checked before");
+        let entry =
+            self.mshr.allocate(line, Miss { pending, class, flag, flush: None }).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -545,6 +568,9 @@ impl<D: Data> Slice<D> {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
             self.serve(waiter, Bytes { satisfied: seen, ..bytes }, leaves, uncore, out);
         }
+        if let Some(ticket) = freed.payload.flush {
+            self.flush_line(line, Some(ticket), uncore, out);
+        }
         while let Some(item) = self.mshr.next_parked(&mut freed) {
             match self.mshr.find(line) {
                 // An earlier one of them missed again: the rest keep their order behind it.
@@ -694,25 +720,27 @@ impl<D: Data> Slice<D> {
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let outcome = self.step(&mut slot, Event::Evict { last_of_region }, uncore);
-        self.send_written_back(line, &outcome, leaves, uncore, out);
+        self.send_written_back(line, &outcome, None, leaves, uncore, out);
         if let Some(home) = outcome.downgrade {
             uncore.send(leaves, home, Packet::Downgrade { line }, out, self.id);
         }
     }
 
-    /// Sends dirty bytes up on this module's own account.
+    /// Sends dirty bytes up on this module's own account. `ticket`: a credit taken for them before; returned
+    /// where nothing was sent with it.
     fn send_written_back<C: Coherence>(
         &mut self,
         line: Line,
         outcome: &Outcome<D>,
+        mut ticket: Option<Generation>,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) {
+    ) -> Option<Generation> {
         let origin = Origin { module: uncore.module, sm: tombolo_types::SmId(0), warp: 0, result: 0 };
         for (target, request) in outcome.forwards.into_iter().flatten() {
             uncore.stats.writebacks += 1;
-            let ticket = uncore.own_stores.credits.take();
+            let ticket = ticket.take().unwrap_or_else(|| uncore.own_stores.credits.take());
             let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket };
             uncore.send(leaves, target, Packet::Request(body), out, self.id);
         }
@@ -720,6 +748,7 @@ impl<D: Data> Slice<D> {
             uncore.stats.writebacks += 1;
             self.write_memory(line, mask, data, leaves, uncore);
         }
+        ticket
     }
 
     /// Stores what became of the directory entry.

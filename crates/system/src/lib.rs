@@ -1,10 +1,10 @@
 //! Wires a machine, a design and a recorded program into a run, and reads the result.
 //!
-//! - [`run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
+//! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`partition`]: how the machine is cut for the engine.
 //!
-//! Read [`run`] next.
+//! Read [`mod@run`] next.
 
 pub mod energy;
 pub mod partition;

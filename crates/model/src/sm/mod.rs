@@ -4,8 +4,8 @@
 //! and posted stores, barriers, acquire and release by the protocol's front end. Not modelled: instruction
 //! fetch, register banks, the pipeline below issue, dependences between arithmetic instructions.
 //!
-//! - [`warp`]: one warp's state. [`sub_core`]: a scheduler. [`issue`]: the issue loop.
-//! - [`access`]: loads, stores and atomics at the L1. [`synchronize`]: the stages of acquire and release.
+//! - `warp`: one warp's state. `sub_core`: a scheduler. `issue`: the issue loop.
+//! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
 
 mod access;
 mod issue;
