@@ -2,13 +2,13 @@
 //!
 //! Two kinds. *Pieces* are passive: time comes in as an argument, effects leave by return value, and they
 //! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
-//! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`slice`]), a module's
+//! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
 //! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
 //! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states, concurrent kernels.
 //!
-//! Read [`message`], [`module`], [`slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
+//! Read [`message`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
 //! [`credits`], [`dram`].
 
 pub mod cache;
