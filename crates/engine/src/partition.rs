@@ -21,8 +21,8 @@ pub trait Partition: Send {
     }
 }
 
-/// How many events ahead a partition is told of what comes: an event takes some 150 ns, a load from memory
-/// about as long. Source: measured with `cargo bench -p tombolo-system --bench throughput`.
+/// How many events ahead a partition is told of what comes. Assumed: an event takes about as long as a load
+/// from memory; no distance has been shown to be better on a quiet machine yet.
 const PREFETCH_DISTANCE: usize = 2;
 
 /// Where a component's messages go while it handles an event.

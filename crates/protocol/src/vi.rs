@@ -345,7 +345,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         }
         match self.slot.line {
             Some(line) if line.valid.contains(operation.mask) => self.perform(from, operation, line),
-            _ => {
+            Some(_) | None => {
                 // It runs again, as it came, when the whole line is here.
                 self.miss(Mask::ALL, Scope::Cta);
                 self.effects.park();
