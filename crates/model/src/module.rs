@@ -8,7 +8,7 @@ use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
 use std::sync::Arc;
-use tombolo_engine::Event;
+use tombolo_engine::{Event, Round};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::Program;
@@ -60,10 +60,12 @@ impl<C: Coherence, D: Data> Module<C, D> {
     }
 
     /// Starts to load what an event of one of its components will read into the host's caches.
-    pub fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+    pub fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
         match (self.uncore.layout.place(to), message) {
-            (Place::Sm(_, sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
-            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line),
+            (Place::Sm(_, sm), Message::Issue { sub_core }) => {
+                self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
+            }
+            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line, round),
             (
                 Place::Slice(_, slice),
                 Message::Local(LineRequest { line, .. })
@@ -75,7 +77,7 @@ impl<C: Coherence, D: Data> Module<C, D> {
                         | Packet::Invalidate { line, .. },
                     ..
                 },
-            ) => self.slices[usize::from(slice)].prefetch(*line),
+            ) => self.slices[usize::from(slice)].prefetch(*line, round),
             _ => {}
         }
     }

@@ -17,6 +17,7 @@ use crate::mshr::{EntryId, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use std::collections::VecDeque;
+use tombolo_engine::Round;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{
     Class, ClassSet, Coherence, Data, Event, LineState, Pending, Refusal, Reply, Request, Requester, Sharers, Slot,
@@ -106,9 +107,18 @@ impl<D: Data> Slice<D> {
     }
 
     /// Starts to load what an event about `line` will read into the host's caches.
-    pub fn prefetch(&self, line: Line) {
-        self.cache.prefetch(line);
-        self.mshr.prefetch(line);
+    pub fn prefetch(&self, line: Line, round: Round) {
+        match round {
+            Round::First => {
+                self.cache.prefetch(line);
+                self.mshr.prefetch(line);
+            }
+            Round::Second => {
+                self.cache.prefetch_slot(line);
+                self.mshr.prefetch_entry(line);
+            }
+            Round::Third => {}
+        }
     }
 
     /// A request of an SM of this module.

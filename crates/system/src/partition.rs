@@ -3,7 +3,7 @@
 //! barrier, those of a GPU, or all, share one.
 
 use std::sync::Arc;
-use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_engine::{Event, Outbox, Partition, Round};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, host_latency};
 use tombolo_model::fabric::Fabric;
@@ -66,10 +66,10 @@ impl<C: Coherence, D: Data> Partition for Part<C, D> {
         }
     }
 
-    fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+    fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
         match self.layout.place(to) {
             Place::Sm(module, _) | Place::Slice(module, _) => {
-                self.modules[self.module(module)].prefetch(to, message);
+                self.modules[self.module(module)].prefetch(to, message, round);
             }
             Place::Controller(_) | Place::Switch | Place::CommandProcessor => {}
         }

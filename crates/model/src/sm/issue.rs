@@ -84,8 +84,13 @@ impl<D: Data> Sm<D> {
         self.ready_at[self.slots(index)].iter().copied().min().unwrap_or(Ps::NEVER)
     }
 
+    /// A warp of a sub-core that is ready first.
+    pub(super) fn next_ready(&self, index: usize) -> usize {
+        self.slots(index).min_by_key(|&slot| self.ready_at[slot]).expect("a sub-core has warps")
+    }
+
     /// The warp slots of a sub-core.
-    fn slots(&self, index: usize) -> std::ops::Range<usize> {
+    pub(super) fn slots(&self, index: usize) -> std::ops::Range<usize> {
         let each = self.slots_per_sub_core();
         index * each..(index + 1) * each
     }
@@ -133,15 +138,43 @@ impl<D: Data> Sm<D> {
                 }
                 match self.memory_instruction(slot, uncore, out) {
                     Progress::Done => {
-                        *at = self.sub_cores[index].spend(*at, self.costs.slot);
-                        *at = (*at).max(self.l1_free.saturating_sub(self.costs.backlog));
-                        self.stats.warp_instructions += 1;
-                        self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
-                        self.advance(slot)
+                        *at = self.finish_memory_instruction(slot, index, *at, op);
+                        Next::Continue
                     }
                     Progress::Blocked => Next::Switch,
                 }
             }
+        }
+    }
+
+    /// A memory instruction that began to issue at `at` has issued all its transactions; returns when its sub-core
+    /// takes the next.
+    fn finish_memory_instruction(&mut self, slot: usize, index: usize, at: Ps, op: Op) -> Ps {
+        self.warps[slot].pc += 1;
+        self.stats.warp_instructions += 1;
+        self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
+        self.sub_cores[index].spend(at, self.costs.slot).max(self.l1_free.saturating_sub(self.costs.backlog))
+    }
+
+    /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
+    /// issued it already, so it does not wait for that.
+    pub(super) fn resume<C: Coherence>(&mut self, slot: usize, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let warp = &mut self.warps[slot];
+        warp.wait = Wait::Nothing;
+        warp.called = true;
+        let op = self.op(slot);
+        let progress = self.memory_instruction(slot, uncore, out);
+        self.warps[slot].called = false;
+        let index = slot / self.slots_per_sub_core();
+        match progress {
+            Progress::Done => {
+                let at = self.sub_cores[index].free_at.max(out.now());
+                let at = self.finish_memory_instruction(slot, index, at, op);
+                self.sub_cores[index].free_at = at;
+                self.wake(slot, at, out);
+            }
+            Progress::Blocked if self.ready_at[slot] < Ps::NEVER => self.wake(slot, self.ready_at[slot], out),
+            Progress::Blocked => {}
         }
     }
 

@@ -21,7 +21,7 @@ use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use std::collections::VecDeque;
 use sub_core::SubCore;
-use tombolo_engine::prefetch;
+use tombolo_engine::{Round, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::l1::{L1Line, L1Pending};
@@ -140,12 +140,8 @@ pub struct Sm<D: Data> {
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
     mshr: Mshr<Miss, Waiter, u8>,
-    /// Miss registers kept for warps that have been woken.
-    reserved_registers: u32,
     /// Warps that wait for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
-    /// Store credits kept for warps that have been woken.
-    reserved_credits: u32,
     /// Whether this SM will hear of a credit that comes back.
     credit_due: bool,
     /// Bit `i`: this SM has left flag `i`.
@@ -185,9 +181,7 @@ impl<D: Data> Sm<D> {
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
-            reserved_registers: 0,
             credit_queue: VecDeque::new(),
-            reserved_credits: 0,
             credit_due: false,
             flags: Vec::new(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
@@ -265,15 +259,58 @@ impl<D: Data> Sm<D> {
     }
 
     /// Starts to load what an issue event will read into the host's caches.
-    pub fn prefetch_issue(&self, sub_core: u8) {
+    pub fn prefetch_issue(&self, sub_core: u8, round: Round) {
         let index = usize::from(sub_core);
-        let first = index * self.slots_per_sub_core();
-        prefetch(&self.ready_at[first]);
-        prefetch(&self.warps[self.sub_cores[index].current]);
+        match round {
+            Round::First => prefetch(&self.ready_at[self.slots(index).start]),
+            Round::Second => prefetch(&self.warps[self.next_ready(index)]),
+            Round::Third => {
+                let warp = &self.warps[self.next_ready(index)];
+                if let Some(cta) = &self.ctas[usize::from(warp.cta)]
+                    && let Some(op) = cta.stream.ops.get(warp.pc as usize)
+                {
+                    prefetch(op);
+                }
+            }
+        }
     }
 
-    /// Starts to load what the fill of `line` will read into the host's caches.
-    pub fn prefetch_fill(&self, line: Line) {
+    /// Starts to load what the fill of `line` will read into the host's caches, and what the warp that takes its
+    /// miss register will.
+    pub fn prefetch_fill(&self, line: Line, round: Round) {
+        if let Some(&warp) = self.mshr.backlog().next() {
+            self.prefetch_resume(usize::from(warp), round);
+        }
+        match round {
+            Round::First => self.prefetch_access(line),
+            Round::Second => {
+                self.l1.prefetch_slot(line);
+                self.mshr.prefetch_entry(line);
+            }
+            Round::Third => {
+                if let Some(waiter) = self.mshr.first_waiter(line) {
+                    prefetch(&self.warps[usize::from(waiter.warp)]);
+                    prefetch(&self.outstanding[usize::from(waiter.warp)]);
+                }
+            }
+        }
+    }
+
+    fn prefetch_resume(&self, slot: usize, round: Round) {
+        match round {
+            Round::First => prefetch(&self.warps[slot]),
+            Round::Second | Round::Third => {
+                let Some(access) = self.next_access(slot) else { return };
+                match round {
+                    Round::First | Round::Second => prefetch(access),
+                    Round::Third => self.prefetch_access(access.line),
+                }
+            }
+        }
+    }
+
+    /// Starts to load what a transaction of `line` will look up first.
+    pub(super) fn prefetch_access(&self, line: Line) {
         self.l1.prefetch(line);
         self.mshr.prefetch(line);
     }
@@ -293,9 +330,11 @@ impl<D: Data> Sm<D> {
             self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
         }
         while let Some(warp) = self.mshr.next_parked(&mut freed) {
-            self.wake(usize::from(warp), out.now(), out);
+            self.resume(usize::from(warp), uncore, out);
         }
-        self.hand_out_registers(out);
+        while let Some(warp) = self.mshr.wake() {
+            self.resume(usize::from(warp), uncore, out);
+        }
     }
 
     /// The result of an atomic has come.
@@ -360,21 +399,6 @@ impl<D: Data> Sm<D> {
     fn block(&mut self, slot: usize, wait: Wait) {
         self.warps[slot].wait = wait;
         self.ready_at[slot] = Ps::NEVER;
-    }
-
-    /// Keeps freed miss registers for the warps that have waited longest.
-    fn hand_out_registers(&mut self, out: &mut Out<'_, D>) {
-        while self.mshr.used() + self.reserved_registers < self.mshr_entries()
-            && let Some(slot) = self.mshr.wake()
-        {
-            self.reserved_registers += 1;
-            self.warps[usize::from(slot)].holds_register = true;
-            self.wake(usize::from(slot), out.now(), out);
-        }
-    }
-
-    fn mshr_entries(&self) -> u32 {
-        self.mshr.capacity()
     }
 
     fn keep_line(&mut self, line: Line, before: Option<L1Line<D>>, after: Option<L1Line<D>>) {
