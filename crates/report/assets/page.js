@@ -11,10 +11,10 @@
   const STRIPE = { symbol: "rect", dashArrayX: [1, 0], symbolSize: 1 };
   const DECALS = [
     { symbol: "none" },
-    { ...STRIPE, dashArrayY: [2, 4], rotation: -Math.PI / 4 },
-    { symbol: "circle", dashArrayX: [[5, 5], [0, 5, 5, 0]], dashArrayY: [5, 0], symbolSize: 0.6 },
-    { ...STRIPE, dashArrayY: [2, 3], rotation: 0 },
-    { ...STRIPE, dashArrayY: [2, 4], rotation: Math.PI / 4 },
+    { ...STRIPE, dashArrayY: [1.5, 5], rotation: -Math.PI / 4 },
+    { symbol: "circle", dashArrayX: [[4, 4], [0, 4, 4, 0]], dashArrayY: [4, 0], symbolSize: 0.5 },
+    { ...STRIPE, dashArrayY: [1, 4], rotation: 0 },
+    { ...STRIPE, dashArrayY: [1.5, 5], rotation: Math.PI / 4 },
     { symbol: "rect", dashArrayX: [[4, 4], [0, 4, 4, 0]], dashArrayY: [4, 0], symbolSize: 1 },
     { ...STRIPE, dashArrayY: [1, 2], rotation: Math.PI / 2 },
     { symbol: "triangle", dashArrayX: [[6, 6], [0, 6, 6, 0]], dashArrayY: [6, 0], symbolSize: 0.8 },
@@ -30,7 +30,7 @@
   function readPalette() {
     const style = getComputedStyle(root);
     const get = (name) => style.getPropertyValue(name).trim();
-    palette = { ink: get("--ink"), soft: get("--soft"), rule: get("--rule"), card: get("--card"), band: get("--band") };
+    palette = { ink: get("--ink"), soft: get("--soft"), rule: get("--rule"), card: get("--card") };
     palette.series = Array.from({ length: SERIES }, (_, index) => get(`--series-${index}`));
     palette.font = getComputedStyle(document.body).fontFamily;
   }
@@ -47,8 +47,8 @@
   function short(value) {
     const size = Math.abs(value);
     if (size !== 0 && (size >= 1e15 || size < 1e-4)) return value.toExponential(1);
-    for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-      if (size >= unit) return `${+(value / (name === "k" ? 1e3 : unit)).toPrecision(3)} ${name}`;
+    for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+      if (size >= unit) return `${+(value / unit).toPrecision(4)} ${name}`;
     }
     return `${+value.toPrecision(4)}`;
   }
@@ -74,6 +74,8 @@
     /** Whether a series is the horizontal axis of a scatter. */
     isAxis(index) { return this.figure.kind === "scatter" && index === 0; }
 
+    look(index) { return (this.figure.kind === "scatter" ? index - 1 : index) % SERIES; }
+
     /** Rows in the order they are drawn, `null` where a gap sets the means apart. */
     get slots() {
       const { labels, summaries, kind } = this.figure;
@@ -91,7 +93,7 @@
       const width = Math.round("paper" in root.dataset ? (square ? 480 : 680) : this.box.clientWidth);
       this.lying = this.bars && width < NARROW && labels.length > 6;
       const thick = kind === "stacked" ? 14 : Math.max(9, 6 * series.length);
-      const height = this.lying ? 90 + this.slots.length * (thick + 8) : square ? Math.min(width, 620) : width < NARROW ? 320 : 400;
+      const height = this.lying ? 90 + this.slots.length * (thick + 8) : square ? Math.min(width, 620) : width < NARROW ? 340 : 420;
       this.box.style.height = `${height}px`;
       this.size = { width, height };
     }
@@ -110,11 +112,12 @@
         animation: false,
         backgroundColor: "transparent",
         textStyle: { fontFamily: palette.font, color: palette.ink },
-        grid: { left: 12, right: kind === "lines" || kind === "scatter" ? 28 : 14, top: 34, bottom: 12, outerBoundsMode: "same", outerBoundsContain: "all" },
+        grid: { left: 12, right: kind === "lines" || kind === "scatter" ? 28 : 14, top: 12, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
         tooltip: {
           trigger: kind === "scatter" ? "item" : "axis",
           axisPointer: { type: this.bars ? "shadow" : "line", lineStyle: { color: palette.soft } },
           confine: true,
+          transitionDuration: 0,
           backgroundColor: palette.card,
           borderColor: palette.rule,
           textStyle: { color: palette.ink, fontFamily: palette.font },
@@ -128,6 +131,8 @@
     valueAxis(name) {
       return {
         type: this.figure.log ? "log" : "value",
+        // Bars are compared by their lengths and start from zero; lines by their heights.
+        scale: this.figure.kind === "lines",
         name,
         nameTextStyle: { color: palette.soft, fontSize: 12 },
         axisLabel: { color: palette.soft, formatter: short, hideOverlap: true },
@@ -144,14 +149,14 @@
         type: "category",
         name: x,
         nameLocation: "middle",
-        nameGap: 12,
+        nameGap: 16,
         nameTextStyle: { color: palette.soft, fontSize: 12 },
         inverse: this.lying,
         boundaryGap: kind !== "lines",
         data: slots.map((row) => (row === null ? "" : { value: labels[row], textStyle: summaries.includes(row) ? { fontWeight: "bold" } : {} })),
         axisTick: { show: false },
         axisLine: { lineStyle: { color: palette.soft } },
-        axisLabel: { color: palette.ink, interval: slots.length > 80 ? "auto" : 0, rotate: many ? 45 : 0, width: this.lying ? 110 : 150, overflow: "truncate", fontSize: 12 },
+        axisLabel: { color: palette.ink, interval: slots.length > 80 ? "auto" : 0, rotate: many ? 45 : 0, width: this.lying ? 124 : 150, overflow: "truncate", fontSize: 12 },
       };
       const numbers = { ...this.valueAxis(y), nameLocation: "end", nameTextStyle: { color: palette.soft, fontSize: 12, align: "left", padding: [0, 0, 0, this.lying ? 0 : -30] } };
       if (!this.lying) return { xAxis: rows, yAxis: numbers };
@@ -181,7 +186,7 @@
 
     series(index) {
       const { kind, values } = this.figure;
-      const look = index % SERIES;
+      const look = this.look(index);
       const color = palette.series[look];
       const points = this.slots.map((row) => (row === null ? null : this.drawable(values[row][index])));
       const common = { id: `s${index}`, name: `s${index}`, emphasis: { disabled: true }, markPoint: this.stated(index) };
@@ -210,39 +215,43 @@
 
     /** The paper's values of a series: diamonds, at the bar or point they belong to. */
     stated(index) {
-      if (!this.paper) return undefined;
-      const { stated, kind, values } = this.figure;
-      const slots = this.slots;
-      const place = (one) => {
-        if (kind === "scatter") return [this.drawable(values[one.row][0]), one.value];
-        const below = kind === "stacked" ? this.shown.filter((other) => other < index).reduce((sum, other) => sum + (values[one.row][other] ?? 0), 0) : 0;
-        const at = [slots.indexOf(one.row), below + one.value];
-        return this.lying ? at.reverse() : at;
-      };
-      const points = stated.filter((one) => one.series === index && this.drawable(one.value) !== null);
-      const data = points.map((one) => ({ coord: place(one), row: one.row })).filter((point) => !point.coord.includes(null));
       return {
-        symbol: "diamond", symbolSize: [10, 13], silent: kind !== "scatter", data, label: { show: false },
+        symbol: "diamond", symbolSize: [10, 13], silent: this.figure.kind !== "scatter", data: this.statedPoints(index), label: { show: false },
         itemStyle: { color: palette.card, borderColor: palette.ink, borderWidth: 1.75 },
       };
     }
 
-    /** What is drawn whichever series are shown: the reference, the diagonal, the ground of the means. */
+    /** Where the paper's values of a series are; in a stack, where the part would end. */
+    statedPoints(index) {
+      if (!this.paper) return [];
+      const { stated, kind, values } = this.figure;
+      const under = kind === "stacked" ? this.shown.filter((other) => other < index) : [];
+      const place = (one) => {
+        if (kind === "scatter") return [this.drawable(values[one.row][0]), one.value];
+        const below = under.reduce((sum, other) => sum + (values[one.row][other] ?? 0), 0);
+        return this.place(this.slots.indexOf(one.row), below + one.value);
+      };
+      const points = stated.filter((one) => one.series === index && this.drawable(one.value) !== null);
+      return points.map((one) => ({ coord: place(one), row: one.row })).filter((point) => !point.coord.includes(null));
+    }
+
+    place(slot, value) { return this.lying ? [value, slot] : [slot, value]; }
+
+    /** What is drawn whichever series are shown: the reference, the diagonal. Its points are
+     * not seen: they make the axis reach to the reference and to what the paper states. */
     lines() {
-      const { reference, kind, summaries } = this.figure;
-      const across = this.lying ? "xAxis" : "yAxis";
-      const along = this.lying ? "yAxis" : "xAxis";
+      const { reference, kind } = this.figure;
       const rule = { color: palette.ink, width: 1.25, type: [6, 4] };
       const data = [];
-      if (reference !== null && this.drawable(reference) !== null) data.push({ [across]: reference, lineStyle: rule });
-      if (kind === "scatter") data.push([{ coord: [this.range[0], this.range[0]] }, { coord: [this.range[1], this.range[1]], lineStyle: rule }]);
-      const slots = this.slots;
-      const apart = slots.includes(null) && kind !== "lines" ? [[{ [along]: slots.indexOf(null) + 1 }, { [along]: slots.length - 1 }]] : [];
-      const empty = { id: "lines", name: "lines", type: kind === "scatter" ? "scatter" : "line", data: [], silent: true, tooltip: { show: false } };
+      const reach = this.shown.flatMap((index) => this.statedPoints(index)).map((point) => point.coord);
+      if (reference !== null && this.drawable(reference) !== null) {
+        data.push({ [this.lying ? "xAxis" : "yAxis"]: reference });
+        if (kind !== "scatter") reach.push(this.place(0, reference));
+      }
+      if (kind === "scatter") data.push([{ coord: [this.range[0], this.range[0]] }, { coord: [this.range[1], this.range[1]] }]);
       return {
-        ...empty,
+        id: "lines", name: "lines", type: "scatter", data: reach, symbolSize: 0, silent: true, tooltip: { show: false },
         markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: rule, data },
-        markArea: { silent: true, itemStyle: { color: palette.band }, data: summaries.length ? apart : [] },
       };
     }
 
@@ -253,7 +262,7 @@
     }
 
     tip(row) {
-      if (row === undefined || row === null) return "";
+      if (row === undefined || row === null || this.shown.length === 0) return "";
       const box = element("div", null, undefined, "tip");
       element("b", box, this.figure.labels[row]);
       const line = (swatch, name, text, className) => {
@@ -306,6 +315,7 @@
       const legend = this.section.querySelector(".legend");
       const focused = [...legend.children].indexOf(document.activeElement);
       legend.replaceChildren();
+      if (this.figure.series.filter((_, index) => !this.isAxis(index)).length + this.figure.stated.length < 2) return;
       const button = (swatch, name, pressed, toggle) => {
         const made = element("button", legend);
         made.type = "button";
@@ -325,7 +335,7 @@
 
     /** A sample of how a series looks. */
     swatch(index) {
-      const look = index % SERIES;
+      const look = this.look(index);
       const svg = sample();
       if (this.bars) bar(svg, look);
       else marker(svg, look, this.figure.kind === "lines");

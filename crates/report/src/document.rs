@@ -336,4 +336,13 @@ impl Verdict {
             Verdict::Shown => "shown",
         }
     }
+
+    /// Its name after a number of claims: `1 holds`, `2 hold`.
+    pub fn name_of(self, count: usize) -> &'static str {
+        match self {
+            Verdict::Holds if count != 1 => "hold",
+            Verdict::Fails if count != 1 => "fail",
+            _ => self.name(),
+        }
+    }
 }

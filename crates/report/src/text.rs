@@ -114,10 +114,12 @@ impl Page {
     fn figure(&mut self, figure: &Figure) {
         self.blank();
         self.heading(&figure.title, '-');
-        let unit = if figure.chart.unit.is_empty() { String::new() } else { format!(" ({})", figure.chart.unit) };
-        self.words("", &format!("{}{unit} over {}", column(&figure.chart.y), column(&figure.chart.x)));
-        if figure.rows.is_empty() {
-            self.line("No values.");
+        if !figure.chart.y.is_empty() {
+            let unit = if figure.chart.unit.is_empty() { String::new() } else { format!(" ({})", figure.chart.unit) };
+            self.words("", &format!("{}{unit} over {}", column(&figure.chart.y), column(&figure.chart.x)));
+        }
+        if !figure.has_numbers() {
+            self.line("No point of this figure has a result.");
             return;
         }
         self.numbers(figure);

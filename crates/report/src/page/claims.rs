@@ -13,7 +13,7 @@ pub(super) fn tally(claims: &[Claim]) -> Markup {
                     li {
                         span.kind { (kind.name()) }
                         @for (verdict, count) in count(&claims) {
-                            span class={ "verdict " (class(verdict)) } { (sign(verdict)) " " (count) " " (verdict.name()) }
+                            span class={ "verdict " (class(verdict)) } { (sign(verdict)) " " (count) " " (verdict.name_of(count)) }
                         }
                     }
                 }
@@ -66,13 +66,15 @@ fn row(claim: &Claim) -> Markup {
                 code.id { (claim.id) }
                 @if let Some(cause) = &claim.cause { p.cause { b { "Cause: " } (cause) } }
             }
-            td.n data-head="Paper" { (quantity(claim.paper, &claim.unit)) }
+            td.n.none[claim.paper.is_none()] data-head="Paper" { (quantity(claim.paper, &claim.unit)) }
             td.n data-head="Measured" { (quantity(claim.measured, &claim.unit)) }
-            td.n data-head="Measured ÷ paper" { (number(claim.measured_over_paper())) }
+            td.n.none[claim.measured_over_paper().is_none()] data-head="Measured ÷ paper" {
+                (number(claim.measured_over_paper()))
+            }
             td data-head="Verdict" {
                 span class={ "verdict " (class(claim.verdict)) } { (sign(claim.verdict)) " " (claim.verdict.name()) }
             }
-            td data-head="Repetitions" { (repetitions(&claim.repetitions, &claim.unit)) }
+            td.none[claim.repetitions.is_empty()] data-head="Repetitions" { (repetitions(&claim.repetitions, &claim.unit)) }
         }
     }
 }

@@ -11,14 +11,16 @@ pub(super) fn section(figure: &Figure, anchor: &str) -> Markup {
     let drawn = chart::is_drawn(figure);
     html! {
         section.figure id=(anchor) {
-            h3 { (figure.title) }
-            @if !figure.caption.is_empty() { p.caption { (figure.caption) } }
-            @if !figure.has_numbers() {
-                p.remark { "There is nothing to draw: no point of this figure has a result." }
-            } @else if drawn {
-                div.legend role="group" aria-label="What is drawn" {}
-                div.chart tabindex="0" role="group" aria-roledescription="chart" aria-label=(spoken(figure)) {}
-                p.unseen.reading aria-live="polite" {}
+            div.drawing {
+                h3 { (figure.title) }
+                @if !figure.caption.is_empty() { p.caption { (figure.caption) } }
+                @if !figure.has_numbers() {
+                    p.remark { "There is nothing to draw: no point of this figure has a result." }
+                } @else if drawn {
+                    div.legend role="group" aria-label="What is drawn" {}
+                    div.chart tabindex="0" role="group" aria-roledescription="chart" aria-label=(spoken(figure)) {}
+                    p.unseen.reading aria-live="polite" {}
+                }
             }
             @if !figure.rows.is_empty() {
                 details open[!drawn] {

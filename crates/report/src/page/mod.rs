@@ -102,7 +102,8 @@ fn article(document: &Document, one_of_several: bool) -> Markup {
                 (claims::tally(&document.claims))
                 @if !document.failures.is_empty() {
                     p.remark {
-                        (document.failures.len()) " points failed: figures and claims lack them. "
+                        @match document.failures.len() { 1 => "One point failed", many => { (many) " points failed" } }
+                        ": figures and claims lack what failed. "
                         a href={ "#" (part(document, "Failures")) } { "What failed and why" }
                     }
                 }
