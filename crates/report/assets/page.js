@@ -19,7 +19,8 @@
     { ...STRIPE, dashArrayY: [1, 2], rotation: Math.PI / 2 },
     { symbol: "triangle", dashArrayX: [[6, 6], [0, 6, 6, 0]], dashArrayY: [6, 0], symbolSize: 0.8 },
   ];
-  const SYMBOLS = ["circle", "rect", "triangle", "roundRect", "arrow", "emptyCircle", "emptyRect", "emptyTriangle"];
+  const PLUS = "path://M3 0 H6 V3 H9 V6 H6 V9 H3 V6 H0 V3 H3 Z";
+  const SYMBOLS = ["circle", "rect", "triangle", "roundRect", PLUS, "emptyCircle", "emptyRect", "emptyTriangle"];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [12, 4], [2, 2], [6, 2, 2, 2, 2, 2], [1, 4]];
 
   const root = document.documentElement;
@@ -390,7 +391,7 @@
     const kind = SYMBOLS[look].replace("empty", "").toLowerCase();
     if (kind === "circle") shape(svg, "circle", { cx: 10, cy: 7, r: 4.2, ...paint });
     else if (kind.endsWith("rect")) shape(svg, "rect", { x: 6, y: 3, width: 8, height: 8, rx: kind === "rect" ? 0 : 2.5, ...paint });
-    else shape(svg, "path", { d: kind === "arrow" ? "M10 2 L14.5 12 L10 9 L5.5 12 Z" : "M10 2.5 L14.5 11 H5.5 Z", ...paint });
+    else shape(svg, "path", { d: SYMBOLS[look] === PLUS ? "M8.5 2.5 H11.5 V5.5 H14.5 V8.5 H11.5 V11.5 H8.5 V8.5 H5.5 V5.5 H8.5 Z" : "M10 2.5 L14.5 11 H5.5 Z", ...paint });
   }
 
   /** The table of a figure with every digit, the paper's values in columns of their own. */

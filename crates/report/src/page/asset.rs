@@ -10,7 +10,7 @@ pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
 
 /// SHA-256 of [`SCRIPT`] in base 64, as the policy wants it.
-const SCRIPT_DIGEST: &str = "9J2ccwL43EYyG5nkZdF6TRp604FOUO25tQ2oUDdExxI=";
+const SCRIPT_DIGEST: &str = "kmayuCVwlI/49NpmRjJ43req6Fpkx2DgVLw7Zy5Z/0I=";
 
 /// SHA-256 of [`ECHARTS`], likewise.
 const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tombolo_report::document::{ChartKind, Figure, Row};
 use tombolo_report::{Document, html};
 
 /// Names that Chromium goes by.
@@ -131,6 +132,36 @@ fn answers(found: &Findings, document: &Document) {
     let first = document.figures[1].rows[0].values[0].expect("a number");
     assert_eq!(lines[1].split(',').nth(1).and_then(|cell| cell.parse().ok()), Some(first), "every digit");
     assert!(lines[10].starts_with("mst,") && lines[10].contains(",,"), "a missing number is an empty cell");
+}
+
+/// Figures of every kind, linear and logarithmic, of one row and of many, with numbers of all sizes and without some.
+fn odd_document() -> Document {
+    let kinds = [ChartKind::Bars, ChartKind::Lines, ChartKind::Stacked, ChartKind::Scatter];
+    let shapes = kinds.into_iter().flat_map(|kind| [false, true].map(|log| (kind, log)));
+    let numbers = [Some(1e12), Some(-1.0), Some(1e-9), Some(0.0), None, Some(3.5), Some(-1e6)];
+    let figure = |(kind, log, rows): (ChartKind, bool, usize)| {
+        let mut figure = Figure { id: "odd".into(), title: format!("{kind:?}, {rows} rows"), ..Figure::default() };
+        (figure.chart.kind, figure.chart.log_y, figure.chart.reference) = (kind, log, Some(-2.0));
+        figure.columns = (0..=12).map(|column| format!("{column}: a head that is rather long")).collect();
+        let row = |row: usize| Row {
+            label: format!("row {row} with a label that is rather long"),
+            values: (0..12).map(|column| numbers[(row * 5 + column) % numbers.len()]).collect(),
+            summary: row % 50 == 49,
+        };
+        figure.rows = (0..rows).map(row).collect();
+        figure
+    };
+    let figures = shapes.flat_map(|(kind, log)| [1, 200].map(|rows| figure((kind, log, rows)))).collect();
+    Document { figures, ..Document::default() }
+}
+
+#[test]
+fn odd_figures_are_drawn_too() {
+    let Some(browser) = browser() else { return };
+    let (found, console) = look(&browser, &odd_document(), 400);
+    assert_eq!(console, Vec::<String>::new());
+    assert_eq!(found.charts, "16 of 16");
+    assert_eq!((found.content, found.frame), (400, 400), "nothing sticks out");
 }
 
 #[test]
