@@ -216,9 +216,11 @@
 
     /** The paper's values of a series: diamonds, at the bar or point they belong to. */
     stated(index) {
+      // A bar says by its place whose value it is; among lines and points the colour has to.
+      const color = this.bars ? palette.card : palette.series[this.look(index)];
       return {
         symbol: "diamond", symbolSize: [10, 13], silent: this.figure.kind !== "scatter", data: this.statedPoints(index), label: { show: false },
-        itemStyle: { color: palette.card, borderColor: palette.ink, borderWidth: 1.75 },
+        itemStyle: { color, borderColor: palette.ink, borderWidth: 1.75 },
       };
     }
 
