@@ -2,7 +2,7 @@
 //!
 //! - [`document`]: what there is to show: figures as tables of numbers, the published values beside them, claims
 //!   with their verdicts, machines and designs as used. Knows no experiment, no machine and no design.
-//! - [`mod@html`], [`html_all`]: one HTML file with charts that needs no network. [`mod@text`]: the same for a terminal.
+//! - [`html()`], [`html_all`]: one HTML file with charts that needs no network. [`text()`]: the same for a terminal.
 //! - [`counter`]: names, units and meanings of the counters of a run record.
 //!
 //! Not rendered: when each kernel ran.
