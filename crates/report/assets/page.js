@@ -150,7 +150,7 @@
         type: "category",
         name: x,
         nameLocation: "middle",
-        nameGap: 16,
+        nameGap: 30,
         nameTextStyle: { color: palette.soft, fontSize: 12 },
         inverse: this.lying,
         boundaryGap: kind !== "lines",
@@ -181,7 +181,7 @@
         if (low === high) high = low + 1;
       }
       this.range = [low, high];
-      const axis = (name) => ({ ...this.valueAxis(name), min: low, max: high, nameLocation: "middle", nameGap: 10 });
+      const axis = (name) => ({ ...this.valueAxis(name), min: low, max: high, nameLocation: "middle", nameGap: 32 });
       return { xAxis: axis(this.figure.x || series[0]), yAxis: axis(this.figure.y) };
     }
 

@@ -10,7 +10,7 @@ pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
 
 /// SHA-256 of [`SCRIPT`] in base 64, as the policy wants it.
-const SCRIPT_DIGEST: &str = "u+CxOzQlyBJ6Au/CJHyBh/FXkiprKYR96T18HUJsnao=";
+const SCRIPT_DIGEST: &str = "fWCubHQ9HnSktmKvSrsSWPk8Jte140ugh6Jw2kwNQVA=";
 
 /// SHA-256 of [`ECHARTS`], likewise.
 const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";
