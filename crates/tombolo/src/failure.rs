@@ -64,6 +64,14 @@ pub(crate) enum Failure {
         /// What the panic said.
         message: String,
     },
+    /// A file or folder that does not hold what it should.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file that cannot be written.
     #[error("{}: cannot {action}: {error}; nothing was written", path.display())]
     File {

@@ -3,6 +3,7 @@
 
 mod compare;
 mod list;
+mod report;
 mod run;
 mod trace;
 
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Compare(compare::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
+    /// Makes one HTML page of the results in a folder
+    Report(report::Arguments),
     /// Lists what there is to choose from
     List(list::Arguments),
 }
@@ -29,6 +32,7 @@ impl Command {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
+            Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }
     }
