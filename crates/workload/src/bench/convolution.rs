@@ -8,7 +8,7 @@
 use super::gemm::{Piece, Side, TILE_64X128, TILE_128X128, Tile, Values, compare};
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
@@ -321,9 +321,6 @@ pub(super) struct Layer {
     pub(super) filter: Filter,
     pub(super) parameters: &'static [Parameter; 5],
 }
-
-/// A parameter's default and where it comes from.
-pub(super) type Given = (&'static str, &'static str);
 
 /// The parameters of a convolution.
 pub(super) const fn parameters(

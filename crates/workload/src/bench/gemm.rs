@@ -32,15 +32,17 @@ pub(super) struct Tile {
 /// thread may have 128 registers, so that two CTAs share an SM.
 pub(super) const TILE_128X128: Tile =
     Tile { rows: 128, columns: 128, depth: 8, threads: 256, slices: 1, thread: (8, 8), registers: 128 };
-/// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, where the large tile leaves SMs idle.
+/// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, used where the large tile leaves SMs
+/// idle.
 pub(super) const TILE_128X64: Tile = Tile { columns: 64, threads: 128, ..TILE_128X128 };
-/// Half the rows, half the threads. Source: cuDNN `scudnn_128x64`, whose long side is the pixels.
+/// Half the rows, half the threads. Source: cuDNN `volta_scudnn_128x64_relu_interior_nn_v1`, whose long side
+/// is the pixels: 128 threads of 128 registers, as nvprof prints them on a V100.
 pub(super) const TILE_64X128: Tile = Tile { rows: 64, threads: 128, ..TILE_128X128 };
 /// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS
-/// `sgemm_32x32_sliced1x4`, for products too small to fill the GPU otherwise. Registers: assumed, 32 sums,
-/// two sets of 12 operands, 16 elements on their way and 16 of addresses.
+/// `sgemm_32x32_sliced1x4`, used for products too small to fill the GPU otherwise: 128 threads of 86
+/// registers, as the profiler prints them. The depth is assumed: each slice multiplies eight terms a slab.
 pub(super) const TILE_32X32: Tile =
-    Tile { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 88 };
+    Tile { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 86 };
 
 /// Words between the terms of a slab in the scratchpad beyond its lines: keeps vectors aligned and spreads
 /// the stores of a slab that is turned over banks. Source: assumed, as CUTLASS pads what it transposes.

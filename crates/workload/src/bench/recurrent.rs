@@ -9,7 +9,7 @@ use super::gemm::{TILE_32X32, TILE_128X64};
 use super::product::{Factor, Product};
 use super::{Request, WorkloadError};
 use crate::noise;
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -20,9 +20,6 @@ const THREADS: u32 = 256;
 const GAIN: f32 = 2.0;
 /// Hidden units are a multiple of this at every scale: whole lines, as in the sizes that are benchmarked.
 const UNITS: u64 = 32;
-
-/// A parameter's default and where it comes from.
-pub(super) type Given = (&'static str, &'static str);
 
 /// The parameters of a recurrent layer.
 pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Parameter; 3] {
