@@ -8,9 +8,9 @@ use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
 
 static PARAMETERS: [Parameter; 5] = parameters(
-    ("128", "Sermanet et al., 2014, section 3.2: mini-batches of 128; gives HMG Table III's 618 MB (MiB)"),
+    ("128", "Sermanet et al., 2014, section 3.1: mini-batches of 128; gives HMG Table III's 618 MB (MiB)"),
     ("1", "Sermanet et al., 2014, Table 3: no groups"),
-    ("3", "Sermanet et al., 2014, section 3.2: colour images"),
+    ("3", "Sermanet et al., 2014, section 3.1: colour images"),
     ("96", "Sermanet et al., 2014, Table 3, layer 1"),
     ("221", "Sermanet et al., 2014, Table 3: crops of 221 × 221"),
 );
