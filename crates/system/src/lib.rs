@@ -2,10 +2,12 @@
 //!
 //! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
+//! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine.
 //!
 //! Read [`mod@run`] next.
 
+pub mod checker;
 pub mod energy;
 pub mod partition;
 pub mod placement;
@@ -14,4 +16,4 @@ pub mod run;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{RunError, RunSpec, run};
+pub use run::{RunError, RunSpec, run, run_checked};

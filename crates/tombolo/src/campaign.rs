@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tombolo_machine::DesignConfig;
 use tombolo_machine::design::{CtaScheduling, Placement};
 use tombolo_model::page_table::PageTable;
-use tombolo_system::{RunRecord, RunSpec, place, run};
+use tombolo_system::{RunRecord, RunSpec, place, run, run_checked};
 
 /// The result of each run, by workload, then by design.
 pub(crate) type Results = Vec<Vec<Result<RunRecord, String>>>;
@@ -160,7 +160,7 @@ impl Campaign<'_> {
         let label = format!("{} under {}", ready.source.label, design.name);
         let result = self.progress.during(&label, || {
             let pages = Some(Arc::clone(&ready.pages));
-            run_one(self.hardware, design, &ready.source, pages, self.threads_per_run)
+            run_one(self.hardware, design, &ready.source, pages, self.threads_per_run, false)
         });
         self.progress.advance(1);
         self.lock().results[ready.workload][ready.design] = Some(result.map_err(|failure| failure.to_string()));
@@ -174,11 +174,14 @@ pub(crate) fn run_one(
     source: &Source,
     pages: Option<Arc<PageTable>>,
     threads: usize,
+    checked: bool,
 ) -> Result<RunRecord, Failure> {
+    let simulate = |spec: &RunSpec| if checked { run_checked(spec, None) } else { run(spec) };
     let machine = Arc::clone(&hardware.machine);
     let label = format!("{} on {} under {}", source.label, machine.name, design.name);
     let spec = RunSpec { machine, design: design.clone(), program: Arc::clone(&source.program), pages, threads };
-    let mut record = unbroken(&label, || run(&spec).map_err(|error| Failure::Run { label: label.clone(), error }))?;
+    let mut record =
+        unbroken(&label, || simulate(&spec).map_err(|error| Failure::Run { label: label.clone(), error }))?;
     record.workload.clone_from(&source.label);
     record.notes.extend(source.notes.iter().cloned());
     Ok(record)

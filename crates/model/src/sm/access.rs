@@ -6,8 +6,9 @@ use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Data, Pending, Request};
+use tombolo_protocol::{Coherence, Pending, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
@@ -50,7 +51,7 @@ fn accesses(op: Op) -> Option<(Accesses, bool)> {
     }
 }
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// The access of the instruction at hand: issues its transactions from where it left off.
     pub(super) fn access<C: Coherence>(
         &mut self,
@@ -61,8 +62,11 @@ impl<D: Data> Sm<D> {
     ) -> Progress {
         let op = self.op(slot);
         let (accesses, returns) = accesses(op).expect("only memory instructions access memory");
-        if returns && !self.warps[slot].has_slot && !self.take_slot(slot, accesses.len, uncore) {
-            return Progress::Blocked;
+        if returns && !self.warps[slot].has_slot {
+            if !self.take_slot(slot, accesses.len, uncore) {
+                return Progress::Blocked;
+            }
+            uncore.watch.load(uncore.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
@@ -142,7 +146,7 @@ impl<D: Data> Sm<D> {
     }
 
     /// The flag that the instruction at hand leaves or looks for.
-    fn flag(&self, slot: usize) -> Flag {
+    pub(super) fn flag(&self, slot: usize) -> Flag {
         let stream = &self.cta(slot).stream;
         let next = self.warps[slot].pc as usize + 1;
         let token = match self.op(slot) {
@@ -200,7 +204,9 @@ impl<D: Data> Sm<D> {
         let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
         let result = self.warps[slot].current_slot();
         match action {
-            Load::Hit(_) => {
+            Load::Hit(data) => {
+                let loader = uncore.warp_slot(self.sm, slot);
+                uncore.watch.loaded(out.now(), loader, result, line, transaction.mask, data);
                 let translated = self.translate(line, uncore, out.now());
                 let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
@@ -214,7 +220,8 @@ impl<D: Data> Sm<D> {
             }
             Load::Merge => {
                 let entry = entry.expect("a load merges with a pending miss");
-                if !self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag }) {
+                let waiter = Waiter { warp: slot as u8, result, flag, mask: transaction.mask };
+                if !self.mshr.push_waiter(entry, waiter) {
                     self.mshr.park(entry, slot as u8);
                     return Sent::Waits(Wait::Line);
                 }
@@ -232,7 +239,7 @@ impl<D: Data> Sm<D> {
                     return Sent::Waits(Wait::MissRegister);
                 }
                 self.keep_line(line, before, after);
-                self.miss(Transaction { mask, ..transaction }, uncore, out);
+                self.miss(transaction, mask, uncore, out);
             }
         }
         self.stats.l1_accesses += 1;
@@ -250,17 +257,24 @@ impl<D: Data> Sm<D> {
         free
     }
 
-    fn miss<C: Coherence>(&mut self, transaction: Transaction, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    /// Sends for the bytes of `sectors`, which hold those of the transaction.
+    fn miss<C: Coherence>(
+        &mut self,
+        transaction: Transaction,
+        sectors: Mask,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
-        let miss = Pending { mask, scope, stale: false };
+        let miss = Pending { mask: sectors, scope, stale: false };
         let pending = L1Pending { miss, poisoned: false };
         let entry = self.mshr.allocate(line, Miss { pending, flag }).expect("a register was kept for it");
-        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag });
+        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag, mask });
         assert!(first, "a miss takes at least the load that caused it");
         self.expect(slot, result);
         let at = self.depart(line, out.now(), 0, uncore);
-        let request = Request::Read { mask, scope };
+        let request = Request::Read { mask: sectors, scope };
         self.send(transaction, request, Generation::default(), at, uncore, out);
     }
 
@@ -290,7 +304,7 @@ impl<D: Data> Sm<D> {
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        let data = D::default();
+        let data = uncore.watch.store(uncore.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
         self.leave(flag);
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
@@ -316,7 +330,8 @@ impl<D: Data> Sm<D> {
             self.expect(slot, result);
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
-        let request = Request::Atomic { mask, scope, update: Default::default(), returns };
+        let update = uncore.watch.atomic(uncore.warp_slot(self.sm, slot), line, mask, flag);
+        let request = Request::Atomic { mask, scope, update, returns };
         self.send(transaction, request, ticket, at, uncore, out);
         Sent::Yes
     }

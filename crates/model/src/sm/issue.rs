@@ -3,8 +3,9 @@
 use super::{Cta, Sm};
 use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use tombolo_machine::machine::Scheduler;
-use tombolo_protocol::{Coherence, Data};
+use tombolo_protocol::Coherence;
 use tombolo_types::Ps;
 use tombolo_types::stream::Op;
 
@@ -27,7 +28,7 @@ enum Next {
     Later,
 }
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// A sub-core's issue event.
     pub fn issue<C: Coherence>(&mut self, sub_core: u8, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let index = usize::from(sub_core);
@@ -106,7 +107,7 @@ impl<D: Data> Sm<D> {
     ) -> Next {
         let warp = &self.warps[slot];
         if warp.pc == warp.end {
-            self.end_warp(slot, *at, out);
+            self.end_warp(slot, *at, uncore, out);
             return Next::Switch;
         }
         let op = self.op(slot);
@@ -129,7 +130,7 @@ impl<D: Data> Sm<D> {
             Op::Barrier => {
                 *at = self.sub_cores[index].spend(*at, self.costs.slot);
                 self.stats.warp_instructions += 1;
-                self.barrier(slot, at, out)
+                self.barrier(slot, at, uncore, out)
             }
             Op::Signal { .. } => self.advance(slot),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
@@ -209,7 +210,7 @@ impl<D: Data> Sm<D> {
         self.advance(slot)
     }
 
-    fn barrier(&mut self, slot: usize, at: &mut Ps, out: &mut Out<'_, D>) -> Next {
+    fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Next {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -217,7 +218,7 @@ impl<D: Data> Sm<D> {
         if cta.at_barrier + 1 == cta.alive {
             // The last to come goes straight on.
             *at = cta.latest;
-            self.open_barrier(index, out);
+            self.open_barrier(index, Some(slot), uncore, out);
             return Next::Continue;
         }
         cta.at_barrier += 1;
@@ -225,22 +226,31 @@ impl<D: Data> Sm<D> {
         Next::Switch
     }
 
-    /// Lets the warps of a CTA that are at the barrier go on.
-    fn open_barrier(&mut self, index: usize, out: &mut Out<'_, D>) {
+    /// Lets the warps of a CTA that are at the barrier go on. `last`: the warp that came last and never waited.
+    fn open_barrier<C: Coherence>(
+        &mut self,
+        index: usize,
+        last: Option<usize>,
+        uncore: &Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
         }
         let latest = cta.latest;
+        let mut passing = last.map_or(0, |slot| 1 << slot);
         for slot in 0..self.warps.len() {
             let warp = &self.warps[slot];
             if self.taken >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
+                passing |= 1 << slot;
                 self.wake(slot, latest.max(out.now()), out);
             }
         }
+        uncore.watch.barrier(uncore.warp_slot(self.sm, 0), passing);
     }
 
-    fn end_warp(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
+    fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // Results nobody uses still come: the slot stays until they have.
@@ -256,7 +266,7 @@ impl<D: Data> Sm<D> {
         if cta.alive == 0 {
             self.end_cta(index);
         } else if cta.at_barrier == cta.alive {
-            self.open_barrier(index, out);
+            self.open_barrier(index, None, uncore, out);
         }
     }
 

@@ -19,15 +19,16 @@ use crate::mshr::{Mshr, MshrConfig};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_engine::{Round, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
+use tombolo_protocol::Coherence;
 use tombolo_protocol::l1::{L1Line, L1Pending};
-use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::{ComputeClass, CtaStream};
-use tombolo_types::{ComponentId, Line, Ps, Serializer, SmId};
+use tombolo_types::{ComponentId, Line, Mask, Ps, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
 /// A miss of the L1.
@@ -43,6 +44,8 @@ struct Waiter {
     warp: u8,
     result: u8,
     flag: Flag,
+    /// The bytes it asked for, before they were rounded to sectors.
+    mask: Mask,
 }
 
 /// A resident CTA.
@@ -118,7 +121,7 @@ impl Costs {
 }
 
 /// One SM.
-pub struct Sm<D: Data> {
+pub struct Sm<D: Contents> {
     id: ComponentId,
     sm: SmId,
     costs: Costs,
@@ -160,7 +163,7 @@ pub struct Sm<D: Data> {
     pub stats: SmStats,
 }
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// An idle SM.
     pub fn new(id: ComponentId, sm: SmId, machine: &MachineConfig) -> Sm<D> {
         let slots = machine.sm.warps as usize;
@@ -200,10 +203,11 @@ impl<D: Data> Sm<D> {
     }
 
     /// Starts a CTA at `at`. The SM must have room for it.
-    pub fn start_cta(&mut self, at: Ps, stream: CtaStream, out: &mut Out<'_, D>) {
+    pub fn start_cta<C: Coherence>(&mut self, at: Ps, stream: CtaStream, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.stats.ctas += 1;
         let mut alive = 0;
+        let mut started = 0;
         for range in &stream.warps {
             let free = self.free_slot();
             self.taken |= 1 << free;
@@ -211,8 +215,10 @@ impl<D: Data> Sm<D> {
             self.age[free] = self.next_age;
             self.next_age = self.next_age.wrapping_add(1);
             alive += 1;
+            started |= 1 << free;
             self.wake(free, at, out);
         }
+        uncore.watch.cta(uncore.warp_slot(self.sm, 0), started);
         self.ctas[slot] = Some(Cta { stream, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot);
@@ -326,6 +332,8 @@ impl<D: Data> Sm<D> {
         self.keep_line(line, before, after);
         let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
+            let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
+            uncore.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
             let seen = satisfied && waiter.flag == flag;
             self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
         }
@@ -447,7 +455,7 @@ pub struct FillMessage<D> {
     /// The line.
     pub line: Line,
     /// Bytes carried.
-    pub mask: tombolo_types::Mask,
+    pub mask: Mask,
     /// Contents.
     pub data: D,
     /// Whether the flag the read looked for was seen.
