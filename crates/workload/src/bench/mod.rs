@@ -2,12 +2,17 @@
 
 mod alexnet_conv2;
 mod bfs;
+mod cells;
 mod gemm;
+mod hpgmg;
 mod mst;
+mod nekbone;
 mod network;
 mod nw;
 mod pathfinder;
+mod reference;
 mod rnn_forward;
+mod snap;
 mod stencil2d;
 mod triad;
 
@@ -19,7 +24,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 8] = [
+static WORKLOADS: [&dyn Workload; 11] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -28,6 +33,9 @@ static WORKLOADS: [&dyn Workload; 8] = [
     &mst::Mst,
     &rnn_forward::RnnForward,
     &alexnet_conv2::AlexnetConv2,
+    &hpgmg::Hpgmg,
+    &nekbone::Nekbone,
+    &snap::Snap,
 ];
 
 /// Every workload.
