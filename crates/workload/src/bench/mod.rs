@@ -3,9 +3,12 @@
 mod alexnet_conv2;
 mod bfs;
 mod cells;
+mod comd;
+mod cusolver;
 mod gemm;
 mod hpgmg;
 mod mst;
+mod namd;
 mod nekbone;
 mod network;
 mod nw;
@@ -24,7 +27,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 11] = [
+static WORKLOADS: [&dyn Workload; 14] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -33,7 +36,10 @@ static WORKLOADS: [&dyn Workload; 11] = [
     &mst::Mst,
     &rnn_forward::RnnForward,
     &alexnet_conv2::AlexnetConv2,
+    &cusolver::CuSolver,
+    &comd::CoMd,
     &hpgmg::Hpgmg,
+    &namd::Namd,
     &nekbone::Nekbone,
     &snap::Snap,
 ];

@@ -311,7 +311,7 @@ impl Solver {
         });
     }
 
-    /// `to = factor × to + change × from` for one point a thread; a factor of 1 costs nothing.
+    /// `to = factor × to + from`, one point a thread.
     fn combine(&self, host: &mut Host<'_>, name: &str, to: Array<f64>, factor: f64, from: Change) -> Done {
         self.each_point(host, name, |warp, at| {
             let sum = warp.load(to, at) * factor + warp.load(from.array, at) * from.factor;
@@ -376,6 +376,7 @@ impl Solver {
 type Done = Result<(), RecordError>;
 
 /// What [`Solver::combine`] adds.
+#[derive(Clone, Copy)]
 struct Change {
     array: Array<f64>,
     factor: f64,

@@ -4,7 +4,7 @@
 //! A warp's lanes are the angles of one cell and one energy group. A CTA has eight cells of a plane and one
 //! group, groups first: modules share a plane's cells, never its groups.
 //!
-//! Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
+//! Scattering is isotropic (`nmom` = 1). Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
 
 use super::cells::Cells;
 use super::reference::agree;
@@ -18,8 +18,6 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 const THREADS: u32 = 256;
 /// Octants of directions.
 const OCTANTS: i32 = 8;
-/// Moments of source and flux: one isotropic, three of the first order. Source: SNAP, `nmom` = 2.
-const MOMENTS: i32 = 4;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
 
@@ -62,10 +60,10 @@ struct Transport {
     flux: [Array<f64>; 2],
     /// Inverse denominators, `[group][z][y][x][angle]` (`dinv`).
     inverse: Array<f64>,
-    /// Source, `[group][z][y][x][moment]` (`qtot`).
+    /// Isotropic source, `[group][z][y][x]` (`qtot` of one moment).
     source: Array<f64>,
-    /// Moments of the flux, `[group][z][y][x][moment]` (`flux`, `fluxm`).
-    moments: Array<f64>,
+    /// Flux of all angles, `[group][z][y][x]` (`flux`).
+    scalar: Array<f64>,
     /// Fluxes into the next cell along each axis, `[group][plane of the other two][angle]` (`psii` …).
     edges: [Array<f64>; 3],
     /// Cosines along each axis and weight of each angle, `[4][angle]`.
@@ -114,8 +112,8 @@ impl Workload for Snap {
         Ok(Box::new(Transport {
             flux: [array("flux_in", largest), array("flux_out", largest)],
             inverse: array("inverse", cells * angles),
-            source: array("source", cells * MOMENTS as u64),
-            moments: array("moments", cells * MOMENTS as u64),
+            source: array("source", cells),
+            scalar: array("scalar", cells),
             edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
             angle: memory.array("angle", 4 * angles, Scaling::Fixed),
             cells: Cells { x: side, y: side, z: side },
@@ -179,7 +177,7 @@ impl Transport {
 
     /// Cosine along an axis (0 to 2) or weight (3) of an angle.
     fn direction(&self, which: u64, angle: u64) -> f64 {
-        (1.0 + angle as f64) / (2.0 + which as f64 + self.angles as f64)
+        (1.0 + angle as f64) / (2.0 + which as f64 + f64::from(self.angles))
     }
 
     /// Inverse of the sum of what an angle loses in a cell (`dinv`); `index` counts angles, cells, groups.
@@ -214,32 +212,22 @@ impl Plane<'_> {
         let transport = self.transport;
         let cosine = [0, 1, 2].map(|axis| warp.load(transport.angle, point.angle + axis * transport.angles));
         let at = warp.compute(ComputeClass::Int, 6, point.cell * transport.angles + point.angle);
-        let mut balance = self.scattering(warp, point, &cosine);
+        let source = warp.load(transport.source, point.cell);
         let edges = [0, 1, 2].map(|axis| self.incoming(warp, point, axis));
         // `ptr` has the octant between group and cell: a group's cells lie eight times as far apart.
         let cells = transport.cells.count();
         let offset = (point.group * (OCTANTS - 1) + self.octant) * cells * transport.angles;
         let before = warp.load(transport.flux[0], at + offset);
         let inverse = warp.load(transport.inverse, at);
-        for axis in 0..3 {
-            balance = balance + edges[axis] * cosine[axis];
-        }
-        let flux = warp.compute(ComputeClass::Fp64, 5, (balance + before * TIME) * inverse);
-        for axis in 0..3 {
-            let out = warp.compute(ComputeClass::Fp64, 1, flux * 2.0 - edges[axis]);
+        let gain = edges.into_iter().zip(cosine).fold(source, |sum, (edge, cosine)| sum + edge * cosine);
+        let flux = warp.compute(ComputeClass::Fp64, 5, (gain + before * TIME) * inverse);
+        for (axis, edge) in edges.into_iter().enumerate() {
+            let out = warp.compute(ComputeClass::Fp64, 1, flux * 2.0 - edge);
             warp.store(transport.edges[axis], transport.edge(point, axis), out);
         }
         let after = warp.compute(ComputeClass::Fp64, 1, flux * 2.0 - before);
         warp.store(transport.flux[1], at + offset, after);
-        self.add_moments(warp, point, flux, &cosine);
-    }
-
-    /// The source in the direction of each lane.
-    fn scattering(&self, warp: &mut Warp<'_>, point: &Point, cosine: &[Lanes<f64>; 3]) -> Lanes<f64> {
-        let low: [Lanes<f64>; 2] = warp.load_vector(self.transport.source, point.cell * MOMENTS);
-        let high: [Lanes<f64>; 2] = warp.load_vector(self.transport.source, point.cell * MOMENTS + 2);
-        let sum = low[0] + low[1] * cosine[0] + high[0] * cosine[1] + high[1] * cosine[2];
-        warp.compute(ComputeClass::Fp64, 3, sum)
+        self.add_scalar(warp, point, flux);
     }
 
     /// The flux that enters along `axis`: none at the border of the mesh.
@@ -255,22 +243,16 @@ impl Plane<'_> {
         flux
     }
 
-    /// Sums over the angles of each cell; its first four lanes add one moment each.
-    fn add_moments(&self, warp: &mut Warp<'_>, point: &Point, flux: Lanes<f64>, cosine: &[Lanes<f64>; 3]) {
+    /// Sums over the angles of each cell; its first lane adds the sum.
+    fn add_scalar(&self, warp: &mut Warp<'_>, point: &Point, flux: Lanes<f64>) {
         let transport = self.transport;
         let weight = warp.load(transport.angle, point.angle + 3 * transport.angles);
         let weighted = warp.compute(ComputeClass::Fp64, 1, flux * weight);
-        let mut own = warp.sum_lanes(ComputeClass::Fp64, weighted, transport.angles as u32);
-        for axis in 0..3 {
-            let term = warp.compute(ComputeClass::Fp64, 1, weighted * cosine[axis]);
-            let sum = warp.sum_lanes(ComputeClass::Fp64, term, transport.angles as u32);
-            own = point.angle.eq(axis as i32 + 1).select(sum, own);
-        }
-        warp.when(point.angle.lt(MOMENTS), |warp| {
-            let at = warp.compute(ComputeClass::Int, 1, point.cell * MOMENTS + point.angle);
-            let sum = warp.load(transport.moments, at) + own;
+        let sum = warp.sum_lanes(ComputeClass::Fp64, weighted, transport.angles as u32);
+        warp.when(point.angle.eq(0), |warp| {
+            let sum = warp.load(transport.scalar, point.cell) + sum;
             let sum = warp.compute(ComputeClass::Fp64, 1, sum);
-            warp.store(transport.moments, at, sum);
+            warp.store(transport.scalar, point.cell, sum);
         });
     }
 }
@@ -288,7 +270,7 @@ impl Instance for Transport {
         for array in [self.flux[0], self.source, self.inverse, self.angle] {
             host.copy_to_device(array);
         }
-        let per_cta = THREADS as u64 / self.angles as u64;
+        let per_cta = u64::from(THREADS) / self.angles as u64;
         for _ in 0..self.sweeps {
             for octant in 0..OCTANTS {
                 for distance in 0..=3 * (self.cells.x - 1) {
@@ -299,7 +281,7 @@ impl Instance for Transport {
                 }
             }
         }
-        host.copy_to_host(self.moments);
+        host.copy_to_host(self.scalar);
         Ok(())
     }
 
@@ -307,32 +289,27 @@ impl Instance for Transport {
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (cells, angles) = (self.cells.count() as usize, self.angles as usize);
         let side = self.cells.x as usize;
-        let mut moments = vec![0.0; cells * self.groups as usize * MOMENTS as usize];
+        let mut scalar = vec![0.0; cells * self.groups as usize];
         let mut after = vec![0.0; self.flux[0].len() as usize];
-        let each = (0..self.groups as usize).flat_map(|group| (0..OCTANTS).map(move |octant| (group, octant)));
-        for (_, (group, octant)) in (0..self.sweeps).flat_map(|sweep| each.clone().map(move |pair| (sweep, pair))) {
+        let octants = (0..self.sweeps).flat_map(|_| 0..OCTANTS);
+        for (octant, group) in octants.flat_map(|octant| (0..self.groups as usize).map(move |group| (octant, group))) {
             let mut edges = [(); 3].map(|()| vec![0.0; side * side * angles]);
             let members = (0..=3 * (self.cells.x - 1)).flat_map(|distance| self.plane(octant, distance));
             for (cell, angle) in members.flat_map(|cell| (0..angles).map(move |angle| (cell as usize, angle))) {
                 let [x, y, z] = self.cells.place(cell as i32).map(|at| at as usize);
                 let at = [z * side + y, z * side + x, y * side + x].map(|at| at * angles + angle);
                 let whole = group * cells + cell;
-                let cosine = [0, 1, 2].map(|axis| self.direction(axis, angle as u64));
-                let source = |moment| self.start(2, (whole * MOMENTS as usize + moment) as u64);
                 let place = ((group * OCTANTS as usize + octant as usize) * cells + cell) * angles + angle;
                 let before = self.start(1, place as u64);
-                let balance = source(0) + TIME * before;
-                let gain = (0..3).map(|axis| (source(axis + 1) + edges[axis][at[axis]]) * cosine[axis]).sum::<f64>();
-                let flux = (balance + gain) * self.inverse((whole * angles + angle) as u64);
+                let gain = (0..3).map(|axis| edges[axis][at[axis]] * self.direction(axis as u64, angle as u64));
+                let balance = self.start(2, whole as u64) + TIME * before + gain.sum::<f64>();
+                let flux = balance * self.inverse((whole * angles + angle) as u64);
                 (0..3).for_each(|axis| edges[axis][at[axis]] = 2.0 * flux - edges[axis][at[axis]]);
                 after[place] = 2.0 * flux - before;
-                let weighted = flux * self.direction(3, angle as u64);
-                let sums = &mut moments[whole * MOMENTS as usize..][..MOMENTS as usize];
-                sums[0] += weighted;
-                (0..3).for_each(|axis| sums[axis + 1] += weighted * cosine[axis]);
+                scalar[whole] += flux * self.direction(3, angle as u64);
             }
         }
-        agree("moment", &memory.to_vec(self.moments), &moments)?;
+        agree("scalar flux", &memory.to_vec(self.scalar), &scalar)?;
         agree("angular flux", &memory.to_vec(self.flux[1]), &after)
     }
 }
