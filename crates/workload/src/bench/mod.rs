@@ -7,11 +7,14 @@ mod comd;
 mod cusolver;
 mod gemm;
 mod hpgmg;
+mod miniamr;
+mod minicontact;
 mod mst;
 mod namd;
 mod nekbone;
 mod network;
 mod nw;
+mod octree;
 mod pathfinder;
 mod reference;
 mod rnn_forward;
@@ -27,7 +30,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 14] = [
+static WORKLOADS: [&dyn Workload; 16] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -39,6 +42,8 @@ static WORKLOADS: [&dyn Workload; 14] = [
     &cusolver::CuSolver,
     &comd::CoMd,
     &hpgmg::Hpgmg,
+    &miniamr::MiniAmr,
+    &minicontact::MiniContact,
     &namd::Namd,
     &nekbone::Nekbone,
     &snap::Snap,
