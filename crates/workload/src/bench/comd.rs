@@ -7,7 +7,7 @@
 
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -148,10 +148,7 @@ impl Workload for CoMd {
         let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
         let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
         let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
-        if cells * SLOTS as u64 > i32::MAX as u64 {
-            let message = format!("{cells} link cells of {SLOTS} slots exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), cells * SLOTS as u64, "slots of link cells")?;
         let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
         let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
         let atoms = Atoms::lay_out(memory, names, cells);

@@ -5,7 +5,8 @@
 //! it, and every tile to the right loses the product of the two panel tiles in its row and column.
 
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::scope::{SCOPE, scope};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -43,13 +44,7 @@ static PARAMETERS: [Parameter; 4] = [
         about: "CTAs, at scale 1; scales with the SMs",
         source: "one for each of the 512 SMs of HMG's machine (Table II)",
     },
-    Parameter {
-        name: "scope",
-        kind: Kind::Choice(&["gpu", "sys"]),
-        default: "gpu",
-        about: "scope of the flags; the program is written for one GPU, and only sys orders CTAs of several",
-        source: "HMG VI: cuSolver uses .gpu-scoped synchronization explicitly",
-    },
+    SCOPE,
 ];
 
 /// The benchmark.
@@ -92,10 +87,7 @@ impl Workload for CuSolver {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let count = |name| request.values.count(name);
         let size = request.scale.side_of(count("size")).next_multiple_of(u64::from(TILE));
-        if size * size > i32::MAX as u64 {
-            let message = format!("a matrix of {size} rows has more than 2^31 - 1 elements");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), size * size, "elements of the matrix")?;
         let panels = count("panels");
         Ok(Box::new(Factorisation {
             matrix: memory.array("matrix", size * size, Scaling::Scales),
@@ -103,7 +95,7 @@ impl Workload for CuSolver {
             size: size as u32,
             panels: panels.min(size / u64::from(TILE)) as u32,
             ctas: request.scale.of(count("ctas")) as u32,
-            scope: if request.values.text("scope") == "gpu" { Scope::Gpu } else { Scope::Sys },
+            scope: scope(&request.values, "scope"),
             seed: request.seed,
         }))
     }

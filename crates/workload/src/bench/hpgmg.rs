@@ -8,7 +8,7 @@
 
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -147,10 +147,7 @@ impl Workload for Hpgmg {
         let count = |name| request.values.count(name);
         let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
         let (x, y, z) = (side("x"), side("y"), count("z"));
-        if x * y * z * 2 > i32::MAX as u64 {
-            let message = format!("{x} by {y} by {z} cells and their coarser levels exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), x * y * z * 2, "cells of all levels")?;
         let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
         let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
         let mut array = |name| memory.array(name, cells, Scaling::Scales);

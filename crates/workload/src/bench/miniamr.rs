@@ -6,33 +6,31 @@
 //!
 //! Not modelled: miniAMR's checksums.
 
+mod face;
+mod octree;
+mod reference;
+
+use self::face::{BORDER, COARSER, FINER, Ghost, KIND, PART, slot_of, words};
+use self::octree::{Change, Octree, Place};
+use self::reference::Reference;
 use super::cells::Cells;
-use super::octree::{Change, Neighbour, Octree, Place, others};
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
-use std::collections::BTreeMap;
 
 /// Threads of a CTA, which has one variable of one block. Source: assumed, the usual size.
 const THREADS: u32 = 256;
 /// Radius of the object, as a fraction of a root block times the root of the roots of a plane. Source: assumed,
 /// so that a quarter of the mesh is refined.
 const RADIUS: f64 = 0.28;
-/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed.
-const MOTION: [f64; 2] = [0.09, 0.05];
+/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed, so that it
+/// leaves and enters blocks in every step even where four of them span the mesh.
+const MOTION: [f64; 2] = [0.13, 0.07];
 /// Words of an entry of the list of changes: a large block and its eight parts.
 const CHANGE: i32 = 9;
-/// Kinds of neighbours, in the top bits of a face's first word; part of the coarser block below them.
-const SAME: u32 = 0;
-const BORDER: u32 = 1;
-const COARSER: u32 = 2;
-const FINER: u32 = 3;
-const KIND: u32 = 30;
-const PART: u32 = 28;
-
 static PARAMETERS: [Parameter; 9] = [
     Parameter {
         name: "blocks",
@@ -139,17 +137,15 @@ impl Workload for MiniAmr {
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let count = |name| request.values.count(name);
-        let shape = |message| WorkloadError::Shape { workload: "miniamr", message };
         let along = |name| request.scale.side_of(count(name)) as i32;
         let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };
         let (blocks, side, variables) = (request.scale.of(count("blocks")), count("side"), count("variables"));
         if roots.count() as u64 > blocks {
-            return Err(shape(format!("{} coarsest blocks do not fit storage of {blocks}", roots.count())));
+            let message = format!("{} coarsest blocks do not fit storage of {blocks}", roots.count());
+            return Err(WorkloadError::Shape { workload: self.name(), message });
         }
         let cells = blocks * variables * (side + 2).pow(3);
-        if cells > i32::MAX as u64 {
-            return Err(shape(format!("{cells} cells exceed 2^31 - 1")));
-        }
+        check_indices(self.name(), cells, "cells")?;
         Ok(Box::new(Blocks {
             cells: memory.array("cells", cells, Scaling::Scales),
             active: memory.array("active", blocks, Scaling::Scales),
@@ -186,76 +182,80 @@ impl Blocks {
         warp.compute(ComputeClass::Int, 2, first)
     }
 
-    /// Runs `body(warp, thread)` for the CTA's threads, `count` in all, a CTA's width at a time.
-    fn each(cta: &mut Cta<'_>, count: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
-        cta.each_warp(|warp| {
-            for start in (0..count).step_by(THREADS as usize) {
-                let thread = warp.compute(ComputeClass::Int, 1, warp.thread() + start);
-                warp.when(thread.lt(count), |warp| body(warp, thread));
-            }
-        });
+    /// Runs `body(warp, item)` for the warp's share of `count` items, a CTA's width at a time.
+    fn each(warp: &mut Warp<'_>, count: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+        for start in (0..count).step_by(THREADS as usize) {
+            let item = warp.compute(ComputeClass::Int, 1, warp.thread() + start);
+            warp.when(item.lt(count), |warp| body(warp, item));
+        }
     }
 
     /// Fills the ghost cells on both faces across `axis` of one variable of one block.
     fn exchange(&self, cta: &mut Cta<'_>, axis: usize) {
         let (entry, variable) = self.share(cta);
         let face_cells = self.side * self.side;
-        let [first, second] = others(axis);
-        Self::each(cta, 2 * face_cells, |warp, thread| {
+        cta.each_warp(|warp| {
             let slot = warp.load(self.active, Lanes::all(entry));
-            let (face, at) = (thread / face_cells, thread % face_cells);
-            let (u, v) = (at % self.side, at / self.side);
-            let (face, u, v) = {
-                let [face, u, v] = warp.compute(ComputeClass::Int, 6, [face, u, v]);
-                (face, u, v)
-            };
-            let row = slot.cast::<i32>() * 6 + face + 2 * axis as i32;
-            let words: [Lanes<u32>; 4] = warp.load_vector(self.neighbours, row * 4);
-            let place = |along: Lanes<i32>, u: Lanes<i32>, v: Lanes<i32>| {
-                let mut place = [Lanes::all(0); 3];
-                (place[axis], place[first], place[second]) = (along, u + 1, v + 1);
-                place
-            };
-            let low = face.eq(0);
-            let ghost = low.select(Lanes::all(0), Lanes::all(self.side + 1));
-            let to = self.padded().indices(warp, place(ghost, u, v)) + self.base(warp, slot, variable);
-            // The layer of a neighbour's cells next to this face, and of the block's own.
-            let facing = low.select(Lanes::all(self.side), Lanes::all(1));
-            let own = low.select(Lanes::all(1), Lanes::all(self.side));
-            let kind = warp.compute(ComputeClass::Int, 1, words[0].map(|word| word >> KIND));
-            warp.when_else(
-                kind.ne(FINER),
-                |warp| {
-                    let half = |which: u32, at: Lanes<i32>| {
-                        let part = words[0].map(|word| (word >> (PART + which) & 1) as i32);
-                        kind.eq(COARSER).select(at / 2 + part * (self.side / 2), at)
-                    };
-                    let along = kind.eq(BORDER).select(own, facing);
-                    let there = warp.compute(ComputeClass::Int, 6, [along, half(0, u), half(1, v)]);
-                    let source = kind.eq(BORDER).select(slot, words[0].map(|word| word & ((1 << PART) - 1)));
-                    let cell = self.padded().indices(warp, place(there[0], there[1], there[2]));
-                    let from = cell + self.base(warp, source, variable);
-                    let value = warp.load(self.cells, from);
-                    warp.store(self.cells, to, value);
-                },
-                |warp| {
-                    let half = self.side / 2;
-                    let which = (u / half) + (v / half) * 2;
-                    let which = warp.compute(ComputeClass::Int, 5, which);
-                    let source = which.eq(0).select(words[0].map(|word| word & ((1 << PART) - 1)), words[3]);
-                    let source = which.eq(1).select(words[1], which.eq(2).select(words[2], source));
-                    let base = self.base(warp, source, variable);
-                    let mut sum = Lanes::all(0.0);
-                    for (right, up) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
-                        let there = place(facing, u % half * 2 + right, v % half * 2 + up);
-                        let cell = self.padded().indices(warp, there);
-                        sum = sum + warp.load(self.cells, cell + base);
-                    }
-                    let mean = warp.compute(ComputeClass::Fp64, 4, sum * 0.25);
-                    warp.store(self.cells, to, mean);
-                },
-            );
+            Self::each(warp, 2 * face_cells, |warp, thread| {
+                let (high, at) = (thread / face_cells, thread % face_cells);
+                let [high, u, v] = warp.compute(ComputeClass::Int, 6, [high, at % self.side, at / self.side]);
+                let row = slot.cast::<i32>() * 6 + high + 2 * axis as i32;
+                let words = warp.load_vector(self.neighbours, row * 4);
+                let ghost = Ghost { axis, variable, slot, low: high.eq(0), at: [u, v], words };
+                let beyond = ghost.low.select(Lanes::all(0), Lanes::all(self.side + 1));
+                let to = self.cell(warp, slot, variable, ghost.place(beyond, ghost.at));
+                let kind = warp.compute(ComputeClass::Int, 1, words[0].map(|word| word >> KIND));
+                warp.when_else(
+                    kind.ne(FINER),
+                    |warp| self.copy_ghost(warp, &ghost, kind, to),
+                    |warp| self.mean_ghost(warp, &ghost, to),
+                );
+            });
         });
+    }
+
+    /// Index of a cell, given with its ghosts' offset, of a variable of a block.
+    fn cell(&self, warp: &mut Warp<'_>, slot: Lanes<u32>, variable: i32, place: [Lanes<i32>; 3]) -> Lanes<i32> {
+        self.padded().indices(warp, place) + self.base(warp, slot, variable)
+    }
+
+    /// The layer of a neighbour's cells that touches the face.
+    fn facing(&self, ghost: &Ghost) -> Lanes<i32> {
+        ghost.low.select(Lanes::all(self.side), Lanes::all(1))
+    }
+
+    /// A ghost cell takes the value of the neighbour's cell around it, or at the border of the block's own.
+    fn copy_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, kind: Lanes<u32>, to: Lanes<i32>) {
+        let border = kind.eq(BORDER);
+        let own = ghost.low.select(Lanes::all(1), Lanes::all(self.side));
+        let half = |which: usize| {
+            let part = ghost.words[0].map(|word| (word >> (PART + which as u32) & 1) as i32);
+            kind.eq(COARSER).select(ghost.at[which] / 2 + part * (self.side / 2), ghost.at[which])
+        };
+        let [along, u, v] =
+            warp.compute(ComputeClass::Int, 6, [border.select(own, self.facing(ghost)), half(0), half(1)]);
+        let source = border.select(ghost.slot, slot_of(ghost.words[0]));
+        let from = self.cell(warp, source, ghost.variable, ghost.place(along, [u, v]));
+        let value = warp.load(self.cells, from);
+        warp.store(self.cells, to, value);
+    }
+
+    /// A ghost cell takes the mean of four cells of one of the finer neighbours.
+    fn mean_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, to: Lanes<i32>) {
+        let half = self.side / 2;
+        let [u, v] = ghost.at;
+        let which = warp.compute(ComputeClass::Int, 5, u / half + (v / half) * 2);
+        let [first, second, third, fourth] = ghost.words;
+        let upper = which.eq(2).select(third, fourth);
+        let source = which.eq(0).select(slot_of(first), which.eq(1).select(second, upper));
+        let mut sum = Lanes::all(0.0);
+        for (right, up) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+            let place = ghost.place(self.facing(ghost), [u % half * 2 + right, v % half * 2 + up]);
+            let from = self.cell(warp, source, ghost.variable, place);
+            sum = sum + warp.load(self.cells, from);
+        }
+        let mean = warp.compute(ComputeClass::Fp64, 4, sum * 0.25);
+        warp.store(self.cells, to, mean);
     }
 
     /// Entry in the list of blocks, and variable, that a CTA is about.
@@ -267,64 +267,80 @@ impl Blocks {
     /// Each cell becomes the mean of itself and its six neighbours.
     fn stencil(&self, cta: &mut Cta<'_>) {
         let (entry, variable) = self.share(cta);
+        let (row, plane) = (self.padded().x, self.padded().x * self.padded().y);
         let mut means = Vec::new();
-        Self::each(cta, self.inner().count(), |warp, thread| {
+        cta.each_warp(|warp| {
             let slot = warp.load(self.active, Lanes::all(entry));
-            let place = self.inner().places(warp, thread).map(|at| at + 1);
-            let at = self.padded().indices(warp, place) + self.base(warp, slot, variable);
-            let (row, plane) = (self.padded().x, self.padded().x * self.padded().y);
-            let mut sum = warp.load(self.cells, at);
-            for offset in [-1, 1, -row, row, -plane, plane] {
-                sum = sum + warp.load(self.cells, at + offset);
-            }
-            means.push((at, warp.compute(ComputeClass::Fp64, 7, sum.map(|sum| sum / 7.0))));
+            let base = self.base(warp, slot, variable);
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let at = self.inside(warp, cell) + base;
+                let mut sum = warp.load(self.cells, at);
+                for offset in [-1, 1, -row, row, -plane, plane] {
+                    sum = sum + warp.load(self.cells, at + offset);
+                }
+                means.push((at, warp.compute(ComputeClass::Fp64, 7, sum.map(|sum| sum / 7.0))));
+            });
         });
         cta.barrier();
         let mut means = means.into_iter();
-        Self::each(cta, self.inner().count(), |warp, _| {
-            if let Some((at, mean)) = means.next() {
-                warp.store(self.cells, at, mean);
-            }
+        cta.each_warp(|warp| {
+            Self::each(warp, self.inner().count(), |warp, _| {
+                if let Some((at, mean)) = means.next() {
+                    warp.store(self.cells, at, mean);
+                }
+            });
         });
+    }
+
+    /// Position in a padded variable of a cell counted without ghosts.
+    fn inside(&self, warp: &mut Warp<'_>, cell: Lanes<i32>) -> Lanes<i32> {
+        let place = self.inner().places(warp, cell).map(|at| at + 1);
+        self.padded().indices(warp, place)
     }
 
     /// Fills one part of a block that split: each cell has the value of the cell around it.
     fn split(&self, cta: &mut Cta<'_>) {
         let (entry, variable) = self.share(cta);
         let (change, octant) = (entry / 8, entry % 8);
-        Self::each(cta, self.inner().count(), |warp, thread| {
+        let half = self.side / 2;
+        cta.each_warp(|warp| {
             let whole = warp.load(self.changes, Lanes::all(change * CHANGE));
             let part = warp.load(self.changes, Lanes::all(change * CHANGE + 1 + octant));
-            let place = self.inner().places(warp, thread);
-            let half = self.side / 2;
-            let around = [0, 1, 2].map(|axis| place[axis] / 2 + (1 + (octant >> axis & 1) * half));
-            let from = self.padded().indices(warp, around) + self.base(warp, whole, variable);
-            let to = self.padded().indices(warp, place.map(|at| at + 1)) + self.base(warp, part, variable);
-            let value = warp.load(self.cells, from);
-            warp.store(self.cells, to, value);
+            let (whole, part) = (self.base(warp, whole, variable), self.base(warp, part, variable));
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let place = self.inner().places(warp, cell);
+                let around = [0, 1, 2].map(|axis| place[axis] / 2 + (1 + (octant >> axis & 1) * half));
+                let from = self.padded().indices(warp, around) + whole;
+                let value = warp.load(self.cells, from);
+                let to = self.inside(warp, cell) + part;
+                warp.store(self.cells, to, value);
+            });
         });
     }
 
     /// Fills a block that eight became: each cell has the mean of the eight inside it.
     fn merge(&self, cta: &mut Cta<'_>) {
         let (change, variable) = self.share(cta);
-        Self::each(cta, self.inner().count(), |warp, thread| {
+        let half = self.side / 2;
+        cta.each_warp(|warp| {
             let whole = warp.load(self.changes, Lanes::all(change * CHANGE));
-            let place = self.inner().places(warp, thread);
-            let half = self.side / 2;
-            let octant = place[0] / half + place[1] / half * 2 + place[2] / half * 4;
-            let octant = warp.compute(ComputeClass::Int, 5, octant);
-            let part = warp.load(self.changes, octant + (change * CHANGE + 1));
-            let base = self.base(warp, part, variable);
-            let mut sum = Lanes::all(0.0);
-            for inside in 0..8 {
-                let there = [0, 1, 2].map(|axis| place[axis] % half * 2 + (1 + (inside >> axis & 1)));
-                let cell = self.padded().indices(warp, there);
-                sum = sum + warp.load(self.cells, cell + base);
-            }
-            let mean = warp.compute(ComputeClass::Fp64, 8, sum * 0.125);
-            let to = self.padded().indices(warp, place.map(|at| at + 1)) + self.base(warp, whole, variable);
-            warp.store(self.cells, to, mean);
+            let whole = self.base(warp, whole, variable);
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let place = self.inner().places(warp, cell);
+                let octant = place[0] / half + place[1] / half * 2 + place[2] / half * 4;
+                let octant = warp.compute(ComputeClass::Int, 5, octant);
+                let part = warp.load(self.changes, octant + (change * CHANGE + 1));
+                let part = self.base(warp, part, variable);
+                let mut sum = Lanes::all(0.0);
+                for inside in 0..8 {
+                    let there = [0, 1, 2].map(|axis| place[axis] % half * 2 + (1 + (inside >> axis & 1)));
+                    let from = self.padded().indices(warp, there) + part;
+                    sum = sum + warp.load(self.cells, from);
+                }
+                let mean = warp.compute(ComputeClass::Fp64, 8, sum * 0.125);
+                let to = self.inside(warp, cell) + whole;
+                warp.store(self.cells, to, mean);
+            });
         });
     }
 
@@ -388,108 +404,6 @@ impl Blocks {
     fn stored(&self, slot: u32, variable: i32, cell: i32) -> u64 {
         let inside = self.padded().index(self.inner().place(cell).map(|at| at + 1));
         (u64::from(slot) * self.variables as u64 + variable as u64) * self.padded().count() as u64 + inside as u64
-    }
-}
-
-/// A face's entry in the list of neighbours.
-fn words(place: Place, face: usize, neighbour: Neighbour) -> [u32; 4] {
-    match neighbour {
-        Neighbour::Border => [BORDER << KIND, 0, 0, 0],
-        Neighbour::Same(slot) => [SAME << KIND | slot, 0, 0, 0],
-        Neighbour::Coarser(slot) => {
-            let [first, second] = others(face / 2).map(|axis| (place.along(axis) & 1) as u32);
-            [COARSER << KIND | second << (PART + 1) | first << PART | slot, 0, 0, 0]
-        }
-        Neighbour::Finer([first, rest @ ..]) => [FINER << KIND | first, rest[0], rest[1], rest[2]],
-    }
-}
-
-/// One variable's blocks without ghosts, by slot.
-struct Reference<'a> {
-    blocks: &'a Blocks,
-    mesh: Octree,
-    values: BTreeMap<u32, Vec<f64>>,
-}
-
-impl Reference<'_> {
-    /// The value beyond a face of a block, next to the cell at `at`, which touches the face.
-    fn beyond(&self, place: Place, face: usize, at: [i32; 3]) -> f64 {
-        let (axis, side) = (face / 2, self.blocks.side);
-        let inner = self.blocks.inner();
-        let facing = if face.is_multiple_of(2) { side - 1 } else { 0 };
-        let across = |at: [i32; 3]| {
-            let mut there = at;
-            there[axis] = facing;
-            inner.index(there) as usize
-        };
-        match self.mesh.neighbour(place, face) {
-            Neighbour::Border => {
-                let slot = self.mesh.blocks().find(|block| block.0 == place).map_or(0, |block| block.1);
-                self.values[&slot][inner.index(at) as usize]
-            }
-            Neighbour::Same(slot) => self.values[&slot][across(at)],
-            Neighbour::Coarser(slot) => {
-                let around = [0, 1, 2].map(|axis| (at[axis] + (place.along(axis) & 1) * side) / 2);
-                self.values[&slot][across(around)]
-            }
-            Neighbour::Finer(slots) => {
-                let [first, second] = others(axis);
-                let which = at[first] * 2 / side + at[second] * 2 / side * 2;
-                let inside = |part: usize| {
-                    let mut there = at.map(|along| along * 2 % side);
-                    there[first] += (part & 1) as i32;
-                    there[second] += (part >> 1) as i32;
-                    self.values[&slots[which as usize]][across(there)]
-                };
-                (0..4).map(inside).sum::<f64>() / 4.0
-            }
-        }
-    }
-
-    fn stage(&mut self) {
-        let (inner, side) = (self.blocks.inner(), self.blocks.side);
-        let mean = |place: Place, values: &[f64], cell: i32| {
-            let at = inner.place(cell);
-            let neighbour = |face: usize| {
-                let mut there = at;
-                there[face / 2] += if face.is_multiple_of(2) { -1 } else { 1 };
-                let within = (0..side).contains(&there[face / 2]);
-                if within { values[inner.index(there) as usize] } else { self.beyond(place, face, at) }
-            };
-            (values[cell as usize] + (0..6).map(neighbour).sum::<f64>()) / 7.0
-        };
-        let block = |(place, slot): (Place, u32)| {
-            let values = &self.values[&slot];
-            (slot, (0..inner.count()).map(|cell| mean(place, values, cell)).collect())
-        };
-        self.values = self.mesh.blocks().map(block).collect();
-    }
-
-    fn adapt(&mut self, step: u64) {
-        let (inner, side) = (self.blocks.inner(), self.blocks.side);
-        let [merges, splits] = self.mesh.adapt(|place| self.blocks.wanted(place, step));
-        for change in merges {
-            let mut whole = vec![0.0; inner.count() as usize];
-            for (octant, part) in change.parts.iter().enumerate() {
-                for (cell, value) in (0..).zip(&self.values[part]) {
-                    let at = inner.place(cell);
-                    let around = [0, 1, 2].map(|axis| (at[axis] + (octant >> axis & 1) as i32 * side) / 2);
-                    whole[inner.index(around) as usize] += value / 8.0;
-                }
-            }
-            self.values.insert(change.whole, whole);
-        }
-        for change in splits {
-            let whole = self.values[&change.whole].clone();
-            for (octant, part) in change.parts.into_iter().enumerate() {
-                let value = |cell| {
-                    let at = inner.place(cell);
-                    let around = [0, 1, 2].map(|axis| (at[axis] + (octant >> axis & 1) as i32 * side) / 2);
-                    whole[inner.index(around) as usize]
-                };
-                self.values.insert(part, (0..inner.count()).map(value).collect());
-            }
-        }
     }
 }
 

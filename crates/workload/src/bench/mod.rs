@@ -14,10 +14,10 @@ mod namd;
 mod nekbone;
 mod network;
 mod nw;
-mod octree;
 mod pathfinder;
 mod reference;
 mod rnn_forward;
+mod scope;
 mod snap;
 mod stencil2d;
 mod triad;
@@ -82,6 +82,14 @@ pub trait Workload: Sync {
     }
     /// Adds the arrays to `memory` and returns the program over them.
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+}
+
+/// Refuses more items than 32-bit signed indices, which CUDA sources use, can count.
+fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
+    if count <= i32::MAX as u64 {
+        return Ok(());
+    }
+    Err(WorkloadError::Shape { workload, message: format!("{count} {items} exceed 2^31 - 1") })
 }
 
 /// Size, parameters and seed of one instance of a workload.

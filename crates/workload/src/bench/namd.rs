@@ -10,7 +10,8 @@
 
 use super::cells::Cells;
 use super::gemm::compare;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::scope::{SCOPE, scope};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -80,13 +81,7 @@ static PARAMETERS: [Parameter; 6] = [
         about: "time steps; every fourth, from the first on, has slow forces too",
         source: "assumed: one step of each kind; 20 are NAMD's `stepspercycle`, as long as pairs of tiles hold",
     },
-    Parameter {
-        name: "scope",
-        kind: Kind::Choice(&["gpu", "sys"]),
-        default: "gpu",
-        about: "scope of fences and counters; the program is written for one GPU, and only sys orders CTAs of several",
-        source: "HMG VI: namd2.10 uses .gpu-scoped synchronization explicitly",
-    },
+    SCOPE,
 ];
 
 /// The benchmark.
@@ -141,10 +136,7 @@ impl Workload for Namd {
         let atoms_per_patch = count("atoms").next_multiple_of(LAYER);
         let patches = x * y * count("z");
         let parts = patches * NEAR as u64 * atoms_per_patch;
-        if parts > i32::MAX as u64 {
-            let message = format!("{parts} parts of forces exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), parts, "parts of forces")?;
         let mut array = |name, len| memory.array(name, len, Scaling::Scales);
         let atoms = patches * atoms_per_patch;
         let parts_of = ["part_x", "part_y", "part_z", "part_energy", "part_slow_x", "part_slow_y", "part_slow_z"];
@@ -159,7 +151,7 @@ impl Workload for Namd {
             grid: Cells { x: x as i32, y: y as i32, z: count("z") as i32 },
             atoms_per_patch: atoms_per_patch as i32,
             steps: count("steps"),
-            scope: if request.values.text("scope") == "gpu" { Scope::Gpu } else { Scope::Sys },
+            scope: scope(&request.values, "scope"),
             seed: request.seed,
         }))
     }

@@ -3,9 +3,12 @@
 //!
 //! One CTA an element in the operator, one thread a point; some thirteen short dependent kernels an iteration.
 
+mod mesh;
+
+use self::mesh::Mesh;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -88,60 +91,6 @@ struct Solver {
     seed: u64,
 }
 
-/// Elements and the points that they share.
-struct Mesh {
-    elements: Cells,
-    /// Points along each side of an element.
-    side: i32,
-    /// Local copies of each point that more than one element has.
-    shared: Vec<Vec<u32>>,
-}
-
-impl Mesh {
-    fn new(elements: Cells, side: i32) -> Mesh {
-        let mut mesh = Mesh { elements, side, shared: Vec::new() };
-        let mut copies = vec![Vec::new(); mesh.global().count() as usize];
-        for local in 0..mesh.points() {
-            copies[mesh.global_point(local) as usize].push(local as u32);
-        }
-        mesh.shared = copies.into_iter().filter(|copies| copies.len() > 1).collect();
-        mesh
-    }
-
-    /// Points of an element.
-    fn element_points(&self) -> i32 {
-        self.side.pow(3)
-    }
-
-    /// Local points of all elements.
-    fn points(&self) -> i32 {
-        self.elements.count() * self.element_points()
-    }
-
-    /// The grid of distinct points.
-    fn global(&self) -> Cells {
-        let along = |elements: i32| elements * (self.side - 1) + 1;
-        Cells { x: along(self.elements.x), y: along(self.elements.y), z: along(self.elements.z) }
-    }
-
-    fn place(&self, local: i32) -> [i32; 3] {
-        let inner = Cells { x: self.side, y: self.side, z: self.side };
-        let (element, point) =
-            (self.elements.place(local / self.element_points()), inner.place(local % self.element_points()));
-        [0, 1, 2].map(|axis| element[axis] * (self.side - 1) + point[axis])
-    }
-
-    /// The distinct point that a local point is a copy of.
-    fn global_point(&self, local: i32) -> i32 {
-        self.global().index(self.place(local))
-    }
-
-    fn border(&self, local: i32) -> bool {
-        let (place, grid) = (self.place(local), self.global());
-        place.contains(&0) || place[0] == grid.x - 1 || place[1] == grid.y - 1 || place[2] == grid.z - 1
-    }
-}
-
 impl Workload for Nekbone {
     fn name(&self) -> &'static str {
         "nekbone"
@@ -163,10 +112,7 @@ impl Workload for Nekbone {
         let count = |name| request.values.count(name);
         let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
         let points = side.pow(3) * x * y * count("z");
-        if points * FACTORS > i32::MAX as u64 {
-            let message = format!("{points} points: six factors each exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), points * FACTORS, "factors of points")?;
         let mesh = Mesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
         let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
         let mut array = |name, len| memory.array(name, len, Scaling::Scales);

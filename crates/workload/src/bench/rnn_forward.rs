@@ -4,7 +4,7 @@
 //! weights, and each time step reads what the whole grid wrote in the one before.
 
 use super::gemm::{Piece, Tile, compare};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -90,10 +90,7 @@ impl Workload for RnnForward {
         let (hidden, batch) = (side("hidden", u64::from(TILE.rows)), side("batch", u64::from(TILE.columns)));
         let steps = request.values.count("steps");
         let states = hidden * batch * (steps + 1);
-        if states.max(hidden * hidden) > i32::MAX as u64 {
-            let message = format!("{states} states exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), states.max(hidden * hidden), "states or weights")?;
         let mut array = |name, len| memory.array(name, len, Scaling::Scales);
         Ok(Box::new(Layer {
             input_weights: array("input_weights", hidden * hidden),

@@ -8,7 +8,7 @@
 
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -102,10 +102,7 @@ impl Workload for Snap {
         let groups = request.scale.of(request.values.count("groups"));
         let cells = side.pow(3) * groups;
         let largest = cells * angles * OCTANTS as u64;
-        if largest > i32::MAX as u64 {
-            let message = format!("{largest} angular fluxes exceed 2^31 - 1");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), largest, "angular fluxes")?;
         let mut array = |name, len| memory.array(name, len, Scaling::Scales);
         let edge = side * side * groups * angles;
         let side = side as i32;

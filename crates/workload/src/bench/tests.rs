@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::simt::Scaling;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Program};
 
@@ -186,6 +186,20 @@ fn footprints_at_scale_one_are_the_papers() {
         let arrays = footprint(workload, &Request::new(workload, Scale::FULL, &[], 7).unwrap()).unwrap();
         let found = arrays.iter().map(|array| array.bytes).sum::<u64>() >> 20;
         assert!(found * 100 >= published * 90 && found * 100 <= published * 105, "{name}: {found} of {published}");
+    }
+}
+
+#[test]
+fn small_instances_run_every_kernel() {
+    let expected: [(&str, &[&str]); 3] = [
+        ("miniamr", &["exchange", "merge", "split", "stencil"]),
+        ("hpgmg", &["interpolate", "residual", "restrict", "smooth"]),
+        ("nekbone", &["add2s1", "add2s2", "ax", "copy", "dot", "dot-finish", "gather-scatter", "mask"]),
+    ];
+    for (name, kernels) in expected {
+        let recording = recorded(find(name).unwrap(), &options(), Mode::Auto);
+        let launched: BTreeSet<_> = recording.kernels().iter().map(|kernel| kernel.name.as_str()).collect();
+        assert_eq!(launched.into_iter().collect::<Vec<_>>(), kernels, "{name}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A mesh of blocks that split into eight and merge again, neighbours at most one level apart.
 
-use super::cells::Cells;
+use crate::bench::cells::Cells;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Place of a block: its level, and its coordinates among the blocks of that level, z first.
