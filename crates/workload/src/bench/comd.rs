@@ -141,32 +141,7 @@ impl Workload for CoMd {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let side = |name| request.scale.side_of(count(name)).max(4) as i32;
-        let lattice = Cells { x: side("x"), y: side("y"), z: count("z") as i32 };
-        let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
-        let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
-        let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
-        let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
-        check_indices(self.name(), cells * SLOTS as u64, "slots of link cells")?;
-        let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
-        let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
-        let atoms = Atoms::lay_out(memory, names, cells);
-        let moved = Atoms::lay_out(memory, sorted, cells);
-        let mut array = |name| memory.array(name, cells * SLOTS as u64, Scaling::Scales);
-        Ok(Box::new(Simulation {
-            atoms,
-            moved,
-            force: [array("fx"), array("fy"), array("fz")],
-            energy: array("energy"),
-            mass: memory.array("mass", 1, Scaling::Fixed),
-            lattice,
-            inner,
-            outer,
-            steps: count("steps"),
-            time: count("femtoseconds") as f64,
-            seed: request.seed,
-        }))
+        Ok(Box::new(Simulation::new(request, memory)?))
     }
 }
 
@@ -182,6 +157,35 @@ fn lennard_jones(square: f64) -> (f64, f64) {
 }
 
 impl Simulation {
+    fn new(request: &Request, memory: &mut Memory) -> Result<Simulation, WorkloadError> {
+        let count = |name| request.values.count(name);
+        let side = |name| request.scale.side_of(count(name)).max(4) as i32;
+        let lattice = Cells { x: side("x"), y: side("y"), z: count("z") as i32 };
+        let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
+        let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
+        let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
+        let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
+        check_indices(CoMd.name(), cells * SLOTS as u64, "slots of link cells")?;
+        let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
+        let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
+        let atoms = Atoms::lay_out(memory, names, cells);
+        let moved = Atoms::lay_out(memory, sorted, cells);
+        let mut array = |name| memory.array(name, cells * SLOTS as u64, Scaling::Scales);
+        Ok(Simulation {
+            atoms,
+            moved,
+            force: [array("fx"), array("fy"), array("fz")],
+            energy: array("energy"),
+            mass: memory.array("mass", 1, Scaling::Fixed),
+            lattice,
+            inner,
+            outer,
+            steps: count("steps"),
+            time: count("femtoseconds") as f64,
+            seed: request.seed,
+        })
+    }
+
     /// Lengths of the periodic box in ångström.
     fn lengths(&self) -> [f64; 3] {
         [self.lattice.x, self.lattice.y, self.lattice.z].map(|units| f64::from(units) * LATTICE)
@@ -483,5 +487,37 @@ impl Instance for Simulation {
             }
         }
         agree("coordinate", found.as_flattened().as_flattened(), atoms.as_flattened().as_flattened())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use crate::simt::Backing;
+
+    #[test]
+    fn atoms_change_cells_in_a_small_instance() {
+        // With seven unit cells, a plane of atoms lies on the border of two of four link cells.
+        let given = [("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")];
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let request = Request::new(&CoMd, Scale::FULL, &given, 7).unwrap();
+        let mut memory = Memory::new(Backing::Real);
+        let simulation = Simulation::new(&request, &mut memory).unwrap();
+        let ids = |memory: &Memory| {
+            let cells = 0..simulation.outer.count() as u64;
+            let atoms = cells.map(|cell| (cell * SLOTS as u64, memory.read(simulation.atoms.count, cell)));
+            let id = |(first, count): (u64, u32)| {
+                (0..u64::from(count)).map(move |place| memory.read(simulation.atoms.id, first + place)).collect()
+            };
+            atoms.map(id).collect::<Vec<Vec<u32>>>()
+        };
+        simulation.fill(&memory);
+        let before = ids(&memory);
+        simulation.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
+        let inner = |cell: i32| simulation.outer.index(simulation.inner.place(cell).map(|at| at + 1)) as usize;
+        let after = ids(&memory);
+        assert!((0..simulation.inner.count()).map(inner).any(|cell| before[cell] != after[cell]));
     }
 }

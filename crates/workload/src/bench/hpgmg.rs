@@ -20,7 +20,8 @@ const THREADS: u32 = 256;
 const MULTIPLE: u64 = 16;
 /// Cells between the starts of levels in an array, a multiple of one line of any machine.
 const ALIGNMENT: u32 = 32;
-/// Constants of the operator `a α u - b ∇·β∇u`. Source: HPGMG-FV, Helmholtz (`a` = `b` = 1).
+/// Constant `a` of the operator `a α u - b ∇·β∇u`; `b` is 1. Source: assumed; HPGMG-FV with `USE_HELMHOLTZ`, whose
+/// nine arrays a level reach the footprint of HMG Table III.
 const A: f64 = 1.0;
 
 static PARAMETERS: [Parameter; 6] = [

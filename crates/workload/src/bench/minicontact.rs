@@ -96,7 +96,7 @@ impl Workload for MiniContact {
     }
 
     fn source(&self) -> &'static str {
-        "miniContact (Sandia): its algorithm of search and enforcement, on an assumed mesh; HMG Table III"
+        "HMG Table III names MiniContact; search by bins and penalty forces are assumed, the usual algorithm of contact"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -4,7 +4,7 @@
 //! A warp's lanes are the angles of one cell and one energy group. A CTA has eight cells of a plane and one
 //! group, groups first: modules share a plane's cells, never its groups.
 //!
-//! Scattering is isotropic (`nmom` = 1). Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
+//! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
 
 use super::cells::Cells;
 use super::reference::agree;
@@ -34,14 +34,14 @@ static PARAMETERS: [Parameter; 4] = [
         kind: Kind::Choice(&["8", "16", "32"]),
         default: "32",
         about: "angles of an octant",
-        source: "assumed: a warp of them; SNAP's documentation names 32 to 320 as usual for `nang` × 8",
+        source: "assumed: a warp of them (`nang`)",
     },
     Parameter {
         name: "groups",
         kind: Kind::Count { low: 1, high: 512 },
         default: "32",
         about: "energy groups, at scale 1; scales",
-        source: "assumed, in SNAP's usual range of tens of groups (`ng`)",
+        source: "assumed: tens of groups, as many as angles (`ng`)",
     },
     Parameter {
         name: "sweeps",

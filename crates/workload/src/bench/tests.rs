@@ -17,7 +17,7 @@ fn small(workload: &dyn Workload) -> Request {
         "nw" => &[("length", "96")],
         "rnn-forward" => &[("hidden", "64"), ("batch", "32"), ("steps", "3")],
         "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "32"), ("side", "9")],
-        "comd" => &[("x", "4"), ("y", "4"), ("z", "5"), ("femtoseconds", "20")],
+        "comd" => &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")],
         "cusolver" => &[("size", "250"), ("ctas", "3")],
         "hpgmg" => &[("x", "16"), ("y", "16"), ("z", "8"), ("smooths", "1")],
         "miniamr" => &[
