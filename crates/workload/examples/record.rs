@@ -4,11 +4,13 @@
 //! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD…]]
 //! ```
 //!
+//! `M instr` counts each kernel once, `M run` as often as it is launched.
+//!
 //! Run one workload a time for its peak memory: the operating system reports the peak of the process.
 
 use std::error::Error;
 use std::time::Instant;
-use tombolo_types::stream::{CtaStream, Op, Program};
+use tombolo_types::stream::{Command, CtaStream, Op, Program};
 use tombolo_workload::bench::{Mode, Request, Workload, find, list, record};
 use tombolo_workload::record::RecordOptions;
 
@@ -19,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let named: Vec<_> = arguments.iter().skip(2).map(|name| find(name)).collect::<Result<_, _>>()?;
     let workloads = if named.is_empty() { list().to_vec() } else { named };
     println!(
-        "workload        launches   kernels    M instr  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
+        "workload        launches   kernels    M instr    M run  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
     );
     for workload in workloads {
         measure(workload, &Request::new(workload, scale, &[], 1)?, threads)?;
@@ -35,24 +37,32 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     let peak = peak_megabytes();
     let (mut stream, mut operations, mut instructions) = (CtaStream::default(), 0_u64, 0_u64);
     let mut transactions = 0_u64;
+    let mut each = vec![0_u64; recording.kernels().len()];
     let (start, started) = (Instant::now(), cpu_seconds());
     for (kernel, info) in (0..).zip(recording.kernels()) {
         for cta in 0..info.ctas {
             recording.cta(kernel, cta, &mut stream)?;
             operations += stream.ops.len() as u64;
             transactions += stream.accesses.len() as u64;
+            each[kernel as usize] += stream.instructions();
             instructions +=
                 stream.ops.iter().filter(|op| !matches!(op, Op::Use { .. } | Op::Signal { .. })).count() as u64;
         }
     }
     let decoded = elapsed(start, started, 1) * 1e9;
+    let launches = recording.commands().iter().filter_map(|command| match command {
+        Command::Launch { kernel, .. } => Some(each[*kernel as usize]),
+        Command::Copy { .. } => None,
+    });
+    let run = launches.sum::<u64>();
     let packed = recording.packed_bytes() as f64;
     println!(
-        "{:<14} {:>9} {:>9} {:>10.2} {:>8.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
+        "{:<14} {:>9} {:>9} {:>10.2} {:>8.2} {:>8.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
         workload.name(),
         recording.commands().len(),
         recording.kernels().len(),
         recording.instructions() as f64 / 1e6,
+        run as f64 / 1e6,
         transactions as f64 / 1e6,
         operations as f64 / 1e6,
         recorded,

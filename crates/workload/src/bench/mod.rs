@@ -2,21 +2,32 @@
 
 mod alexnet_conv2;
 mod bfs;
+mod cells;
+mod comd;
 mod convolution;
+mod cusolver;
 mod gemm;
 mod googlenet_conv2;
+mod hpgmg;
 mod lstm_layer2;
+mod miniamr;
+mod minicontact;
 mod mst;
+mod namd;
+mod nekbone;
 mod network;
 mod nw;
 mod overfeat_layer1;
 mod pathfinder;
 mod product;
 mod recurrent;
+mod reference;
 mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod scope;
+mod snap;
 mod stencil2d;
 mod triad;
 
@@ -28,7 +39,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 14] = [
+static WORKLOADS: [&dyn Workload; 22] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -43,6 +54,14 @@ static WORKLOADS: [&dyn Workload; 14] = [
     &googlenet_conv2::GOOGLENET_CONV2,
     &overfeat_layer1::OVERFEAT_LAYER1,
     &resnet::Resnet,
+    &cusolver::CuSolver,
+    &comd::CoMd,
+    &hpgmg::Hpgmg,
+    &miniamr::MiniAmr,
+    &minicontact::MiniContact,
+    &namd::Namd,
+    &nekbone::Nekbone,
+    &snap::Snap,
 ];
 
 /// Every workload.
@@ -78,6 +97,14 @@ pub trait Workload: Sync {
     }
     /// Adds the arrays to `memory` and returns the program over them.
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+}
+
+/// Refuses more items than 32-bit signed indices, which CUDA sources use, can count.
+fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
+    if count <= i32::MAX as u64 {
+        return Ok(());
+    }
+    Err(WorkloadError::Shape { workload, message: format!("{count} {items} exceed 2^31 - 1") })
 }
 
 /// Size, parameters and seed of one instance of a workload.

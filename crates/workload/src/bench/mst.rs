@@ -6,6 +6,7 @@
 //! CTAs meet again, and every node takes its new root.
 
 use super::network::{GRAPH, NODES, Network};
+use super::scope::scope;
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::graph::Groups;
 use crate::parameter::{Kind, Parameter};
@@ -98,7 +99,6 @@ impl Workload for Mst {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let network = Network::lay_out(self.name(), request, memory)?;
         let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
-        let scope = |name| if request.values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys };
         let ctas = request.scale.of(request.values.count("ctas"));
         let scaling = network.scaling;
         Ok(Box::new(Forest {
@@ -113,8 +113,8 @@ impl Workload for Mst {
             arrived: memory.flags("arrived", ctas, Scaling::Scales),
             released: memory.flags("released", ctas, Scaling::Scales),
             network,
-            scope: scope("scope"),
-            barrier: scope("barrier"),
+            scope: scope(&request.values, "scope"),
+            barrier: scope(&request.values, "barrier"),
             ctas: ctas as u32,
         }))
     }

@@ -3,7 +3,7 @@
 //! Launch `i` computes the tiles of anti-diagonal `i`; within a tile, one thread a column walks the tile's
 //! own anti-diagonals through the scratchpad.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -80,10 +80,7 @@ impl Workload for Nw {
         let tile = if request.values.text("tile") == "32" { 32 } else { 16 };
         let length = request.scale.side_of(request.values.count("length")).next_multiple_of(tile);
         let cells = (length + 1) * (length + 1);
-        if cells > i32::MAX as u64 {
-            let message = format!("a length of {length} exceeds 2^31 - 1 cells");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), cells, "cells")?;
         Ok(Box::new(Alignment {
             reference: memory.array("reference", cells, Scaling::Scales),
             matrix: memory.array("matrix", cells, Scaling::Scales),

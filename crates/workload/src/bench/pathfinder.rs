@@ -4,7 +4,7 @@
 //! that is wider by one column on each side for each of them, computes in the scratchpad, and writes the
 //! columns that stayed valid.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -73,10 +73,7 @@ impl Workload for Pathfinder {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let columns = request.scale.of(request.values.count("columns"));
         let rows = request.values.count("rows");
-        if columns * rows > i32::MAX as u64 {
-            let message = format!("{columns} columns by {rows} rows exceed 2^31 - 1 cells");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), columns * rows, "cells")?;
         Ok(Box::new(Paths {
             wall: memory.array("wall", columns * (rows - 1), Scaling::Scales),
             results: [

@@ -7,7 +7,7 @@
 
 use super::gemm::{TILE_32X32, TILE_128X64};
 use super::product::{Factor, Product};
-use super::{Request, WorkloadError};
+use super::{Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -74,9 +74,7 @@ impl Sizes {
         let (hidden, batch) = (side("hidden").next_multiple_of(UNITS), side("batch"));
         let steps = request.values.count("steps");
         let most = u64::from(gates) * hidden * (batch * steps).max(hidden);
-        if most > i32::MAX as u64 {
-            return Err(WorkloadError::Shape { workload, message: format!("{most} elements exceed 2^31 - 1") });
-        }
+        check_indices(workload, most, "elements")?;
         Ok(Sizes { hidden: hidden as u32, batch: batch as u32, steps: steps as u32 })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! CTAs are contiguous in rows, so modules share only the rows at their borders.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, Workload, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -76,10 +76,7 @@ impl Workload for Stencil2d {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let columns = request.scale.of(request.values.count("columns")).max(3);
         let rows = request.values.count("rows");
-        if columns * rows > i32::MAX as u64 {
-            let message = format!("{columns} columns by {rows} rows exceed 2^31 - 1 points");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
+        check_indices(self.name(), columns * rows, "points")?;
         let mut plane = |name| memory.array(name, columns * rows, Scaling::Scales);
         Ok(Box::new(Planes {
             planes: [plane("plane0"), plane("plane1")],

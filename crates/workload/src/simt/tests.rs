@@ -368,3 +368,16 @@ fn a_grid_without_threads_is_refused() {
     assert_eq!(message(device.launch(0, 32, |_| ())), "kernel kernel cannot be launched: it has no thread");
     assert!(message(device.launch(1 << 40, 32, |_| ())).contains("2^31"));
 }
+
+#[test]
+fn lanes_sum_over_groups_where_those_that_are_off_count_as_zero() {
+    let device = Device::new();
+    device.warp(|warp| {
+        let lane = warp.lane();
+        warp.when(lane.lt(10), |warp| {
+            let sum = warp.sum_lanes(ComputeClass::Int, lane, 8);
+            warp.store(device.b, lane, sum);
+        });
+    });
+    assert_eq!([0, 7, 8, 9, 10].map(|at| device.memory.read(device.b, at)), [28, 28, 17, 17, 0]);
+}

@@ -3,8 +3,9 @@
 use super::cooperative::FlagBook;
 use super::deps::{Deps, Outstanding};
 use super::fault::Fault;
-use super::lanes::{Lanes, Value};
+use super::lanes::{Lanes, Number, Value};
 use super::launch::Launch;
+use std::array::from_fn;
 use std::fmt;
 use tombolo_types::Order;
 use tombolo_types::stream::{Access, ComputeClass, Op};
@@ -178,6 +179,21 @@ impl<'a> Warp<'a> {
     pub fn update<T: Copy>(&self, old: Lanes<T>, new: Lanes<T>) -> Lanes<T> {
         let active = self.active;
         Lanes::by_lane(|lane| active >> lane & 1 == 1).select(new, old)
+    }
+
+    /// The sum of `value` over each group of `group` neighbouring lanes, in all of them: a butterfly of
+    /// `__shfl_xor_sync`, a shuffle and an addition a step. Lanes that are off count as zero. `group` is a
+    /// power of two, at most the width.
+    pub fn sum_lanes<T: Number>(&mut self, class: ComputeClass, value: Lanes<T>, group: u32) -> Lanes<T> {
+        let mut sum = self.compute(class, 0, self.update(Lanes::all(T::default()), value));
+        let mut distance = group / 2;
+        while distance > 0 {
+            let other = Lanes { values: from_fn(|lane| sum.values[lane ^ distance as usize]), ..sum };
+            self.record.compute(ComputeClass::Other, 1);
+            sum = self.compute(class, 1, sum + other);
+            distance /= 2;
+        }
+        sum
     }
 
     /// Whether `condition` holds in any lane that is on: `__any_sync`. Costs one instruction.

@@ -1,0 +1,55 @@
+//! A box of cells and its order in memory, which the benchmarks on structured grids share.
+
+use crate::simt::{ComputeClass, Lanes, Warp};
+
+/// A box of cells, x fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cells {
+    /// Cells along x.
+    pub(super) x: i32,
+    /// Cells along y.
+    pub(super) y: i32,
+    /// Cells along z.
+    pub(super) z: i32,
+}
+
+impl Cells {
+    /// Cells in all.
+    pub(super) fn count(self) -> i32 {
+        self.x * self.y * self.z
+    }
+
+    /// Index of a cell.
+    pub(super) fn index(self, [x, y, z]: [i32; 3]) -> i32 {
+        (z * self.y + y) * self.x + x
+    }
+
+    /// Coordinates of a cell.
+    pub(super) fn place(self, index: i32) -> [i32; 3] {
+        [index % self.x, index / self.x % self.y, index / self.x / self.y]
+    }
+
+    /// Coordinates of the cell in each lane: two divisions by constants of the launch.
+    pub(super) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
+        let row = index / self.x;
+        let place = [index - row * self.x, row % self.y, row / self.y];
+        warp.compute(ComputeClass::Int, 8, place)
+    }
+
+    /// Index of the cell in each lane.
+    pub(super) fn indices(self, warp: &mut Warp<'_>, [x, y, z]: [Lanes<i32>; 3]) -> Lanes<i32> {
+        warp.compute(ComputeClass::Int, 2, (z * self.y + y) * self.x + x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_where_its_index_says() {
+        let cells = Cells { x: 3, y: 4, z: 5 };
+        assert!((0..cells.count()).all(|index| cells.index(cells.place(index)) == index));
+        assert_eq!(cells.place(13), [1, 0, 1]);
+    }
+}

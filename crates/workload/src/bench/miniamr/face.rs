@@ -1,0 +1,56 @@
+//! A face of a block: what the list of neighbours says of it, and its ghost cells.
+
+use super::octree::{Neighbour, Place, others};
+use crate::simt::Lanes;
+
+/// Kinds of neighbours, in the top bits of a face's first word; part of the coarser block below them.
+const SAME: u32 = 0;
+pub(super) const BORDER: u32 = 1;
+pub(super) const COARSER: u32 = 2;
+pub(super) const FINER: u32 = 3;
+pub(super) const KIND: u32 = 30;
+pub(super) const PART: u32 = 28;
+
+/// A ghost cell in each lane.
+pub(super) struct Ghost {
+    /// The axis across its face.
+    pub(super) axis: usize,
+    /// The variable it belongs to.
+    pub(super) variable: i32,
+    /// The block it belongs to.
+    pub(super) slot: Lanes<u32>,
+    /// Whether it is on the low face.
+    pub(super) low: Lanes<bool>,
+    /// Cell of the face along the two other axes.
+    pub(super) at: [Lanes<i32>; 2],
+    /// The face's entry in the list of neighbours.
+    pub(super) words: [Lanes<u32>; 4],
+}
+
+impl Ghost {
+    /// A cell `along` the ghost's axis and at `[u, v]` along the others, as the padded block counts them.
+    pub(super) fn place(&self, along: Lanes<i32>, [u, v]: [Lanes<i32>; 2]) -> [Lanes<i32>; 3] {
+        let [first, second] = others(self.axis);
+        let mut place = [Lanes::all(0); 3];
+        (place[self.axis], place[first], place[second]) = (along, u + 1, v + 1);
+        place
+    }
+}
+
+/// The slot in the first word of a face.
+pub(super) fn slot_of(word: Lanes<u32>) -> Lanes<u32> {
+    word.map(|word| word & ((1 << PART) - 1))
+}
+
+/// A face's entry in the list of neighbours.
+pub(super) fn words(place: Place, face: usize, neighbour: Neighbour) -> [u32; 4] {
+    match neighbour {
+        Neighbour::Border => [BORDER << KIND, 0, 0, 0],
+        Neighbour::Same(slot) => [SAME << KIND | slot, 0, 0, 0],
+        Neighbour::Coarser(slot) => {
+            let [first, second] = others(face / 2).map(|axis| (place.along(axis) & 1) as u32);
+            [COARSER << KIND | second << (PART + 1) | first << PART | slot, 0, 0, 0]
+        }
+        Neighbour::Finer([first, rest @ ..]) => [FINER << KIND | first, rest[0], rest[1], rest[2]],
+    }
+}

@@ -1,0 +1,60 @@
+//! Nekbone's mesh: elements of points, of which neighbours share those on their faces.
+
+use crate::bench::cells::Cells;
+
+/// Elements and the points that they share.
+pub(super) struct Mesh {
+    pub(super) elements: Cells,
+    /// Points along each side of an element.
+    pub(super) side: i32,
+    /// Local copies of each point that more than one element has.
+    pub(super) shared: Vec<Vec<u32>>,
+}
+
+impl Mesh {
+    /// A mesh of `elements`, each with `side` points along its sides.
+    pub(super) fn new(elements: Cells, side: i32) -> Mesh {
+        let mut mesh = Mesh { elements, side, shared: Vec::new() };
+        let mut copies = vec![Vec::new(); mesh.global().count() as usize];
+        for local in 0..mesh.points() {
+            copies[mesh.global_point(local) as usize].push(local as u32);
+        }
+        mesh.shared = copies.into_iter().filter(|copies| copies.len() > 1).collect();
+        mesh
+    }
+
+    /// Points of an element.
+    pub(super) fn element_points(&self) -> i32 {
+        self.side.pow(3)
+    }
+
+    /// Local points of all elements.
+    pub(super) fn points(&self) -> i32 {
+        self.elements.count() * self.element_points()
+    }
+
+    /// The grid of distinct points.
+    pub(super) fn global(&self) -> Cells {
+        let along = |elements: i32| elements * (self.side - 1) + 1;
+        Cells { x: along(self.elements.x), y: along(self.elements.y), z: along(self.elements.z) }
+    }
+
+    /// Coordinates in the grid of distinct points.
+    fn place(&self, local: i32) -> [i32; 3] {
+        let inner = Cells { x: self.side, y: self.side, z: self.side };
+        let (element, point) =
+            (self.elements.place(local / self.element_points()), inner.place(local % self.element_points()));
+        [0, 1, 2].map(|axis| element[axis] * (self.side - 1) + point[axis])
+    }
+
+    /// The distinct point that a local point is a copy of.
+    pub(super) fn global_point(&self, local: i32) -> i32 {
+        self.global().index(self.place(local))
+    }
+
+    /// Whether a local point lies on the border of the mesh.
+    pub(super) fn border(&self, local: i32) -> bool {
+        let (place, grid) = (self.place(local), self.global());
+        place.contains(&0) || place[0] == grid.x - 1 || place[1] == grid.y - 1 || place[2] == grid.z - 1
+    }
+}

@@ -1,0 +1,18 @@
+//! The scope at which a benchmark synchronises.
+
+use crate::parameter::{Kind, Parameter, Values};
+use tombolo_types::Scope;
+
+/// Scope of synchronisation in a program written for one GPU.
+pub(super) const SCOPE: Parameter = Parameter {
+    name: "scope",
+    kind: Kind::Choice(&["gpu", "sys"]),
+    default: "gpu",
+    about: "scope of flags, fences and counters: the program is written for one GPU; only sys orders CTAs of several",
+    source: "HMG VI: cuSolver, namd2.10 and mst use .gpu-scoped synchronization explicitly",
+};
+
+/// The scope that a parameter of this kind names.
+pub(super) fn scope(values: &Values, name: &str) -> Scope {
+    if values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys }
+}
