@@ -4,6 +4,7 @@
 //! [`crate::mshr`]), what a state means. The state of a line is whatever the owner stores.
 
 use crate::set_index::{GOLDEN, SetIndex};
+use std::cell::Cell;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
@@ -144,6 +145,8 @@ pub struct Cache<S> {
     swept: [u32; Class::COUNT],
     /// By set: bulk invalidations that it has taken into account.
     seen: Vec<u32>,
+    /// What was found last: one event looks its line up several times.
+    last: Cell<(Line, Place)>,
 }
 
 /// Sets the high bit of each byte that is zero, and no other bit.
@@ -185,6 +188,7 @@ impl<S: Copy + Default> Cache<S> {
             sweeps: 0,
             swept: [0; Class::COUNT],
             seen: vec![0; sets],
+            last: Cell::new((Line(0), Place { set: 0, way: 0 })),
         };
         // Ages of a set are always a permutation of 0..ways; bytes beyond the ways are never looked at.
         for set in 0..sets {
@@ -398,10 +402,15 @@ impl<S: Copy + Default> Cache<S> {
     /// The way of `set` that holds `line`, dropped in bulk or not.
     #[inline]
     fn find(&self, set: usize, line: Line) -> Option<Place> {
+        let (last, place) = self.last.get();
+        if last == line && self.slots[self.slot(place)].line == line && !self.is_empty(place) {
+            return Some(place);
+        }
         let mut equal = self.alike(set, line);
         while equal != 0 {
             let place = Place { set, way: equal.trailing_zeros() };
             if self.slots[self.slot(place)].line == line {
+                self.last.set((line, place));
                 return Some(place);
             }
             equal &= equal - 1;

@@ -1,0 +1,70 @@
+//! Fills at a slice: install, serve those who waited, run what parked.
+
+use super::{Arrived, Slice, Waiter};
+use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
+use tombolo_protocol::{Coherence, Event, Requester};
+use tombolo_types::Ps;
+
+impl<D: Contents> Slice<D> {
+    /// The bytes of a miss have come: install, serve, free, run what parked.
+    pub(super) fn fill<C: Coherence>(
+        &mut self,
+        bytes: Arrived<D>,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let Arrived { line, mask, data, satisfied } = bytes;
+        let entry =
+            self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
+        let flag = self.mshr.get(entry).flag;
+        let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
+        let leaves = self.occupy(ready, weight, uncore);
+        let before = self.view_line(line, Some(entry), uncore);
+        let mut slot = before;
+        self.step(&mut slot, Event::Fill { mask, data }, uncore);
+        self.keep_line(&before, &slot, leaves, uncore, out);
+        let mut freed = self.mshr.free(entry);
+        if before.line.is_some() {
+            self.cache.set_pinned(line, false);
+        }
+        while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
+            let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
+            self.serve(waiter, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);
+        }
+        if let Some(ticket) = freed.payload.flush {
+            self.flush_line(line, Some(ticket), uncore, out);
+        }
+        while let Some(item) = self.mshr.next_parked(&mut freed) {
+            match self.mshr.find(line) {
+                // An earlier one of them missed again: the rest keep their order behind it.
+                Some(entry) => self.mshr.park(entry, item),
+                None => {
+                    self.run(item, None, false, ready, uncore, out);
+                }
+            }
+        }
+        self.serve_queues(uncore, out);
+    }
+
+    pub(super) fn serve<C: Coherence>(
+        &mut self,
+        waiter: Waiter,
+        bytes: Arrived<D>,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let Arrived { line, data, satisfied, .. } = bytes;
+        let before = match waiter.from {
+            Requester::Local => self.view_line(line, None, uncore),
+            Requester::Module(_) => self.view_with(line, None, uncore),
+        };
+        let mut slot = before;
+        let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
+        let reply = outcome.reply.expect("a served read is answered");
+        self.reply(waiter, (line, reply, satisfied), leaves, uncore, out);
+        self.keep_entry(&before, &slot, leaves, uncore, out);
+    }
+}

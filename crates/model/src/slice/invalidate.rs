@@ -1,0 +1,161 @@
+//! Invalidations at a slice: in bulk, of a region by its home, and by directory entries that are replaced.
+
+use super::Slice;
+use crate::cache::Class as CacheClass;
+use crate::message::Packet;
+use crate::mshr::EntryId;
+use crate::outcome::Outcome;
+use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot, Topology};
+use tombolo_types::{Line, ModuleId, Ps};
+
+impl<D: Contents> Slice<D> {
+    /// Drops the lines of some classes; their misses on the way become stale.
+    pub fn invalidate_classes<C: Coherence>(
+        &mut self,
+        classes: ClassSet,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        if uncore.protocol.writes_back() {
+            self.drop_clean_lines(classes, uncore, out);
+        } else {
+            for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
+                self.cache.invalidate_class(CacheClass::new(class as u8));
+            }
+        }
+        let entries: Vec<EntryId> = self.mshr.entries().collect();
+        for entry in entries {
+            let miss = self.mshr.get_mut(entry);
+            miss.pending.stale |= classes.contains(miss.class);
+        }
+    }
+
+    /// Bulk invalidation where lines may be dirty: one by one, for dirty bytes stay.
+    pub(super) fn drop_clean_lines<C: Coherence>(
+        &mut self,
+        classes: ClassSet,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let mut lines = Vec::new();
+        self.cache.for_each_valid(|line, class, _| {
+            if classes.0 >> class.id() & 1 != 0 {
+                lines.push(line);
+            }
+        });
+        for line in lines {
+            let mut slot = self.view(line, uncore);
+            let before = slot;
+            self.step(&mut slot, Event::InvalidateLine, uncore);
+            self.keep_line(&before, &slot, out.now(), uncore, out);
+        }
+    }
+
+    /// Sends the invalidations of a step. `original`: why, where they are forwarded.
+    pub(super) fn send_invalidations<C: Coherence>(
+        &mut self,
+        line: Line,
+        outcome: &Outcome<D>,
+        original: Option<Cause>,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        if outcome.invalidate == 0 {
+            return;
+        }
+        let count = u64::from(outcome.invalidate.count_ones());
+        match outcome.cause {
+            Cause::Store => {
+                uncore.stats.invalidations_by_store += count;
+                uncore.stats.stores_on_shared += 1;
+            }
+            Cause::DirectoryEviction => uncore.stats.invalidations_by_eviction += count,
+            Cause::Forwarded => uncore.stats.invalidations_forwarded += count,
+        }
+        uncore.stats.invalidation_bytes += count * uncore.machine.messages.control_bytes.0;
+        let cause = original.unwrap_or(outcome.cause);
+        for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
+            let ticket = uncore.invalidations.credits.take();
+            uncore.send(leaves, target, Packet::Invalidate { line, cause, ticket }, out, self.id);
+        }
+    }
+
+    /// A home has invalidated a region.
+    pub(super) fn invalidate<C: Coherence>(
+        &mut self,
+        line: Line,
+        cause: Cause,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let before = self.view(line, uncore);
+        let mut slot = before;
+        let outcome = self.step(&mut slot, Event::InvalidateRegion, uncore);
+        self.keep_entry(&before, &slot, ready, uncore, out);
+        self.send_invalidations(line, &outcome, Some(cause), ready, uncore, out);
+        for line in uncore.map.region_lines(line) {
+            if self.cache.peek(line).is_none() {
+                continue;
+            }
+            let before = self.view(line, uncore);
+            let mut slot = before;
+            self.step(&mut slot, Event::InvalidateLine, uncore);
+            if slot.line.is_none() {
+                match cause {
+                    Cause::Store | Cause::Forwarded => uncore.stats.lines_invalidated_by_store += 1,
+                    Cause::DirectoryEviction => uncore.stats.lines_invalidated_by_eviction += 1,
+                }
+            }
+            self.keep_line(&before, &slot, ready, uncore, out);
+        }
+    }
+
+    /// Stores what became of the directory entry.
+    pub(super) fn keep_entry<C: Coherence>(
+        &mut self,
+        before: &Slot<D>,
+        after: &Slot<D>,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let line = after.line_id;
+        match (before.entry, after.entry) {
+            (None, None) => {}
+            (Some(old), Some(new)) => {
+                if old != new {
+                    *self.directory.lookup(line).expect("the entry was just looked up") = new;
+                }
+            }
+            (Some(_), None) => {
+                self.directory.remove(line);
+            }
+            (None, Some(new)) => {
+                if let Some(victim) = self.directory.insert(line, new) {
+                    self.replace_entry(victim.region, victim.entry, leaves, uncore, out);
+                }
+            }
+        }
+    }
+
+    pub(super) fn replace_entry<C: Coherence>(
+        &mut self,
+        line: Line,
+        sharers: Sharers,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        uncore.stats.directory_evictions += 1;
+        uncore.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
+        let homes = uncore.map.homes(uncore.module, line);
+        let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
+        let outcome = self.step(&mut slot, Event::ReplaceEntry, uncore);
+        self.send_invalidations(line, &outcome, None, leaves, uncore, out);
+    }
+}

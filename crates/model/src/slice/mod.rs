@@ -1,0 +1,228 @@
+//! One slice of a module's L2 with its part of the coherence directory: the host of the protocol.
+//!
+//! State changes when a request arrives; what leaves is delayed by the slice's port and access time. A
+//! request that lacks a miss register or a store credit waits in the input queue of its level, and requests
+//! behind it wait with it; one whose line has a miss pending parks on that miss. Both run again when what
+//! they lack is freed, inside the event that frees it.
+//!
+//! Levels keep the machine free of deadlock: a request depends only on resources that higher levels may
+//! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
+//! to this system home, where memory always answers.
+//!
+//! - `request`: requests, from their arrival to what they cause. `fill`: answers. `invalidate`: invalidations and the
+//!   directory. `write_back`: lines stored and evicted.
+
+mod fill;
+mod invalidate;
+mod request;
+mod write_back;
+
+use crate::cache::Cache;
+use crate::credits::Generation;
+use crate::directory::Directory;
+use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
+use crate::mshr::{EntryId, Mshr, MshrConfig};
+use crate::outcome::Outcome;
+use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
+use std::collections::VecDeque;
+use tombolo_engine::Round;
+use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
+use tombolo_types::{ComponentId, Line, Mask, Serializer};
+
+/// Levels of requests, least first.
+const LEVELS: usize = 3;
+
+/// A request at a slice.
+#[derive(Clone, Copy, Debug)]
+struct Item<D: Contents> {
+    from: Requester,
+    body: LineRequest<D>,
+}
+
+/// A pending miss.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    pending: Pending,
+    class: Class,
+    /// The flag its read looks for at the next level.
+    flag: Flag,
+    /// A release waits for the line's dirty bytes, which leave after the fill: the store credit it waits for.
+    flush: Option<Generation>,
+}
+
+/// A read that waits for a miss.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    from: Requester,
+    origin: Origin,
+    mask: Mask,
+    flag: Flag,
+}
+
+/// The bytes of a line that answer a read.
+#[derive(Clone, Copy, Debug)]
+struct Arrived<D> {
+    line: Line,
+    mask: Mask,
+    data: D,
+    /// Whether the flag the read looked for was seen.
+    satisfied: bool,
+}
+
+/// What a step of the protocol made of a slot.
+#[derive(Clone, Copy)]
+struct Step<D: Contents> {
+    before: Slot<D>,
+    after: Slot<D>,
+    outcome: Outcome<D>,
+}
+
+/// Whether a request could be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    NoRoom,
+}
+
+/// One L2 slice.
+pub struct Slice<D: Contents> {
+    id: ComponentId,
+    cache: Cache<LineState<D>>,
+    directory: Directory<Sharers>,
+    mshr: Mshr<Miss, Waiter, Item<D>>,
+    mshrs: u32,
+    queues: [VecDeque<Item<D>>; LEVELS],
+    port: Serializer,
+}
+
+impl<D: Contents> Slice<D> {
+    /// An empty slice.
+    pub fn new<C: Coherence>(id: ComponentId, uncore: &Uncore<C, D>) -> Slice<D> {
+        let machine = &uncore.machine;
+        Slice {
+            id,
+            cache: Cache::new(crate::convert::l2_slice(machine)),
+            directory: Directory::new(crate::convert::directory_slice(machine)),
+            mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
+            mshrs: machine.l2.mshrs,
+            queues: Default::default(),
+            port: Serializer::new(uncore.slice_rate()),
+        }
+    }
+
+    /// Starts to load what an event about `line` will read into the host's caches.
+    pub fn prefetch(&self, line: Line, round: Round) {
+        match round {
+            Round::First => {
+                self.cache.prefetch(line);
+                self.mshr.prefetch(line);
+            }
+            Round::Second => {
+                self.cache.prefetch_slot(line);
+                self.mshr.prefetch_entry(line);
+            }
+            Round::Third => {}
+        }
+    }
+
+    /// A request of an SM of this module.
+    pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        self.offer(Item { from: Requester::Local, body }, out.now(), uncore, out);
+    }
+
+    /// What came over the links.
+    pub fn arrive<C: Coherence>(
+        &mut self,
+        route: Route,
+        packet: Packet<D>,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let ready = uncore.receive(out.now(), route.bytes);
+        match packet {
+            Packet::Request(body) => {
+                self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
+            }
+            Packet::Fill { line, mask, data, satisfied } => {
+                self.fill(Arrived { line, mask, data, satisfied }, ready, uncore, out)
+            }
+            Packet::Invalidate { line, cause, ticket } => {
+                self.invalidate(line, cause, ready, uncore, out);
+                let to = uncore.layout.controller(route.source);
+                let at = ready + uncore.notice_latency(route.source);
+                out.send(at, self.id, to, Message::InvalidationTaken { ticket });
+            }
+            Packet::Downgrade { line } => {
+                let mut slot = self.view(line, uncore);
+                let before = slot;
+                let event = Event::Downgrade { from: route.source };
+                self.step(&mut slot, event, uncore);
+                self.keep_entry(&before, &slot, ready, uncore, out);
+            }
+            Packet::Old { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)
+            }
+        }
+    }
+
+    /// Memory has answered a fetch.
+    pub fn memory<C: Coherence>(&mut self, line: Line, mask: Mask, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let data = uncore.read_memory(line);
+        self.fill(Arrived { line, mask, data, satisfied: false }, out.now(), uncore, out);
+    }
+
+    /// Runs what waits in the input queues for a store credit.
+    pub fn serve_queues<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        for level in (0..LEVELS).rev() {
+            while let Some(&item) = self.queues[level].front() {
+                let now = out.now();
+                if self.take(item, now, uncore, out) == Taken::NoRoom {
+                    break;
+                }
+                self.queues[level].pop_front();
+            }
+        }
+    }
+
+    /// Requests that wait for a resource, for a report of who waits for whom.
+    pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
+        let queued = self.queues.iter().flatten().map(|item| ("an input queue", item.body.line));
+        let misses = self.mshr.entries().map(|entry| ("a pending miss", self.mshr.line(entry)));
+        queued.chain(misses)
+    }
+
+    fn view<C: Coherence>(&mut self, line: Line, uncore: &Uncore<C, D>) -> Slot<D> {
+        let entry = self.mshr.find(line);
+        self.view_with(line, entry, uncore)
+    }
+
+    fn view_with<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
+        let mut slot = self.view_line(line, miss, uncore);
+        let is_home = slot.homes.system == uncore.module || slot.homes.gpu == uncore.module;
+        if is_home && uncore.protocol.has_directory() {
+            slot.entry = self.directory.lookup(line).copied();
+        }
+        slot
+    }
+
+    /// The slot without its directory entry: for reads of this module's SMs, and for fills.
+    fn view_line<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
+        Slot {
+            line_id: line,
+            homes: uncore.map.homes(uncore.module, line),
+            line: self.cache.lookup(line).copied(),
+            pending: miss.map(|entry| self.mshr.get(entry).pending),
+            entry: None,
+        }
+    }
+
+    /// A step that must not be refused.
+    fn step<C: Coherence>(&mut self, slot: &mut Slot<D>, event: Event<D>, uncore: &Uncore<C, D>) -> Outcome<D> {
+        let mut outcome = Outcome::default();
+        if let Err(refusal) = uncore.protocol.step(&uncore.map, uncore.module, slot, event, &mut outcome) {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", uncore.module, slot.line_id);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,340 @@
+//! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
+
+use super::{Item, Miss, Slice, Step, Taken, Waiter};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet};
+use crate::mshr::EntryId;
+use crate::outcome::Outcome;
+use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
+use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot, Topology};
+use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
+
+impl<D: Contents> Slice<D> {
+    pub(super) fn offer<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let level = level(&item, uncore);
+        if !self.queues[level].is_empty() || self.take(item, ready, uncore, out) == Taken::NoRoom {
+            uncore.stats.queued += 1;
+            self.queues[level].push_back(item);
+        }
+    }
+
+    /// Takes a request, parks it on its line's miss, or finds that it lacks a resource.
+    pub(super) fn take<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Taken {
+        let line = item.body.line;
+        let entry = self.mshr.find(line);
+        if let Some(entry) = entry
+            && self.mshr.has_parked(entry)
+        {
+            self.park(entry, item, uncore);
+            return Taken::Yes;
+        }
+        if !credit_left(&item, ready, uncore) {
+            return Taken::NoRoom;
+        }
+        self.run(item, entry, true, ready, uncore, out)
+    }
+
+    pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, uncore: &mut Uncore<C, D>) {
+        uncore.stats.parks += 1;
+        self.mshr.park(entry, item);
+    }
+
+    /// One step of the protocol for a request. `limited`: whether the level's share of miss registers binds.
+    pub(super) fn run<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        entry: Option<EntryId>,
+        limited: bool,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Taken {
+        let local_read = item.from == Requester::Local && matches!(item.body.request, Request::Read { .. });
+        let before = if local_read {
+            self.view_line(item.body.line, entry, uncore)
+        } else {
+            self.view_with(item.body.line, entry, uncore)
+        };
+        let mut slot = before;
+        let mut outcome = Outcome::default();
+        let event = Event::Request { from: item.from, request: item.body.request };
+        match uncore.protocol.step(&uncore.map, uncore.module, &mut slot, event, &mut outcome) {
+            Ok(()) => {}
+            Err(Refusal::Stall) => {
+                let entry = entry.expect("a protocol stalls only on a pending miss");
+                self.park(entry, item, uncore);
+                return Taken::Yes;
+            }
+            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
+        }
+        let misses = before.pending.is_none() && slot.pending.is_some();
+        if misses && limited && self.mshr.used() >= self.share(level(&item, uncore)) {
+            return Taken::NoRoom;
+        }
+        if outcome.wait && !misses && !self.merge(entry, &item) {
+            let entry = entry.expect("a request that merges has a miss to merge with");
+            self.park(entry, item, uncore);
+            return Taken::Yes;
+        }
+        self.commit(item, Step { before, after: slot, outcome }, ready, uncore, out);
+        Taken::Yes
+    }
+
+    /// Miss registers that a level may use, all in all.
+    pub(super) fn share(&self, level: usize) -> u32 {
+        let reserved = (self.mshrs / 8).max(1);
+        match level {
+            0 => self.mshrs.saturating_sub(2 * reserved).max(1),
+            1 => self.mshrs.saturating_sub(reserved).max(2),
+            _ => self.mshrs,
+        }
+    }
+
+    pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
+        entry.is_some_and(|entry| self.mshr.push_waiter(entry, waiter(item)))
+    }
+
+    /// Does what a step asked for.
+    pub(super) fn commit<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        step: Step<D>,
+        ready: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let Step { before, after: slot, outcome } = step;
+        let line = item.body.line;
+        count(&item, &before, &outcome, uncore);
+        let leaves = self.occupy(ready, moved(&item, &outcome, uncore), uncore);
+        self.keep_line(&before, &slot, leaves, uncore, out);
+        self.keep_entry(&before, &slot, leaves, uncore, out);
+        if before.pending.is_none()
+            && let Some(pending) = slot.pending
+        {
+            self.start_miss(item, pending, &outcome, uncore);
+        }
+        let is_store = !matches!(item.body.request, Request::Read { .. });
+        let mut accepted = leaves;
+        for (target, request) in outcome.forwards.into_iter().flatten() {
+            self.forward(item, target, request, leaves, uncore, out);
+        }
+        if let Some(mask) = outcome.fetch {
+            self.fetch(line, mask, leaves, uncore, out);
+        }
+        if let Some((mask, data)) = outcome.write {
+            accepted = self.write_memory(line, mask, data, leaves, uncore);
+        }
+        if let Some(reply) = outcome.reply {
+            let satisfied = uncore.seen(item.body.flag);
+            self.reply(waiter(&item), (line, reply, satisfied), leaves, uncore, out);
+        }
+        self.send_invalidations(line, &outcome, None, leaves, uncore, out);
+        if is_store && !outcome.park {
+            uncore.see(item.body.flag);
+            self.acknowledge(&item, accepted, uncore, out);
+        }
+    }
+
+    /// The slice's port is busy with `bytes` from `ready`; returns when what they cause leaves.
+    pub(super) fn occupy<C: Coherence>(&mut self, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
+        self.port.send(ready, Bytes(bytes)) + uncore.machine.l2.hit_latency
+    }
+
+    pub(super) fn start_miss<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        pending: Pending,
+        outcome: &Outcome<D>,
+        uncore: &mut Uncore<C, D>,
+    ) {
+        let line = item.body.line;
+        let class = Class::of(&uncore.map, uncore.module, uncore.map.homes(uncore.module, line));
+        let flag = if outcome.wait { item.body.flag } else { Flag::NONE };
+        let entry =
+            self.mshr.allocate(line, Miss { pending, class, flag, flush: None }).expect("room was checked before");
+        // A line whose own miss is pending must not make room.
+        self.cache.set_pinned(line, true);
+        if outcome.wait {
+            let first = self.mshr.push_waiter(entry, waiter(&item));
+            assert!(first, "a miss takes at least the request that caused it");
+        }
+        if outcome.park {
+            self.park(entry, item, uncore);
+        }
+    }
+
+    pub(super) fn forward<C: Coherence>(
+        &mut self,
+        item: Item<D>,
+        target: ModuleId,
+        request: Request<D>,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let mut body = LineRequest { request, ..item.body };
+        let own_request = std::mem::discriminant(&request) == std::mem::discriminant(&item.body.request);
+        if !own_request {
+            // Bytes written back ahead of it, or the read of an atomic's line.
+            body.flag = Flag::NONE;
+        }
+        match request {
+            Request::Read { .. } => {
+                if uncore.map.gpu_of(target) != uncore.map.gpu_of(uncore.module) {
+                    uncore.stats.inter_gpu_loads += 1;
+                }
+            }
+            Request::Write { .. } | Request::Atomic { .. } => {
+                let own = body.origin.module == uncore.module;
+                let pool = if own { &mut uncore.own_stores } else { &mut uncore.forwarded_stores };
+                body.ticket = pool.credits.take();
+            }
+        }
+        uncore.send(leaves, target, Packet::Request(body), out, self.id);
+    }
+
+    pub(super) fn fetch<C: Coherence>(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+        uncore.stats.memory_read_bytes += bytes;
+        let done = uncore.dram.read(leaves, line, Bytes(bytes));
+        out.send(done, self.id, self.id, Message::Memory { line, mask });
+    }
+
+    /// Writes to memory; returns when its queue has taken the bytes.
+    pub(super) fn write_memory<C: Coherence>(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        data: D,
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+    ) -> Ps {
+        let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+        uncore.stats.memory_write_bytes += bytes;
+        uncore.write_memory(line, mask, data);
+        uncore.dram.write(leaves, line, Bytes(bytes))
+    }
+
+    /// Answers a waiter: which line, with what, and whether the flag it looked for was seen.
+    pub(super) fn reply<C: Coherence>(
+        &mut self,
+        to: Waiter,
+        (line, reply, satisfied): (Line, Reply<D>, bool),
+        leaves: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        match (reply, to.from) {
+            (Reply::Fill { mask, data }, Requester::Local) => {
+                let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+                let at = uncore.deliver(leaves, to.origin.sm, bytes);
+                let sm = uncore.layout.sm(uncore.module, to.origin.sm);
+                out.send(at, self.id, sm, Message::Fill { line, mask, data, satisfied });
+            }
+            (Reply::Fill { mask, data }, Requester::Module(module)) => {
+                uncore.send(leaves, module, Packet::Fill { line, mask, data, satisfied }, out, self.id);
+            }
+            (Reply::Old { data }, _) if to.origin.module == uncore.module => {
+                let Origin { sm, warp, result, .. } = to.origin;
+                let at = uncore.deliver(leaves, sm, uncore.machine.line.grain());
+                out.send(at, self.id, uncore.layout.sm(uncore.module, sm), Message::Old { warp, result, data });
+            }
+            (Reply::Old { data }, _) => {
+                uncore.send(leaves, to.origin.module, Packet::Old { origin: to.origin, data }, out, self.id);
+            }
+        }
+    }
+
+    /// Tells the sender of a store that it has been taken, in effect at `at`.
+    pub(super) fn acknowledge<C: Coherence>(
+        &mut self,
+        item: &Item<D>,
+        at: Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        match item.from {
+            Requester::Local => uncore.return_store(item.body.origin.sm, item.body.ticket, at, out, self.id),
+            Requester::Module(module) => {
+                let forwarded = item.body.origin.module != module;
+                let to = uncore.layout.controller(module);
+                let message = Message::Taken { ticket: item.body.ticket, forwarded };
+                out.send(at + uncore.notice_latency(module), self.id, to, message);
+            }
+        }
+    }
+}
+
+/// The level of a request.
+fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
+    match item.from {
+        Requester::Local => 0,
+        Requester::Module(_) if uncore.map.system_home(item.body.line) == uncore.module => 2,
+        Requester::Module(_) => 1,
+    }
+}
+
+/// Whether a store that may have to travel on finds a credit.
+fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, now: Ps, uncore: &mut Uncore<C, D>) -> bool {
+    let is_store = !matches!(item.body.request, Request::Read { .. });
+    if !is_store || uncore.map.system_home(item.body.line) == uncore.module {
+        return true;
+    }
+    let own = item.body.origin.module == uncore.module;
+    let pool = if own { &mut uncore.own_stores } else { &mut uncore.forwarded_stores };
+    pool.credits.available(now) > 0
+}
+
+fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
+    let mask = match item.body.request {
+        Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
+    };
+    Waiter { from: item.from, origin: item.body.origin, mask, flag: item.body.flag }
+}
+
+/// Bytes that a request moves through the slice.
+fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, uncore: &Uncore<C, D>) -> u64 {
+    let mask = match (item.body.request, outcome.reply) {
+        (_, Some(Reply::Fill { mask, .. })) => mask,
+        (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
+        (Request::Read { .. }, _) => Mask::NONE,
+    };
+    u64::from(mask.grains()) * uncore.machine.line.grain()
+}
+
+fn count<C: Coherence, D: Contents>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {
+    let remote = u64::from(item.from != Requester::Local);
+    let stats = &mut uncore.stats;
+    match item.body.request {
+        Request::Read { .. } => {
+            let hit = u64::from(outcome.reply.is_some());
+            stats.reads += 1;
+            stats.read_hits += hit;
+            stats.remote_reads += remote;
+            stats.remote_read_hits += remote * hit;
+            stats.merges += u64::from(outcome.wait && before.pending.is_some());
+        }
+        Request::Write { .. } => stats.writes += 1,
+        Request::Atomic { .. } => stats.atomics += u64::from(!outcome.park),
+    }
+}
