@@ -3,14 +3,18 @@
 //! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`partition`]: how the machine is cut for the engine.
+//! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
+//! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Read [`mod@run`] next.
 
+pub mod directed;
 pub mod energy;
 pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
+pub mod sharing;
 
 pub use placement::place;
 pub use record::RunRecord;

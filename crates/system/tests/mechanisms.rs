@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{Cta, Small, Warp, design, machine, simulate};
+use common::{design, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
@@ -50,7 +51,7 @@ fn an_array_shared_by_a_gpu_crosses_once_under_hmg_and_once_a_module_under_nhcc(
     let machine = machine(&[]);
     let line = message(&machine, 128);
     for (name, copies) in [("hmg", 1), ("software-hierarchical", 1), ("nhcc", 4), ("software-flat", 4)] {
-        let program = Small::new(vec![touch(0, 0..64), reads(4..8, 0..64)]);
+        let program = Directed::new(vec![touch(0, 0..64), reads(4..8, 0..64)]);
         let record = simulate(&machine, design(name, &[]), program);
         assert_eq!(link(&record, "gpu1.in").data_bytes, copies * 64 * line, "{name}");
     }
@@ -62,7 +63,7 @@ fn a_store_invalidates_each_sharer_flat_and_each_gpu_and_module_hierarchically()
     let store = || kernel([0], |_, warp| _ = warp.write([0]));
     let count = |name: &str| {
         let record =
-            simulate(&machine, design(name, &[]), Small::new(vec![touch(0, 0..1), reads(0..16, 0..1), store()]));
+            simulate(&machine, design(name, &[]), Directed::new(vec![touch(0, 0..1), reads(0..16, 0..1), store()]));
         (record.coherence["invalidations_by_store"], record.coherence["invalidations_forwarded"])
     };
     assert_eq!(count("nhcc"), (15, 0), "every module but the home");
@@ -82,7 +83,7 @@ fn modules_that_write_one_region_invalidate_each_other_once_a_write() {
         kernels.push(kernel([module], |module, warp| _ = warp.read([3 + module as u64]).write([3 + module as u64])));
     }
     let count = |name: &str| {
-        let record = simulate(&machine, design(name, &[]), Small::new(kernels.clone()));
+        let record = simulate(&machine, design(name, &[]), Directed::new(kernels.clone()));
         record.coherence["invalidations_by_store"]
     };
     assert_eq!(count("hmg"), writes as u64 - 1, "all but the first write");
@@ -94,7 +95,7 @@ fn modules_that_write_one_region_invalidate_each_other_once_a_write() {
 fn a_gpu_release_moves_nothing_between_gpus_for_data_of_its_own_gpu() {
     let machine = machine(&[]);
     let release = |name: &str, scope| {
-        let program = Small::new(vec![
+        let program = Directed::new(vec![
             touch(0, 0..64),
             kernel([1], |_, warp| {
                 (0..32).for_each(|line| _ = warp.write([line]));
@@ -119,7 +120,7 @@ fn message_control(machine: &MachineConfig) -> u64 {
 fn the_directory_overflows_when_lines_over_four_exceed_its_entries() {
     let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"]);
     for (lines, evicted) in [(64, 0), (68, 1), (80, 4)] {
-        let program = Small::new(vec![touch(0, 0..lines), reads([1], 0..lines)]);
+        let program = Directed::new(vec![touch(0, 0..lines), reads([1], 0..lines)]);
         let record = simulate(&machine, design("hmg", &[]), program);
         assert_eq!(record.coherence["directory_evictions"], evicted, "{lines} lines");
         assert_eq!(record.coherence["invalidations_by_eviction"], evicted, "{lines} lines, one sharer each");
@@ -140,7 +141,7 @@ fn a_second_kernel_finds_remote_data_cached_under_directories_only() {
         ("no-remote-caching", 3),
     ];
     for (name, fetched) in cases {
-        let program = Small::new(vec![touch(0, 0..64), reads([4], 0..64), reads([4], 0..64), reads([4], 0..64)]);
+        let program = Directed::new(vec![touch(0, 0..64), reads([4], 0..64), reads([4], 0..64), reads([4], 0..64)]);
         let record = simulate(&machine, design(name, &[]), program);
         assert_eq!(link(&record, "gpu1.in").data_bytes, fetched * 64 * line, "{name}");
     }
@@ -152,7 +153,7 @@ fn without_remote_caching_modules_of_one_gpu_still_cache_each_others_data() {
     // Two warps of one SM, one after the other in one kernel: the L1 is bypassed by scope.
     let twice = |module: usize| kernel([module], |_, warp| _ = warp.read([0]).read([1]).read([2]));
     let run = |module| {
-        let program = Small::new(vec![touch(0, 0..3), twice(module)]);
+        let program = Directed::new(vec![touch(0, 0..3), twice(module)]);
         simulate(&machine, design("no-remote-caching", &[]), program)
     };
     assert_eq!(run(1).inter_gpu_bytes, 0);
@@ -169,7 +170,7 @@ fn a_saturated_link_sets_the_pace_of_the_sms_behind_it() {
     });
     let mut ctas = vec![Cta::new(); 16];
     ctas[4] = writer;
-    let program = Small::new(vec![touch(0, 0..1), ctas]);
+    let program = Directed::new(vec![touch(0, 0..1), ctas]);
     let record = simulate(&machine, design("hmg", &[]), program);
     let written = link(&record, "gpu1.out");
     assert_eq!(written.data_bytes, lines * message(&machine, 128));
@@ -198,7 +199,7 @@ fn parked_requests_are_woken_and_never_retried() {
         })
     };
     for name in common::DESIGNS {
-        let record = simulate(&machine, design(name, &[]), Small::new(vec![(0..16).map(cta).collect()]));
+        let record = simulate(&machine, design(name, &[]), Directed::new(vec![(0..16).map(cta).collect()]));
         assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 1 + 1), "{name}");
         assert_eq!(record.memory_instructions, 16 * 16 * 8 * 4, "{name}: a parked instruction counts once");
         assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 100, "{name}: resources were short");
@@ -207,7 +208,7 @@ fn parked_requests_are_woken_and_never_retried() {
 }
 
 /// A producer that computes for long and then releases a flag; a consumer that waits for it.
-fn handover(arithmetic: u16, scope: Scope) -> Arc<Small> {
+fn handover(arithmetic: u16, scope: Scope) -> Arc<Directed> {
     let mut ctas = vec![Cta::new(); 16];
     ctas[0] = Cta::new().warp(|warp| {
         warp.compute(arithmetic).write([8]).store([0], Mask(1), Order::release(scope)).signal(0);
@@ -215,7 +216,7 @@ fn handover(arithmetic: u16, scope: Scope) -> Arc<Small> {
     ctas[1] = Cta::new().warp(|warp| {
         warp.wait_until(0, 0, Order::acquire(scope)).read([8]);
     });
-    Small::new(vec![ctas])
+    Directed::new(vec![ctas])
 }
 
 #[test]
@@ -236,7 +237,7 @@ fn a_flag_nobody_sets_ends_the_run_with_a_report() {
     let mut ctas = vec![Cta::new(); 16];
     ctas[1] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));
     let machine = machine(&[]);
-    let program = Small::new(vec![ctas]);
+    let program = Directed::new(vec![ctas]);
     let spec = RunSpec { machine, design: design("hmg", &[]), program, pages: None, threads: 1 };
     let Err(RunError::Stuck { report, .. }) = run(&spec) else { panic!("the run cannot end") };
     assert!(report.contains("module1 sm0 warp 0 waits for Flag"), "{report}");
@@ -251,7 +252,7 @@ fn write_back_leaves_stores_at_home_until_they_are_released() {
     };
     let run = |write: &str| {
         let design = design("hmg", &[&format!("design.l2_write={write}")]);
-        simulate(&machine, design, Small::new(kernels()))
+        simulate(&machine, design, Directed::new(kernels()))
     };
     let line = message(&machine, 128);
     assert_eq!(link(&run("through"), "module1.out").data_bytes, 10 * line, "every store travels");
@@ -265,7 +266,7 @@ fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
     let run = |downgrade: bool| {
         let design = design("hmg", &[&format!("design.downgrade={downgrade}")]);
         let store = kernel([0], |_, warp| _ = warp.write([0]));
-        let program = Small::new(vec![touch(0, 0..128), reads([1], 0..1), reads([1], 4..68), store]);
+        let program = Directed::new(vec![touch(0, 0..128), reads([1], 0..1), reads([1], 4..68), store]);
         simulate(&machine, design, program).coherence["invalidations_by_store"]
     };
     assert_eq!(run(false), 1, "silent: the home still thinks that module 1 shares");
@@ -277,7 +278,7 @@ fn the_ideal_keeps_its_l1_only_where_the_design_says_so() {
     let machine = machine(&[]);
     let hits = |coherent: bool| {
         let design = design("ideal", &[&format!("design.l1_coherent={coherent}")]);
-        let program = Small::new(vec![reads([0], 0..8), reads([0], 0..8)]);
+        let program = Directed::new(vec![reads([0], 0..8), reads([0], 0..8)]);
         simulate(&machine, design, program).l1.hits
     };
     assert_eq!(hits(true), 0, "each kernel starts with an empty L1");
