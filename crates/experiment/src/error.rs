@@ -83,7 +83,7 @@ pub enum PointError {
         known: Vec<&'static str>,
     },
     /// A word that is no workload.
-    #[error("{value}: {reason}")]
+    #[error("workload {value}: {reason}")]
     Workloads {
         /// As given.
         value: String,

@@ -47,26 +47,40 @@ impl Mechanism {
     }
 }
 
+macro_rules! mechanisms {
+    ($($name:literal: $measured:expr,)+) => {
+        &[$(Mechanism { name: $name, measure: || $measured }),+]
+    };
+}
+
 /// Every mechanism.
 pub fn list() -> &'static [Mechanism] {
-    &[
-        Mechanism { name: "shared-array-crosses-once", measure: || shared_array("hmg", 1) },
-        Mechanism { name: "shared-array-crosses-once-a-module", measure: || shared_array("nhcc", 4) },
-        Mechanism { name: "flat-store-invalidates-every-sharer", measure: flat_store },
-        Mechanism { name: "system-home-invalidates-modules-and-gpus", measure: system_home },
-        Mechanism { name: "gpu-homes-forward-to-their-modules", measure: gpu_homes },
-        Mechanism { name: "false-sharing-invalidates-once-a-write", measure: || false_sharing("hmg", WRITES - 1) },
-        Mechanism {
-            name: "software-never-invalidates-for-a-store",
-            measure: || false_sharing("software-hierarchical", 0),
-        },
-        Mechanism { name: "false-sharing-time", measure: false_sharing_time },
-        Mechanism { name: "gpu-release-stays-on-its-gpu", measure: gpu_release },
-        Mechanism { name: "directory-holds-four-lines-an-entry", measure: || directory(64, 0) },
-        Mechanism { name: "directory-overflows-beyond", measure: || directory(80, 4) },
-        Mechanism { name: "directory-keeps-data-between-kernels", measure: || kernels("hmg", 1) },
-        Mechanism { name: "software-fetches-again-each-kernel", measure: || kernels("software-hierarchical", 3) },
-    ]
+    mechanisms! {
+        "shared-array-crosses-once": shared_array("hmg", 1),
+        "shared-array-crosses-once-in-software": shared_array("software-hierarchical", 1),
+        "shared-array-crosses-once-a-module": shared_array("nhcc", 4),
+        "shared-array-crosses-once-a-module-in-software": shared_array("software-flat", 4),
+        "flat-store-invalidates-every-sharer": flat_store(),
+        "system-home-invalidates-modules-and-gpus": system_home(),
+        "gpu-homes-forward-to-their-modules": gpu_homes(),
+        "false-sharing-invalidates-once-a-write": false_sharing("hmg", WRITES - 1),
+        "false-sharing-invalidates-once-a-write-flat": false_sharing("nhcc", WRITES - 1),
+        "software-never-invalidates-for-a-store": false_sharing("software-hierarchical", 0),
+        "false-sharing-time": false_sharing_time(),
+        "gpu-release-stays-on-its-gpu": release("hmg", Scope::Gpu, 0),
+        "gpu-release-stays-on-its-gpu-in-software": release("software-hierarchical", Scope::Gpu, 0),
+        "sys-release-asks-every-module-twice": release("hmg", Scope::Sys, 2),
+        "flat-release-asks-every-module-once": release("nhcc", Scope::Gpu, 1),
+        "directory-holds-four-lines-an-entry": directory(64, 0),
+        "directory-overflows-by-one": directory(68, 1),
+        "directory-overflows-beyond": directory(80, 4),
+        "directory-keeps-data-between-kernels": kernels("hmg", 1),
+        "flat-directory-keeps-data-between-kernels": kernels("nhcc", 1),
+        "ideal-keeps-data-between-kernels": kernels("ideal", 1),
+        "software-fetches-again-each-kernel": kernels("software-hierarchical", 3),
+        "flat-software-fetches-again-each-kernel": kernels("software-flat", 3),
+        "baseline-fetches-again-each-kernel": kernels("no-remote-caching", 3),
+    }
 }
 
 /// Writes of the two modules that share a region falsely.
@@ -176,20 +190,29 @@ fn false_sharing_time() -> Result<Measured, String> {
     Ok(Measured { predicted: None, measured: ratio, unit: "" })
 }
 
-/// A `.gpu` release after stores to data of the own GPU moves no byte between GPUs.
-fn gpu_release() -> Result<Measured, String> {
+/// A release after stores to data of the own GPU asks the twelve modules of other GPUs `rounds` times to drain their
+/// invalidations; each answers. Nothing else crosses.
+fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> {
+    let machine = machine(&[])?;
     let release = kernel([1], |_, warp| {
         (0..LINES / 2).for_each(|line| _ = warp.write([line]));
-        warp.store([LINES / 2], Mask(1), Order::release(Scope::Gpu));
+        warp.store([LINES / 2], Mask(1), Order::release(scope));
     });
-    let record = simulate(&machine(&[])?, "hmg", vec![reads([0], 0..LINES), release])?;
-    Ok(Measured::bytes(0, record.inter_gpu_bytes))
+    let record = simulate(&machine, design, vec![reads([0], 0..LINES), release])?;
+    let message = machine.messages.control_bytes.0.next_multiple_of(machine.messages.flit_bytes);
+    Ok(Measured::bytes(rounds * 12 * 2 * message, record.inter_gpu_bytes))
 }
 
 /// A directory of sixteen entries replaces one for each four lines beyond sixty-four.
 fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
     let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"])?;
     let record = simulate(&machine, "hmg", vec![reads([0], 0..lines), reads([1], 0..lines)])?;
+    // One sharer each, which drops four lines.
+    let told = counter(&record, "invalidations_by_eviction");
+    let dropped = counter(&record, "lines_invalidated_by_eviction");
+    if (told, dropped) != (predicted, 4 * predicted) {
+        return Err(format!("{told} sharers were told of {predicted} evictions and dropped {dropped} lines"));
+    }
     Ok(Measured::count(predicted, counter(&record, "directory_evictions")))
 }
 

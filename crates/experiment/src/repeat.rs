@@ -6,7 +6,7 @@ use crate::figure::Table;
 use crate::grid::{Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
 use crate::spec::{self, Kind, Repeat, Text};
-use tombolo_machine::{MachineConfig, Scale};
+use tombolo_machine::Scale;
 use tombolo_report::document::Repetition;
 
 impl Plan {
@@ -77,10 +77,10 @@ impl Plan {
     fn halved_and_doubled(&self, path: &Text) -> Result<[(String, String); 2], SpecError> {
         let refuse = |reason: String| self.file.refuse("repeat.assumed", path, reason);
         let named = &self.machines[0];
-        let machine = named.description.check().map_err(|error| refuse(error.to_string()))?;
-        let value = value_at(&machine, path.get())
-            .ok_or_else(|| refuse(format!("machine {} has no value there", named.name)))?;
-        let [half, twice] = half_and_twice(&value)
+        let values = named.description.values();
+        let value = values.iter().find(|value| value.path == path.get()).map(|value| &value.value);
+        let value = value.ok_or_else(|| refuse(format!("machine {} has no value there", named.name)))?;
+        let [half, twice] = half_and_twice(value)
             .ok_or_else(|| refuse(format!("{value} cannot be halved and doubled: a number with a unit can")))?;
         let setting = |value: String| format!("{}={value}", path.get());
         for value in [&half, &twice] {
@@ -90,17 +90,6 @@ impl Plan {
         }
         let label = |factor: &str| format!("{} × {factor}", path.get());
         Ok([(label("1/2"), setting(half)), (label("2"), setting(twice))])
-    }
-}
-
-/// The text of the value at a dotted path of a machine.
-fn value_at(machine: &MachineConfig, path: &str) -> Option<String> {
-    let whole = serde_json::to_value(machine).expect("its keys are strings");
-    let value = path.split('.').try_fold(&whole, |value, key| value.get(key))?;
-    match value {
-        serde_json::Value::Number(number) => Some(number.to_string()),
-        serde_json::Value::String(text) => Some(text.clone()),
-        _ => None,
     }
 }
 
@@ -151,6 +140,7 @@ mod tests {
         let both = |half: &str, twice: &str| Some([half.to_owned(), twice.to_owned()]);
         assert_eq!(half_and_twice("256"), both("128", "512"));
         assert_eq!(half_and_twice("1us"), both("0.5us", "2us"));
+        assert_eq!(half_and_twice("40 cycles"), both("20 cycles", "80 cycles"));
         assert_eq!(half_and_twice("5"), both("2", "10"));
         assert_eq!(half_and_twice("1"), None, "half of one unit is none");
         assert_eq!(half_and_twice("greedy-oldest"), None);

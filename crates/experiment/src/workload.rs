@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_parameter_needs_a_workload_before_it() {
-        assert!(labels(&["elements=64"]).unwrap_err().contains("elements=64: a parameter follows"));
+        assert!(labels(&["elements=64"]).unwrap_err().contains("workload elements=64: a parameter follows"));
         assert!(labels(&["triad", "elements=64"]).unwrap_err().contains("follows its workload"));
     }
 

@@ -1,5 +1,6 @@
 //! Mechanisms of HMG and of the machine: micro-programs whose bytes, hits and invalidations are predicted in
-//! closed form. CTA `i` of sixteen runs on module `i`; the first kernel places pages by touching them.
+//! closed form, beside those that claims of the papers name (crate `experiment`, `mechanism`). CTA `i` of sixteen
+//! runs on module `i`; the first kernel places pages by touching them.
 
 mod common;
 
@@ -44,107 +45,6 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a tombolo_system::record::Li
 /// Bytes of a message that carries `data` bytes of a whole line.
 fn message(machine: &MachineConfig, data: u64) -> u64 {
     (machine.messages.header_bytes.0 + data).next_multiple_of(machine.messages.flit_bytes)
-}
-
-#[test]
-fn an_array_shared_by_a_gpu_crosses_once_under_hmg_and_once_a_module_under_nhcc() {
-    let machine = machine(&[]);
-    let line = message(&machine, 128);
-    for (name, copies) in [("hmg", 1), ("software-hierarchical", 1), ("nhcc", 4), ("software-flat", 4)] {
-        let program = Directed::new(vec![touch(0, 0..64), reads(4..8, 0..64)]);
-        let record = simulate(&machine, design(name, &[]), program);
-        assert_eq!(link(&record, "gpu1.in").data_bytes, copies * 64 * line, "{name}");
-    }
-}
-
-#[test]
-fn a_store_invalidates_each_sharer_flat_and_each_gpu_and_module_hierarchically() {
-    let machine = machine(&[]);
-    let store = || kernel([0], |_, warp| _ = warp.write([0]));
-    let count = |name: &str| {
-        let record =
-            simulate(&machine, design(name, &[]), Directed::new(vec![touch(0, 0..1), reads(0..16, 0..1), store()]));
-        (record.coherence["invalidations_by_store"], record.coherence["invalidations_forwarded"])
-    };
-    assert_eq!(count("nhcc"), (15, 0), "every module but the home");
-    // At the system home three modules and three GPUs; at each GPU home the GPU's three other modules.
-    assert_eq!(count("hmg"), (3 + 3, 3 * 3));
-    assert_eq!(count("software-flat"), (0, 0));
-}
-
-#[test]
-fn modules_that_write_one_region_invalidate_each_other_once_a_write() {
-    let machine = machine(&[]);
-    let mut kernels = vec![touch(0, 0..8)];
-    let writes = 10;
-    for turn in 0..writes {
-        let module = 1 + turn % 2;
-        // Neighbouring lines of one four-line entry, each module its own.
-        kernels.push(kernel([module], |module, warp| _ = warp.read([3 + module as u64]).write([3 + module as u64])));
-    }
-    let count = |name: &str| {
-        let record = simulate(&machine, design(name, &[]), Directed::new(kernels.clone()));
-        record.coherence["invalidations_by_store"]
-    };
-    assert_eq!(count("hmg"), writes as u64 - 1, "all but the first write");
-    assert_eq!(count("nhcc"), writes as u64 - 1);
-    assert_eq!(count("software-hierarchical"), 0);
-}
-
-#[test]
-fn a_gpu_release_moves_nothing_between_gpus_for_data_of_its_own_gpu() {
-    let machine = machine(&[]);
-    let release = |name: &str, scope| {
-        let program = Directed::new(vec![
-            touch(0, 0..64),
-            kernel([1], |_, warp| {
-                (0..32).for_each(|line| _ = warp.write([line]));
-                warp.store([40], Mask(1), Order::release(scope));
-            }),
-        ]);
-        simulate(&machine, design(name, &[]), program).inter_gpu_bytes
-    };
-    assert_eq!(release("hmg", Scope::Gpu), 0);
-    assert_eq!(release("software-hierarchical", Scope::Gpu), 0);
-    // Twelve modules of other GPUs are asked twice to drain their invalidations, and acknowledge twice.
-    assert_eq!(release("hmg", Scope::Sys), 12 * 2 * 2 * message_control(&machine));
-    // A flat protocol has no smaller scope: the same twelve are asked once.
-    assert_eq!(release("nhcc", Scope::Gpu), 12 * 2 * message_control(&machine));
-}
-
-fn message_control(machine: &MachineConfig) -> u64 {
-    machine.messages.control_bytes.0.next_multiple_of(machine.messages.flit_bytes)
-}
-
-#[test]
-fn the_directory_overflows_when_lines_over_four_exceed_its_entries() {
-    let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"]);
-    for (lines, evicted) in [(64, 0), (68, 1), (80, 4)] {
-        let program = Directed::new(vec![touch(0, 0..lines), reads([1], 0..lines)]);
-        let record = simulate(&machine, design("hmg", &[]), program);
-        assert_eq!(record.coherence["directory_evictions"], evicted, "{lines} lines");
-        assert_eq!(record.coherence["invalidations_by_eviction"], evicted, "{lines} lines, one sharer each");
-        assert_eq!(record.coherence["lines_invalidated_by_eviction"], 4 * evicted, "{lines} lines");
-    }
-}
-
-#[test]
-fn a_second_kernel_finds_remote_data_cached_under_directories_only() {
-    let machine = machine(&[]);
-    let line = message(&machine, 128);
-    let cases = [
-        ("hmg", 1),
-        ("nhcc", 1),
-        ("ideal", 1),
-        ("software-flat", 3),
-        ("software-hierarchical", 3),
-        ("no-remote-caching", 3),
-    ];
-    for (name, fetched) in cases {
-        let program = Directed::new(vec![touch(0, 0..64), reads([4], 0..64), reads([4], 0..64), reads([4], 0..64)]);
-        let record = simulate(&machine, design(name, &[]), program);
-        assert_eq!(link(&record, "gpu1.in").data_bytes, fetched * 64 * line, "{name}");
-    }
 }
 
 #[test]

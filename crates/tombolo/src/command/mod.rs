@@ -3,7 +3,9 @@
 
 mod compare;
 mod list;
+mod reproduce;
 mod run;
+mod sweep;
 mod trace;
 
 use crate::failure::Failure;
@@ -16,6 +18,10 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
+    Reproduce(reproduce::Arguments),
+    /// Runs an experiment of your own
+    Sweep(sweep::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
     /// Lists what there is to choose from
@@ -28,6 +34,8 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Reproduce(arguments) => arguments.execute(),
+            Command::Sweep(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }

@@ -4,6 +4,7 @@ mod files;
 mod refusals;
 mod results;
 mod screen;
+mod study;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
