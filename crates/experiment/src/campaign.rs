@@ -382,7 +382,9 @@ pub fn run_one(
     let label = format!("{} on {} under {}", source.label, machine.name, design.name);
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
-    let mut record = unbroken(&label, || run(&spec).map_err(|error| PointError::Run { label: label.clone(), error }))?;
+    let mut record = unbroken(&label, || {
+        run(&spec).map_err(|error| PointError::Run { label: label.clone(), error: Box::new(error) })
+    })?;
     record.workload.clone_from(&source.label);
     record.notes.extend(source.notes.iter().cloned());
     Ok(record)

@@ -71,7 +71,7 @@ pub enum SpecError {
 pub enum PointError {
     /// A machine, a design, a setting or a scale.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(Box<ConfigError>),
     /// A workload that does not exist.
     #[error("no workload is called {name:?}{}; there are {}", suggestion(near), known.join(", "))]
     UnknownWorkload {
@@ -115,7 +115,7 @@ pub enum PointError {
         /// Workload, machine and design.
         label: String,
         /// Why.
-        error: RunError,
+        error: Box<RunError>,
     },
     /// A broken invariant of the simulator.
     #[error("{label}: the simulator failed: {message}; please report this")]
@@ -125,6 +125,12 @@ pub enum PointError {
         /// What the panic said.
         message: String,
     },
+}
+
+impl From<ConfigError> for PointError {
+    fn from(error: ConfigError) -> PointError {
+        PointError::Config(Box::new(error))
+    }
 }
 
 /// A folder of results that cannot be read or written. A full disk ends here.

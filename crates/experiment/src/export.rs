@@ -107,7 +107,7 @@ impl Sheet {
         let values = || self.rows.iter().filter_map(|row| row[column].as_ref());
         match self.physical(column) {
             Physical::INT64 => {
-                let counts: Vec<i64> = values().filter_map(|cell| whole(cell)).collect();
+                let counts: Vec<i64> = values().filter_map(whole).collect();
                 cells.typed::<Int64Type>().write_batch(&counts, Some(&present), None)?;
             }
             Physical::DOUBLE => {

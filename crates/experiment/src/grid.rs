@@ -10,6 +10,7 @@ use crate::spec::{Dimension, Metric, Relative, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_machine::Scale;
+use tombolo_report::document::Failure;
 
 /// A change of all points of a plan, for a repetition. The default changes nothing.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +49,7 @@ impl Coordinate {
 }
 
 /// A point that was asked for: what it is, or why it cannot be.
-pub(crate) type Asked = Result<Point, (String, PointError)>;
+pub(crate) type Asked = Result<Point, Failure>;
 
 impl Plan {
     /// Workloads of a change, by index.
@@ -112,7 +113,8 @@ impl Plan {
             let with = if settings.is_empty() { String::new() } else { format!(" with {}", settings.join(", ")) };
             format!("{workload} on {machine} under {}{with}", self.designs[at.design].name)
         };
-        self.build(at, change, settings.clone()).map_err(|error| (label(), error))
+        let failed = |error: PointError| Failure { point: label(), error: error.to_string() };
+        self.build(at, change, settings.clone()).map_err(failed)
     }
 
     fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {

@@ -5,6 +5,43 @@
 //! `schema/experiment.json` the same for editors, `presets` the experiments that ship: a figure or a claim is added
 //! there without touching Rust.
 //!
+//! ```
+//! use tombolo_experiment::{Plan, ScaleChoice, reader::File};
+//! let text = r#"
+//! id = "links"
+//! title = "HMG and NHCC over the bandwidth between GPUs"
+//! caption = "Speed-up over no remote caching with the links of Table II."
+//! machines = ["hmg-4x4"]
+//! designs = ["nhcc", "hmg"]
+//! workloads = ["pathfinder", "bfs"]
+//! scale = "1/16"
+//! rows = "step"
+//! columns = "design"
+//! mean = "geometric"
+//! metric = [{ name = "speed-up", value = ["time_s"], relative = "speed-up", to = { design = "no-remote-caching", step = "none" } }]
+//! chart = { kind = "lines", x = "bandwidth", y = "speed-up" }
+//!
+//! [[axis]]
+//! name = "bandwidth"
+//! step = [
+//!     { label = "100 GB/s", set = ["gpu_link.rate=100GB/s"] },
+//!     { label = "400 GB/s", set = ["gpu_link.rate=400GB/s"] },
+//! ]
+//!
+//! [[claim]]
+//! id = "links-help"
+//! kind = "direction"
+//! text = "HMG gains from faster links"
+//! of = [{ row = "last", columns = ["hmg"] }]
+//! to = [{ row = "first", columns = ["hmg"] }]
+//! above = 1.0
+//! "#;
+//! let file = File { name: "links.toml".into(), text: text.into() };
+//! let spec = file.read()?;
+//! Plan::new(file, spec, ScaleChoice::Quick)?;
+//! # Ok::<(), tombolo_experiment::SpecError>(())
+//! ```
+//!
 //! - [`reader`] and [`plan`]: from a file to checked points. `grid`: which points a figure needs, and their numbers.
 //! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
 //! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name.

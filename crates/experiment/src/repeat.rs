@@ -103,7 +103,7 @@ fn half_and_twice(value: &str) -> Option<[String; 2]> {
         (_, "") => (number / 2).max(1).to_string(),
         _ => format!("{}.5{unit}", number / 2),
     };
-    (unit != "" || number > 1).then(|| [half, format!("{}{unit}", number.checked_mul(2).unwrap_or(number))])
+    (!unit.is_empty() || number > 1).then(|| [half, format!("{}{unit}", number.checked_mul(2).unwrap_or(number))])
 }
 
 /// What each change makes of each direction: by claim, in the order of the file.

@@ -159,12 +159,8 @@ impl Study {
             match one {
                 Ok(point) if seen.insert(point.key().clone()) => points.push(point),
                 Ok(_) => {}
-                Err((point, error)) => {
-                    let failure = Failure { point, error: error.to_string() };
-                    if !failures.contains(&failure) {
-                        failures.push(failure);
-                    }
-                }
+                Err(failure) if failures.contains(&failure) => {}
+                Err(failure) => failures.push(failure),
             }
         }
         points.sort_by_cached_key(Point::recording);
