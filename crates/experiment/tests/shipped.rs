@@ -53,6 +53,19 @@ fn every_direction_measured_by_simulation_is_repeated() {
 }
 
 #[test]
+fn what_is_halved_and_doubled_is_marked_assumed_where_it_stands() {
+    for name in papers() {
+        for (_, spec) in paper(name).expect("readable").1 {
+            let values = tombolo_machine::machine(spec.machines[0].get()).expect("a machine").values();
+            for path in spec.repeat.iter().flat_map(|repeat| &repeat.assumed) {
+                let source = values.iter().find(|value| value.path == path.get()).map(|value| value.source.as_str());
+                assert!(source.is_some_and(|source| source.contains("assumed")), "{}: {source:?}", path.get());
+            }
+        }
+    }
+}
+
+#[test]
 fn every_point_of_a_paper_can_be_built() {
     for name in papers() {
         let study = Study::of_paper(name, None, ScaleChoice::Quick).expect("it ships");

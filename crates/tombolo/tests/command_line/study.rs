@@ -129,6 +129,25 @@ fn a_sweep_killed_three_times_ends_with_identical_results() {
 }
 
 #[test]
+#[cfg(unix)]
+fn an_interrupt_says_where_to_go_on() {
+    let bench = Bench::new(SPEC);
+    let words = bench.words("out", &["--threads", "1"]);
+    let mut command = tombolo(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while bench.points("out").is_empty() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("every Unix has it").success());
+    let output = child.wait_with_output().expect("a child");
+    assert_eq!(output.status.code(), Some(130), "it was still running");
+    assert!(stderr(&output).contains("interrupted: what is finished is in"), "{}", stderr(&output));
+    assert!(bench.sweep("out", &[]).status.success());
+}
+
+#[test]
 fn a_damaged_point_is_told_and_run_again() {
     let bench = Bench::new(SPEC);
     assert!(bench.sweep("out", &[]).status.success());
