@@ -8,6 +8,7 @@
 
 use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
+use crate::prefetch::prefetch;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use tombolo_types::{ComponentId, Ps};
@@ -170,6 +171,14 @@ impl<M> EventQueue<M> {
         let key = self.run.len().checked_sub(ahead + 1).map(|at| &self.run[at])?;
         let message = self.slots[key.slot as usize].message.as_ref()?;
         Some((ComponentId((key.tie >> 48) as u16), message))
+    }
+
+    /// Starts to load the message that [`EventQueue::upcoming`] would give.
+    #[inline]
+    pub fn prefetch_message(&self, ahead: usize) {
+        if let Some(at) = self.run.len().checked_sub(ahead + 1) {
+            prefetch(&self.slots[self.run[at].slot as usize].message);
+        }
     }
 
     /// The time of the first event, or `None` if no event waits.

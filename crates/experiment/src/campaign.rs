@@ -17,7 +17,7 @@ use tombolo_machine::design::{CtaScheduling, Placement};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::page_table::PageTable;
 use tombolo_system::sharing::inter_gpu_sharing;
-use tombolo_system::{RunRecord, RunSpec, place, run};
+use tombolo_system::{RunRecord, RunSpec, place, run, run_checked};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<Outcome>, String>>;
@@ -322,7 +322,7 @@ impl<'a> Campaign<'a> {
             Pass::Simulation => {
                 let threads = (self.threads / self.workers).max(1);
                 let pages = Some(Arc::clone(pages));
-                Outcome::Simulation(Box::new(run_one(&point.machine, &point.design, source, pages, threads)?))
+                Outcome::Simulation(Box::new(run_one(&point.machine, &point.design, source, pages, threads, false)?))
             }
             Pass::Sharing => Outcome::Sharing(
                 inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages)
@@ -367,8 +367,8 @@ impl Way {
     }
 }
 
-/// Runs `source` on `machine` under `design`. A broken invariant of the simulator is an error here, so that other
-/// runs go on.
+/// Runs `source` on `machine` under `design`; `checked`: its lines carry versions and every load is checked. A broken
+/// invariant of the simulator is an error here, so that other runs go on.
 ///
 /// # Errors
 /// The run came to no result.
@@ -378,13 +378,14 @@ pub fn run_one(
     source: &Source,
     pages: Option<Arc<PageTable>>,
     threads: usize,
+    checked: bool,
 ) -> Result<RunRecord, PointError> {
+    let simulate = |spec: &RunSpec| if checked { run_checked(spec, None) } else { run(spec) };
     let label = format!("{} on {} under {}", source.label, machine.name, design.name);
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
-    let mut record = unbroken(&label, || {
-        run(&spec).map_err(|error| PointError::Run { label: label.clone(), error: Box::new(error) })
-    })?;
+    let failed = |error| PointError::Run { label: label.clone(), error: Box::new(error) };
+    let mut record = unbroken(&label, || simulate(&spec).map_err(failed))?;
     record.workload.clone_from(&source.label);
     record.notes.extend(source.notes.iter().cloned());
     Ok(record)

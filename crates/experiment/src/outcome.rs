@@ -72,7 +72,7 @@ impl Outcome {
             Outcome::Simulation(record) => {
                 let value = serde_json::to_value(record).expect("its keys are strings");
                 let fields = value.as_object().expect("a record is an object");
-                let simulated = fields.iter().filter(|(name, _)| !["host", "notes"].contains(&name.as_str()));
+                let simulated = fields.iter().filter(|(name, _)| !["host", "notes", "check"].contains(&name.as_str()));
                 simulated.for_each(|(name, value)| flatten(name, value, &mut counters));
             }
             Outcome::Sharing(record) => {
@@ -152,6 +152,7 @@ fn run_paths() -> Vec<String> {
         energy_pj: Default::default(),
         digest: String::new(),
         kernels: Vec::new(),
+        check: None,
         notes: Vec::new(),
         host: Default::default(),
     };

@@ -142,6 +142,7 @@ impl Study {
         write_whole(&options.out.join("results.parquet"), &parquet)?;
         let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
         write_whole(&options.out.join("report.json"), &json)?;
+        write_whole(&options.out.join("report.html"), tombolo_report::html(&document).as_bytes())?;
         Ok(Some(document))
     }
 

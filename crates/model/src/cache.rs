@@ -98,6 +98,9 @@ struct Group {
     meta: u64,
 }
 
+/// Bytes of a cache line of the host.
+const HOST_LINE: usize = 64;
+
 /// Four groups in one host cache line: four, two or one set, so that no set straddles two.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -131,8 +134,10 @@ pub struct Cache<S> {
     group_shift: u32,
     /// Set-major.
     groups: Vec<Groups>,
-    /// Set-major: way `w` of set `s` is `s * ways + w`.
+    /// Set-major: way `w` of set `s` is `first_slot + s * ways + w`.
     slots: Vec<Slot<S>>,
+    /// Slots left empty so that the first set begins with a cache line of the host.
+    first_slot: usize,
     /// Bulk invalidations so far.
     sweeps: u32,
     /// The number of the latest bulk invalidation of each class, 0 before the first.
@@ -165,13 +170,18 @@ impl<S: Copy + Default> Cache<S> {
         let index = SetIndex::new(config.sets);
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
         let sets = config.sets as usize;
+        let mut slots: Vec<Slot<S>> = Vec::with_capacity(sets * config.ways as usize + HOST_LINE);
+        let first_slot = slots.as_ptr().align_offset(HOST_LINE).min(HOST_LINE);
+        let empty = Slot { line: Line(0), state: S::default() };
+        slots.resize(first_slot + sets * config.ways as usize, empty);
         let mut cache = Cache {
             index,
             ways: config.ways,
             touches: config.replacement == Replacement::LeastRecentlyUsed,
             group_shift,
             groups: vec![EMPTY; (sets << group_shift).div_ceil(4)],
-            slots: vec![Slot { line: Line(0), state: S::default() }; sets * config.ways as usize],
+            slots,
+            first_slot,
             sweeps: 0,
             swept: [0; Class::COUNT],
             seen: vec![0; sets],
@@ -191,12 +201,24 @@ impl<S: Copy + Default> Cache<S> {
         u64::from(self.index.sets()) * u64::from(self.ways)
     }
 
-    /// Starts to load what a lookup of `line` will read into the host's caches.
+    /// Starts to load what a lookup of `line` will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         let set = self.index.index(line.0);
         prefetch(&self.groups(set)[0]);
-        prefetch(&self.slots[set * self.ways as usize]);
+        prefetch(&self.seen[set]);
+    }
+
+    /// Starts to load the slot of `line`, or the one that it would take. What [`Cache::prefetch`] loads should be
+    /// there by now.
+    #[inline]
+    pub fn prefetch_slot(&self, line: Line) {
+        let set = self.index.index(line.0);
+        let equal = self.alike(set, line);
+        let way = if equal == 0 { self.choose(set, Ways::ALL) } else { Some(equal.trailing_zeros()) };
+        if let Some(way) = way {
+            prefetch(&self.slots[self.slot(Place { set, way })]);
+        }
     }
 
     /// The state of `line`, which becomes the newest of its set.
@@ -353,7 +375,7 @@ impl<S: Copy + Default> Cache<S> {
 
     #[inline]
     fn slot(&self, place: Place) -> usize {
-        place.set * self.ways as usize + place.way as usize
+        self.first_slot + place.set * self.ways as usize + place.way as usize
     }
 
     #[inline]
@@ -362,14 +384,21 @@ impl<S: Copy + Default> Cache<S> {
         &mut self.slots[slot].state
     }
 
-    /// The way of `set` that holds `line`, dropped in bulk or not.
+    /// The ways of `set` by bit whose hash is that of `line`.
     #[inline]
-    fn find(&self, set: usize, line: Line) -> Option<Place> {
+    fn alike(&self, set: usize, line: Line) -> u32 {
         let print = fingerprint(line) * LOW;
         let mut equal = 0;
         for (at, group) in self.groups(set).iter().enumerate() {
             equal |= gather(zero_bytes(group.prints ^ print)) << (8 * at);
         }
+        equal
+    }
+
+    /// The way of `set` that holds `line`, dropped in bulk or not.
+    #[inline]
+    fn find(&self, set: usize, line: Line) -> Option<Place> {
+        let mut equal = self.alike(set, line);
         while equal != 0 {
             let place = Place { set, way: equal.trailing_zeros() };
             if self.slots[self.slot(place)].line == line {

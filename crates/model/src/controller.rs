@@ -4,9 +4,10 @@ use crate::message::{Message, Packet, SyncKind};
 use crate::slice::Slice;
 use crate::sm::Sm;
 use crate::uncore::{DrainWaiter, Drainer, Out, Outstanding, Uncore};
+use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_protocol::coherence::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, Data, l1};
+use tombolo_protocol::{Action, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
 
@@ -70,12 +71,14 @@ pub struct Controller {
     collections: Vec<Option<Collection>>,
     joins: Vec<Option<Join>>,
     kernel: Option<Kernel>,
+    /// Kernels started so far.
+    launches: u32,
     /// What went wrong while decoding a CTA.
     pub failure: Option<String>,
 }
 
 /// The module's other parts, as a controller needs them.
-pub struct Parts<'a, C, D: Data> {
+pub struct Parts<'a, C, D: Contents> {
     /// Its SMs.
     pub sms: &'a mut [Sm<D>],
     /// Its L2 slices.
@@ -121,11 +124,20 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 impl Controller {
     /// An idle controller.
     pub fn new(id: ComponentId, share: Share, program: Arc<dyn Program>) -> Controller {
-        Controller { id, share, program, collections: Vec::new(), joins: Vec::new(), kernel: None, failure: None }
+        Controller {
+            id,
+            share,
+            program,
+            collections: Vec::new(),
+            joins: Vec::new(),
+            kernel: None,
+            launches: 0,
+            failure: None,
+        }
     }
 
     /// A message to the controller.
-    pub fn handle<C: Coherence, D: Data>(
+    pub fn handle<C: Coherence, D: Contents>(
         &mut self,
         message: Message<D>,
         parts: &mut Parts<'_, C, D>,
@@ -164,7 +176,7 @@ impl Controller {
     }
 
     /// An SM may have ended CTAs: dispatches others in their place.
-    pub fn refill<C: Coherence, D: Data>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let (finished, at) = parts.sms[sm].take_finished();
         if finished == 0 {
             return;
@@ -187,7 +199,7 @@ impl Controller {
         plans.chain(joins)
     }
 
-    fn sync<C: Coherence, D: Data>(
+    fn sync<C: Coherence, D: Contents>(
         &mut self,
         sm: SmId,
         warp: u8,
@@ -207,7 +219,7 @@ impl Controller {
     }
 
     /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
-    fn begin_phase<C: Coherence, D: Data>(
+    fn begin_phase<C: Coherence, D: Contents>(
         &mut self,
         collection: u16,
         parts: &mut Parts<'_, C, D>,
@@ -238,7 +250,7 @@ impl Controller {
     }
 
     /// This module's part of a phase.
-    fn act<C: Coherence, D: Data>(
+    fn act<C: Coherence, D: Contents>(
         &mut self,
         action: Action,
         waiter: DrainWaiter,
@@ -275,7 +287,7 @@ impl Controller {
     }
 
     /// Answers the phases whose drains of one kind are over.
-    fn finish<C: Coherence, D: Data>(
+    fn finish<C: Coherence, D: Contents>(
         &mut self,
         pool: impl Fn(&mut Uncore<C, D>) -> &mut Outstanding,
         parts: &mut Parts<'_, C, D>,
@@ -295,7 +307,7 @@ impl Controller {
     }
 
     /// Acknowledges a phase to whoever collects.
-    fn answer<C: Coherence, D: Data>(
+    fn answer<C: Coherence, D: Contents>(
         &mut self,
         waiter: DrainWaiter,
         parts: &mut Parts<'_, C, D>,
@@ -313,21 +325,23 @@ impl Controller {
     }
 
     /// A member has done its part of a phase of this controller's plan.
-    fn acted<C: Coherence, D: Data>(&mut self, collection: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn acted<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let entry = self.collections[usize::from(collection)].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
             self.begin_phase(collection, parts, out);
         }
     }
 
-    fn serve_slices<C: Coherence, D: Data>(&self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn serve_slices<C: Coherence, D: Contents>(&self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         for slice in &mut *parts.slices {
             slice.serve_queues(parts.uncore, out);
         }
     }
 
-    fn launch<C: Coherence, D: Data>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let uncore = &mut *parts.uncore;
+        uncore.watch.kernel(self.launches);
+        self.launches += 1;
         uncore.forget_flags();
         for sm in &mut *parts.sms {
             sm.forget_flags();
@@ -349,7 +363,7 @@ impl Controller {
     }
 
     /// Starts the module's next CTA on an SM, if there is one left.
-    fn dispatch<C: Coherence, D: Data>(
+    fn dispatch<C: Coherence, D: Contents>(
         &mut self,
         sm: usize,
         at: Ps,
@@ -369,14 +383,14 @@ impl Controller {
         kernel.running += 1;
         let start = at.max(kernel.dispatch_at);
         kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
-        parts.sms[sm].start_cta(start, stream, out);
+        parts.sms[sm].start_cta(start, stream, parts.uncore, out);
         if parts.sms[sm].has_finished() {
             self.refill(sm, parts, out);
         }
     }
 
     /// When all CTAs have ended, waits for what their SMs have posted.
-    fn drain_if_done<C: Coherence, D: Data>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let Some(kernel) = &mut self.kernel else { return };
         let left = kernel.next < kernel.end && self.failure.is_none();
         if left || kernel.running > 0 || kernel.draining > 0 {
@@ -390,7 +404,7 @@ impl Controller {
         }
     }
 
-    fn kernel_drained<C: Coherence, D: Data>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn kernel_drained<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let kernel = self.kernel.as_mut().expect("a kernel drains while it is the module's");
         kernel.draining -= 1;
         if kernel.draining == 0 {
@@ -401,7 +415,7 @@ impl Controller {
     }
 }
 
-fn stores<C: Coherence, D: Data>(uncore: &mut Uncore<C, D>, forwarded: bool) -> &mut Outstanding {
+fn stores<C: Coherence, D: Contents>(uncore: &mut Uncore<C, D>, forwarded: bool) -> &mut Outstanding {
     if forwarded { &mut uncore.forwarded_stores } else { &mut uncore.own_stores }
 }
 

@@ -35,3 +35,4 @@ pub mod stats;
 pub mod switch;
 pub mod tlb;
 pub mod uncore;
+pub mod watch;

@@ -1,40 +1,31 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::controller::{Controller, Parts, Share};
-use crate::layout::{Layout, Place};
-use crate::map::Map;
+use crate::layout::Place;
 use crate::message::{LineRequest, Message, Packet};
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
 use std::sync::Arc;
-use tombolo_engine::Event;
-use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Coherence, Data};
+use tombolo_engine::{Event, Round};
+use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, ModuleId, SmId};
+use tombolo_types::{ComponentId, SmId};
 
 /// One module.
-pub struct Module<C, D: Data> {
+pub struct Module<C, D: Contents> {
     sms: Vec<Sm<D>>,
     slices: Vec<Slice<D>>,
     uncore: Uncore<C, D>,
     controller: Controller,
 }
 
-impl<C: Coherence, D: Data> Module<C, D> {
-    /// An idle module.
-    pub fn new(
-        id: ModuleId,
-        protocol: C,
-        layout: Layout,
-        machine: &Arc<MachineConfig>,
-        map: Map,
-        share: Share,
-        program: Arc<dyn Program>,
-    ) -> Module<C, D> {
-        let uncore = Uncore::new(id, protocol, layout, Arc::clone(machine), map);
-        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, machine)).collect();
+impl<C: Coherence, D: Contents> Module<C, D> {
+    /// An idle module whose parts share `uncore`.
+    pub fn new(uncore: Uncore<C, D>, share: Share, program: Arc<dyn Program>) -> Module<C, D> {
+        let (id, layout) = (uncore.module, uncore.layout);
+        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &uncore.machine)).collect();
         let slices = (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &uncore)).collect();
         Module { sms, slices, uncore, controller: Controller::new(layout.controller(id), share, program) }
     }
@@ -60,10 +51,12 @@ impl<C: Coherence, D: Data> Module<C, D> {
     }
 
     /// Starts to load what an event of one of its components will read into the host's caches.
-    pub fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+    pub fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
         match (self.uncore.layout.place(to), message) {
-            (Place::Sm(_, sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
-            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line),
+            (Place::Sm(_, sm), Message::Issue { sub_core }) => {
+                self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
+            }
+            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line, round),
             (
                 Place::Slice(_, slice),
                 Message::Local(LineRequest { line, .. })
@@ -75,7 +68,7 @@ impl<C: Coherence, D: Data> Module<C, D> {
                         | Packet::Invalidate { line, .. },
                     ..
                 },
-            ) => self.slices[usize::from(slice)].prefetch(*line),
+            ) => self.slices[usize::from(slice)].prefetch(*line, round),
             _ => {}
         }
     }

@@ -117,12 +117,16 @@ impl<T: Copy> Slab<T> {
     }
 }
 
-/// One outstanding line, or a link of the free list (through `waiters.head`).
+/// One outstanding line, or a link of the free list (through `later.head`). In one or two cache lines of the host,
+/// with the first of its waiters: most lines have no other.
 #[derive(Clone, Copy, Debug)]
-struct Entry<P> {
+#[repr(align(64))]
+struct Entry<P, W> {
     line: Line,
     payload: P,
-    waiters: List,
+    first: Option<W>,
+    /// Waiters after the first.
+    later: List,
     parked: List,
     waiting: u32,
     live: bool,
@@ -133,23 +137,22 @@ struct Entry<P> {
 /// Empty it with [`Mshr::next_waiter`] and then [`Mshr::next_parked`]; what is left in it is lost.
 #[derive(Debug)]
 #[must_use]
-pub struct Freed<P> {
+pub struct Freed<P, W> {
     /// The line it was for.
     pub line: Line,
     /// The state it had.
     pub payload: P,
-    waiters: List,
+    first: Option<W>,
+    later: List,
     parked: List,
 }
 
-/// A slot of the hash table: a line and its entry, [`NIL`] where empty.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    line: Line,
-    entry: u32,
-}
+/// A slot of the hash table: the upper bits of a line's hash, and below them the number of its entry. The uppermost
+/// bits are the place where the line would stand alone, so that slots move without a look at their entries.
+type Slot = u64;
 
-const VACANT: Slot = Slot { line: Line(0), entry: NIL };
+/// An empty slot: no entry has the number of all ones, for there are at most half as many entries as slots.
+const VACANT: Slot = Slot::MAX;
 
 /// A table of outstanding lines. `P`: state of an entry; `W`: a request that waits for the line; `R`: a
 /// request that could not even wait and must run again.
@@ -160,7 +163,7 @@ pub struct Mshr<P, W, R> {
     slots: Vec<Slot>,
     /// 64 minus the binary logarithm of the count of slots.
     shift: u32,
-    entries: Vec<Entry<P>>,
+    entries: Vec<Entry<P, W>>,
     free: u32,
     used: u32,
     waiters: Slab<W>,
@@ -173,7 +176,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// An empty table. Panics on a table without entries.
     pub fn new(config: MshrConfig) -> Mshr<P, W, R> {
         assert!(config.entries > 0, "a table needs at least one entry");
-        let slots = (config.entries as usize * 2).next_power_of_two();
+        let slots = (config.entries as usize * 2).next_power_of_two().max(2);
         Mshr {
             config,
             slots: vec![VACANT; slots],
@@ -188,23 +191,55 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// Starts to load what [`Mshr::find`] will read into the host's caches.
+    /// Starts to load what [`Mshr::find`] will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
-        prefetch(&self.slots[self.ideal(line)]);
+        prefetch(&self.slots[self.ideal(hash(line))]);
+    }
+
+    /// Starts to load the entry of `line`. What [`Mshr::prefetch`] loads should be there by now.
+    #[inline]
+    pub fn prefetch_entry(&self, line: Line) {
+        if let Some(id) = self.candidate(line) {
+            prefetch(&self.entries[id as usize]);
+        }
+    }
+
+    /// The first waiter of `line`, for another prefetch. What [`Mshr::prefetch_entry`] loads should be there by now.
+    #[inline]
+    pub fn first_waiter(&self, line: Line) -> Option<&W> {
+        self.candidate(line).and_then(|id| self.entries[id as usize].first.as_ref())
     }
 
     /// The entry of `line`.
     #[inline]
     pub fn find(&self, line: Line) -> Option<EntryId> {
-        let mut at = self.ideal(line);
+        let hash = hash(line);
+        let mut at = self.ideal(hash);
         loop {
             let slot = self.slots[at];
-            if slot.entry == NIL {
+            if slot == VACANT {
                 return None;
             }
-            if slot.line == line {
-                return Some(EntryId(slot.entry));
+            if self.is_of(slot, hash) && self.entries[self.number(slot)].line == line {
+                return Some(EntryId(self.number(slot) as u32));
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// The first entry whose slot looks like that of `line`, unread.
+    #[inline]
+    fn candidate(&self, line: Line) -> Option<u32> {
+        let hash = hash(line);
+        let mut at = self.ideal(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == VACANT {
+                return None;
+            }
+            if self.is_of(slot, hash) {
+                return Some(self.number(slot) as u32);
             }
             at = self.after(at);
         }
@@ -238,23 +273,25 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.used += 1;
         self.stats.allocations += 1;
         self.stats.peak = self.stats.peak.max(self.used);
-        let entry = Entry { line, payload, waiters: List::EMPTY, parked: List::EMPTY, waiting: 0, live: true };
+        let entry =
+            Entry { line, payload, first: None, later: List::EMPTY, parked: List::EMPTY, waiting: 0, live: true };
         let id = match self.free {
             NIL => {
                 self.entries.push(entry);
                 self.entries.len() as u32 - 1
             }
             free => {
-                self.free = self.entries[free as usize].waiters.head;
+                self.free = self.entries[free as usize].later.head;
                 self.entries[free as usize] = entry;
                 free
             }
         };
-        let mut at = self.ideal(line);
-        while self.slots[at].entry != NIL {
+        let hash = hash(line);
+        let mut at = self.ideal(hash);
+        while self.slots[at] != VACANT {
             at = self.after(at);
         }
-        self.slots[at] = Slot { line, entry: id };
+        self.slots[at] = hash & !self.numbers() | u64::from(id);
         Some(EntryId(id))
     }
 
@@ -268,7 +305,10 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             return false;
         }
         entry.waiting += 1;
-        self.waiters.push(&mut entry.waiters, waiter);
+        match entry.waiting {
+            1 => entry.first = Some(waiter),
+            _ => self.waiters.push(&mut entry.later, waiter),
+        }
         self.stats.waiters += 1;
         true
     }
@@ -314,26 +354,26 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 
     /// Ends an entry: its line may be allocated anew, and its requests come out of what is returned.
     #[inline]
-    pub fn free(&mut self, id: EntryId) -> Freed<P> {
-        let Entry { line, payload, waiters, parked, .. } = *live(&mut self.entries, id);
-        self.unlink(line);
+    pub fn free(&mut self, id: EntryId) -> Freed<P, W> {
+        let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
+        self.unlink(id, line);
         let entry = &mut self.entries[id.0 as usize];
         entry.live = false;
-        entry.waiters.head = self.free;
+        entry.later.head = self.free;
         self.free = id.0;
         self.used -= 1;
-        Freed { line, payload, waiters, parked }
+        Freed { line, payload, first, later, parked }
     }
 
     /// The next waiter of a freed entry, in the order they came.
     #[inline]
-    pub fn next_waiter(&mut self, freed: &mut Freed<P>) -> Option<W> {
-        self.waiters.pop(&mut freed.waiters)
+    pub fn next_waiter(&mut self, freed: &mut Freed<P, W>) -> Option<W> {
+        freed.first.take().or_else(|| self.waiters.pop(&mut freed.later))
     }
 
     /// The next request parked behind a freed entry, in the order they came.
     #[inline]
-    pub fn next_parked(&mut self, freed: &mut Freed<P>) -> Option<R> {
+    pub fn next_parked(&mut self, freed: &mut Freed<P, W>) -> Option<R> {
         let request = self.parked.pop(&mut freed.parked)?;
         self.stats.wakes += 1;
         Some(request)
@@ -362,7 +402,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 
     /// Requests that wait on an entry, first come first.
     pub fn waiters(&self, id: EntryId) -> impl Iterator<Item = &W> {
-        self.waiters.values(self.entry(id).waiters)
+        let entry = self.entry(id);
+        entry.first.iter().chain(self.waiters.values(entry.later))
     }
 
     /// Requests parked behind an entry, first come first.
@@ -381,21 +422,21 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     }
 
     #[inline]
-    fn entry(&self, id: EntryId) -> &Entry<P> {
+    fn entry(&self, id: EntryId) -> &Entry<P, W> {
         let entry = &self.entries[id.0 as usize];
         debug_assert!(entry.live, "{id:?} was freed");
         entry
     }
 
     #[inline]
-    fn entry_mut(&mut self, id: EntryId) -> &mut Entry<P> {
+    fn entry_mut(&mut self, id: EntryId) -> &mut Entry<P, W> {
         live(&mut self.entries, id)
     }
 
-    /// The slot where `line` would stand alone.
+    /// The slot where a line of this hash, or what is kept of it in a slot, would stand alone.
     #[inline]
-    fn ideal(&self, line: Line) -> usize {
-        (line.0.wrapping_mul(GOLDEN) >> self.shift) as usize
+    fn ideal(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
     }
 
     #[inline]
@@ -403,11 +444,29 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    /// Takes `line` out of the slots and moves back what had been displaced past it.
+    /// The bits of a slot that number an entry: as many as number the slots.
     #[inline]
-    fn unlink(&mut self, line: Line) {
-        let mut hole = self.ideal(line);
-        while self.slots[hole].line != line || self.slots[hole].entry == NIL {
+    fn numbers(&self) -> u64 {
+        self.slots.len() as u64 - 1
+    }
+
+    #[inline]
+    fn number(&self, slot: Slot) -> usize {
+        (slot & self.numbers()) as usize
+    }
+
+    /// Whether a slot holds what is kept of this hash.
+    #[inline]
+    fn is_of(&self, slot: Slot, hash: u64) -> bool {
+        (slot ^ hash) & !self.numbers() == 0
+    }
+
+    /// Takes the entry of `line` out of the slots and moves back what had been displaced past it.
+    #[inline]
+    fn unlink(&mut self, id: EntryId, line: Line) {
+        let own = hash(line) & !self.numbers() | u64::from(id.0);
+        let mut hole = self.ideal(own);
+        while self.slots[hole] != own {
             hole = self.after(hole);
         }
         let mask = self.slots.len() - 1;
@@ -415,11 +474,11 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         loop {
             at = self.after(at);
             let slot = self.slots[at];
-            if slot.entry == NIL {
+            if slot == VACANT {
                 break;
             }
             // It may move back to the hole unless its own place lies behind the hole.
-            let displaced = at.wrapping_sub(self.ideal(slot.line)) & mask;
+            let displaced = at.wrapping_sub(self.ideal(slot)) & mask;
             if displaced >= at.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;
                 hole = at;
@@ -430,7 +489,12 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 }
 
 #[inline]
-fn live<P>(entries: &mut [Entry<P>], id: EntryId) -> &mut Entry<P> {
+fn hash(line: Line) -> u64 {
+    line.0.wrapping_mul(GOLDEN)
+}
+
+#[inline]
+fn live<P, W>(entries: &mut [Entry<P, W>], id: EntryId) -> &mut Entry<P, W> {
     let entry = &mut entries[id.0 as usize];
     debug_assert!(entry.live, "{id:?} was freed");
     entry

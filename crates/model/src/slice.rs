@@ -16,11 +16,12 @@ use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
 use crate::mshr::{EntryId, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
+use crate::watch::Contents;
 use std::collections::VecDeque;
+use tombolo_engine::Round;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{
-    Class, ClassSet, Coherence, Data, Event, LineState, Pending, Refusal, Reply, Request, Requester, Sharers, Slot,
-    Topology,
+    Class, ClassSet, Coherence, Event, LineState, Pending, Refusal, Reply, Request, Requester, Sharers, Slot, Topology,
 };
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
 
@@ -29,7 +30,7 @@ const LEVELS: usize = 3;
 
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]
-struct Item<D: Data> {
+struct Item<D: Contents> {
     from: Requester,
     body: LineRequest<D>,
 }
@@ -66,7 +67,7 @@ struct Bytes<D> {
 
 /// What a step of the protocol made of a slot.
 #[derive(Clone, Copy)]
-struct Step<D: Data> {
+struct Step<D: Contents> {
     before: Slot<D>,
     after: Slot<D>,
     outcome: Outcome<D>,
@@ -80,7 +81,7 @@ enum Taken {
 }
 
 /// One L2 slice.
-pub struct Slice<D: Data> {
+pub struct Slice<D: Contents> {
     id: ComponentId,
     cache: Cache<LineState<D>>,
     directory: Directory<Sharers>,
@@ -90,7 +91,7 @@ pub struct Slice<D: Data> {
     port: Serializer,
 }
 
-impl<D: Data> Slice<D> {
+impl<D: Contents> Slice<D> {
     /// An empty slice.
     pub fn new<C: Coherence>(id: ComponentId, uncore: &Uncore<C, D>) -> Slice<D> {
         let machine = &uncore.machine;
@@ -106,9 +107,18 @@ impl<D: Data> Slice<D> {
     }
 
     /// Starts to load what an event about `line` will read into the host's caches.
-    pub fn prefetch(&self, line: Line) {
-        self.cache.prefetch(line);
-        self.mshr.prefetch(line);
+    pub fn prefetch(&self, line: Line, round: Round) {
+        match round {
+            Round::First => {
+                self.cache.prefetch(line);
+                self.mshr.prefetch(line);
+            }
+            Round::Second => {
+                self.cache.prefetch_slot(line);
+                self.mshr.prefetch_entry(line);
+            }
+            Round::Third => {}
+        }
     }
 
     /// A request of an SM of this module.
@@ -797,7 +807,7 @@ impl<D: Data> Slice<D> {
 }
 
 /// The level of a request.
-fn level<C: Coherence, D: Data>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
+fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
     match item.from {
         Requester::Local => 0,
         Requester::Module(_) if uncore.map.system_home(item.body.line) == uncore.module => 2,
@@ -806,7 +816,7 @@ fn level<C: Coherence, D: Data>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize 
 }
 
 /// Whether a store that may have to travel on finds a credit.
-fn credit_left<C: Coherence, D: Data>(item: &Item<D>, now: Ps, uncore: &mut Uncore<C, D>) -> bool {
+fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, now: Ps, uncore: &mut Uncore<C, D>) -> bool {
     let is_store = !matches!(item.body.request, Request::Read { .. });
     if !is_store || uncore.map.system_home(item.body.line) == uncore.module {
         return true;
@@ -816,7 +826,7 @@ fn credit_left<C: Coherence, D: Data>(item: &Item<D>, now: Ps, uncore: &mut Unco
     pool.credits.available(now) > 0
 }
 
-fn waiter<D: Data>(item: &Item<D>) -> Waiter {
+fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
     let mask = match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
     };
@@ -824,7 +834,7 @@ fn waiter<D: Data>(item: &Item<D>) -> Waiter {
 }
 
 /// Bytes that a request moves through the slice.
-fn moved<C: Coherence, D: Data>(item: &Item<D>, outcome: &Outcome<D>, uncore: &Uncore<C, D>) -> u64 {
+fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, uncore: &Uncore<C, D>) -> u64 {
     let mask = match (item.body.request, outcome.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
@@ -833,7 +843,7 @@ fn moved<C: Coherence, D: Data>(item: &Item<D>, outcome: &Outcome<D>, uncore: &U
     u64::from(mask.grains()) * uncore.machine.line.grain()
 }
 
-fn count<C: Coherence, D: Data>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {
+fn count<C: Coherence, D: Contents>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {
     let remote = u64::from(item.from != Requester::Local);
     let stats = &mut uncore.stats;
     match item.body.request {

@@ -8,12 +8,13 @@ use crate::map::Map;
 use crate::message::{Flag, Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
+use crate::watch::{Contents, WarpSlot};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Coherence, Data, Request, Topology};
+use tombolo_protocol::{Coherence, Request, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
 
 /// The scheduler's view of where events go.
@@ -58,7 +59,7 @@ impl Outstanding {
 }
 
 /// What the parts of a module share.
-pub struct Uncore<C, D: Data> {
+pub struct Uncore<C, D: Contents> {
     /// Which module.
     pub module: ModuleId,
     /// The protocol under test.
@@ -101,11 +102,20 @@ pub struct Uncore<C, D: Data> {
     pub stats: L2Stats,
     /// Running hash of everything handled.
     pub digest: Digest,
+    /// Who checks what loads return.
+    pub watch: D::Watch,
 }
 
-impl<C: Coherence, D: Data> Uncore<C, D> {
+impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// An idle module.
-    pub fn new(module: ModuleId, protocol: C, layout: Layout, machine: Arc<MachineConfig>, map: Map) -> Uncore<C, D> {
+    pub fn new(
+        module: ModuleId,
+        protocol: C,
+        layout: Layout,
+        machine: Arc<MachineConfig>,
+        map: Map,
+        watch: D::Watch,
+    ) -> Uncore<C, D> {
         let sms = usize::from(layout.sms);
         Uncore {
             module,
@@ -127,9 +137,15 @@ impl<C: Coherence, D: Data> Uncore<C, D> {
             flags: Vec::new(),
             stats: L2Stats::default(),
             digest: Digest::default(),
+            watch,
             machine,
             map,
         }
+    }
+
+    /// The name of a warp slot for those who watch.
+    pub fn warp_slot(&self, sm: SmId, slot: usize) -> WarpSlot {
+        WarpSlot { gpu: self.map.gpu_of(self.module), module: self.module, sm, slot: slot as u8 }
     }
 
     /// Counters of the port toward other modules.

@@ -208,3 +208,141 @@ pub struct Failure {
     /// Why.
     pub error: String,
 }
+
+impl Document {
+    /// Reads a document from JSON.
+    ///
+    /// # Errors
+    ///
+    /// What the text lacks or has wrong, with its line, or the row of a figure whose numbers do not match its columns.
+    pub fn from_json(text: &str) -> Result<Document, Malformed> {
+        let document: Document = serde_json::from_str(text)?;
+        document.figures.iter().try_for_each(Figure::check)?;
+        Ok(document)
+    }
+}
+
+/// Why a text is not a document.
+#[derive(Debug, thiserror::Error)]
+pub enum Malformed {
+    /// It is not JSON, or a key is missing or has a value of another type.
+    #[error("not a report's document: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A row does not fit its figure.
+    #[error(
+        "figure {figure:?}, row {row:?}: {values} numbers, but its {columns} columns after the first want one each"
+    )]
+    Row {
+        /// Id of the figure.
+        figure: String,
+        /// Label of the row.
+        row: String,
+        /// Numbers it has.
+        values: usize,
+        /// Columns that want one.
+        columns: usize,
+    },
+    /// A scatter has nothing to put on one of its axes.
+    #[error("figure {figure:?}: a scatter wants two columns of numbers, and has {columns}")]
+    Scatter {
+        /// Id of the figure.
+        figure: String,
+        /// Columns of numbers it has.
+        columns: usize,
+    },
+}
+
+impl Figure {
+    /// Columns that hold numbers: all but the first.
+    pub fn series(&self) -> &[String] {
+        self.columns.get(1..).unwrap_or(&[])
+    }
+
+    /// Whether there is a number to show.
+    pub fn has_numbers(&self) -> bool {
+        self.rows.iter().any(|row| (0..self.series().len()).any(|column| row.value(column).is_some()))
+    }
+
+    /// What the paper states of a row and a column, by their names.
+    pub fn published_at<'a>(&'a self, row: &'a str, column: &'a str) -> impl Iterator<Item = &'a Published> {
+        self.published.iter().filter(move |published| published.row == row && published.column == column)
+    }
+
+    fn check(&self) -> Result<(), Malformed> {
+        let (figure, columns) = (self.id.clone(), self.series().len());
+        if self.chart.kind == ChartKind::Scatter && columns < 2 {
+            return Err(Malformed::Scatter { figure, columns });
+        }
+        match self.rows.iter().find(|row| row.values.len() != columns) {
+            None => Ok(()),
+            Some(row) => Err(Malformed::Row { figure, row: row.label.clone(), values: row.values.len(), columns }),
+        }
+    }
+}
+
+impl Row {
+    /// The number in a column of numbers, counted from zero; `None` where there is none.
+    pub fn value(&self, column: usize) -> Option<f64> {
+        self.values.get(column).copied().flatten().filter(|value| value.is_finite())
+    }
+}
+
+impl Claim {
+    /// What was measured as a multiple of what the paper states.
+    pub fn measured_over_paper(&self) -> Option<f64> {
+        let (measured, paper) = (self.measured?, self.paper?);
+        Some(measured / paper).filter(|ratio| ratio.is_finite())
+    }
+}
+
+impl ClaimKind {
+    /// All kinds, the strictest first.
+    pub const ALL: [ClaimKind; 4] =
+        [ClaimKind::Identity, ClaimKind::Mechanism, ClaimKind::Direction, ClaimKind::Magnitude];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClaimKind::Identity => "Identity",
+            ClaimKind::Mechanism => "Mechanism",
+            ClaimKind::Direction => "Direction",
+            ClaimKind::Magnitude => "Magnitude",
+        }
+    }
+
+    /// What a claim of this kind is, and what its verdict means.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            ClaimKind::Identity => "Arithmetic of the paper: must match exactly.",
+            ClaimKind::Mechanism => "A closed-form prediction of a directed workload: must pass.",
+            ClaimKind::Direction => {
+                "One ahead of another, or a trend; not robust where other seeds, another scale or assumed values change it."
+            }
+            ClaimKind::Magnitude => "A ratio, printed beside ours: shown, never judged.",
+        }
+    }
+}
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Fails, Verdict::NotRobust, Verdict::Shown];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Fails => "fails",
+            Verdict::NotRobust => "not robust",
+            Verdict::Shown => "shown",
+        }
+    }
+
+    /// Its name after a number of claims: `1 holds`, `2 hold`.
+    pub fn name_of(self, count: usize) -> &'static str {
+        match self {
+            Verdict::Holds if count != 1 => "hold",
+            Verdict::Fails if count != 1 => "fail",
+            _ => self.name(),
+        }
+    }
+}

@@ -2,9 +2,36 @@
 //!
 //! - [`document`]: what there is to show: figures as tables of numbers, the published values beside them, claims
 //!   with their verdicts, machines and designs as used. Knows no experiment, no machine and no design.
+//! - [`html()`], [`html_all`]: one HTML file with charts that needs no network. [`text()`]: the same for a terminal.
+//! - [`counter`]: names, units and meanings of the counters of a run record.
+//!
+//! Not rendered: when each kernel ran.
 //!
 //! Read [`document`] next.
 
+pub mod counter;
 pub mod document;
+mod number;
+mod page;
+mod text;
 
 pub use document::Document;
+
+/// One self-contained HTML file that shows `document`.
+///
+/// It loads nothing from anywhere; its charts are drawn by a script inside it, and every number is in its tables
+/// too. Whatever the strings of `document` contain is shown as text.
+pub fn html(document: &Document) -> String {
+    html_all(std::slice::from_ref(document))
+}
+
+/// One self-contained HTML file that shows `documents` one after the other.
+pub fn html_all(documents: &[Document]) -> String {
+    page::page(documents)
+}
+
+/// `document` as plain text in lines of at most `width` columns (at least 40): claims, then figures, as aligned
+/// tables.
+pub fn text(document: &Document, width: usize) -> String {
+    text::text(document, width)
+}

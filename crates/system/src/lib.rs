@@ -2,12 +2,14 @@
 //!
 //! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
+//! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Read [`mod@run`] next.
 
+pub mod checker;
 pub mod directed;
 pub mod energy;
 pub mod partition;
@@ -18,4 +20,4 @@ pub mod sharing;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{RunError, RunSpec, run};
+pub use run::{RunError, RunSpec, run, run_checked};

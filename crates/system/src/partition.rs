@@ -3,7 +3,7 @@
 //! barrier, those of a GPU, or all, share one.
 
 use std::sync::Arc;
-use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_engine::{Event, Outbox, Partition, Round};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, host_latency};
 use tombolo_model::fabric::Fabric;
@@ -11,7 +11,8 @@ use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-use tombolo_protocol::{Coherence, Data};
+use tombolo_model::watch::Contents;
+use tombolo_protocol::Coherence;
 use tombolo_types::{ComponentId, ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
@@ -35,7 +36,7 @@ impl<C> Hub<C> {
 }
 
 /// Neighbouring modules, or the hub, or both.
-pub struct Part<C, D: Data> {
+pub struct Part<C, D: Contents> {
     layout: Layout,
     first: u8,
     /// Its modules, ascending from `first`.
@@ -44,7 +45,7 @@ pub struct Part<C, D: Data> {
     pub hub: Option<Hub<C>>,
 }
 
-impl<C: Coherence, D: Data> Partition for Part<C, D> {
+impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
     fn handle(&mut self, event: Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
@@ -66,17 +67,17 @@ impl<C: Coherence, D: Data> Partition for Part<C, D> {
         }
     }
 
-    fn prefetch(&self, to: ComponentId, message: &Message<D>) {
+    fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
         match self.layout.place(to) {
             Place::Sm(module, _) | Place::Slice(module, _) => {
-                self.modules[self.module(module)].prefetch(to, message);
+                self.modules[self.module(module)].prefetch(to, message, round);
             }
             Place::Controller(_) | Place::Switch | Place::CommandProcessor => {}
         }
     }
 }
 
-impl<C, D: Data> Part<C, D> {
+impl<C, D: Contents> Part<C, D> {
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
@@ -126,7 +127,12 @@ impl Cut {
     }
 
     /// Puts the modules and the hub into their partitions.
-    pub fn partitions<C, D: Data>(&self, layout: Layout, modules: Vec<Module<C, D>>, hub: Hub<C>) -> Vec<Part<C, D>> {
+    pub fn partitions<C, D: Contents>(
+        &self,
+        layout: Layout,
+        modules: Vec<Module<C, D>>,
+        hub: Hub<C>,
+    ) -> Vec<Part<C, D>> {
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {
             let index = index as u8;

@@ -1,5 +1,6 @@
 //! The result of a run, as scripts see it: `run --json` prints this.
 
+use crate::checker::Checked;
 use crate::energy::Energy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -115,6 +116,9 @@ pub struct RunRecord {
     /// When each kernel ran.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,
+    /// What the checker of values found; only of a checked run. No kept record has it.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Checked>,
     /// What was noted: what a trace cannot carry, what was approximated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

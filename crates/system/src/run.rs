@@ -1,5 +1,6 @@
 //! One run: a machine, a design, a program.
 
+use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
@@ -19,8 +20,10 @@ use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
+use tombolo_model::uncore::Uncore;
+use tombolo_model::watch::Contents;
 use tombolo_protocol::vi::{Options, Rules, Vi, WritePolicy};
-use tombolo_protocol::{Coherence, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
+use tombolo_protocol::{Coherence, Fault, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps, Rate};
 
@@ -78,6 +81,22 @@ const REPORT_LINES: usize = 40;
 /// # Errors
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
+    dispatch::<()>(spec, None, &())
+}
+
+/// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
+/// [`run`], but for what it cost and what was found. `fault`: a broken rule, to see it caught.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_checked(spec: &RunSpec, fault: Option<Fault>) -> Result<RunRecord, RunError> {
+    let checker = Arc::new(Checker::new(spec.machine.line));
+    let record = dispatch::<Versions>(spec, fault, &checker)?;
+    Ok(RunRecord { check: Some(checker.checked()), ..record })
+}
+
+/// Picks the protocol.
+fn dispatch<D: Contents>(spec: &RunSpec, fault: Option<Fault>, watch: &D::Watch) -> Result<RunRecord, RunError> {
     check(spec)?;
     let pages = match &spec.pages {
         Some(pages) => Arc::clone(pages),
@@ -91,17 +110,19 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
         downgrade: spec.design.downgrade,
         spare_home_lines: spec.design.invalidate == Invalidate::Remote,
         keep_l1: !spec.design.l1_coherent,
-        fault: None,
+        fault,
     };
     match spec.design.coherence {
-        CoherenceAxis::NoRemoteCaching => simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options),
-        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules>(spec, pages, options),
-        CoherenceAxis::SoftwareHierarchical => {
-            simulate::<software_hierarchical::SoftwareHierarchicalRules>(spec, pages, options)
+        CoherenceAxis::NoRemoteCaching => {
+            simulate::<no_remote_caching::NoRemoteCachingRules, D>(spec, pages, options, watch)
         }
-        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules>(spec, pages, options),
-        CoherenceAxis::Hmg => simulate::<hmg::HmgRules>(spec, pages, options),
-        CoherenceAxis::Ideal => simulate::<ideal::IdealRules>(spec, pages, options),
+        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules, D>(spec, pages, options, watch),
+        CoherenceAxis::SoftwareHierarchical => {
+            simulate::<software_hierarchical::SoftwareHierarchicalRules, D>(spec, pages, options, watch)
+        }
+        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules, D>(spec, pages, options, watch),
+        CoherenceAxis::Hmg => simulate::<hmg::HmgRules, D>(spec, pages, options, watch),
+        CoherenceAxis::Ideal => simulate::<ideal::IdealRules, D>(spec, pages, options, watch),
     }
 }
 
@@ -135,11 +156,16 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-fn simulate<R: Rules>(spec: &RunSpec, pages: Arc<PageTable>, options: Options) -> Result<RunRecord, RunError> {
+fn simulate<R: Rules, D: Contents>(
+    spec: &RunSpec,
+    pages: Arc<PageTable>,
+    options: Options,
+    watch: &D::Watch,
+) -> Result<RunRecord, RunError> {
     let machine = Arc::new(with_links(&spec.machine, spec.design.links));
     let layout = layout(&machine);
     let protocol = Vi::<R>::new(options);
-    let mut engine = build(spec, &machine, layout, protocol, pages);
+    let mut engine = build::<_, D>(spec, &machine, layout, protocol, pages, watch);
     let started = Instant::now();
     let stats = engine.run(spec.threads);
     let wall = started.elapsed().as_secs_f64();
@@ -158,18 +184,20 @@ fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
     machine
 }
 
-fn build<C: Coherence>(
+fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     machine: &Arc<MachineConfig>,
     layout: Layout,
     protocol: C,
     pages: Arc<PageTable>,
-) -> Engine<Part<C, ()>> {
+    watch: &D::Watch,
+) -> Engine<Part<C, D>> {
     let map = Map::new(machine, pages);
     let share = share(&spec.design);
-    let modules = (0..layout.modules)
-        .map(ModuleId)
-        .map(|module| Module::new(module, protocol, layout, machine, map.clone(), share, Arc::clone(&spec.program)));
+    let modules = (0..layout.modules).map(ModuleId).map(|module| {
+        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), watch.clone());
+        Module::new(uncore, share, Arc::clone(&spec.program))
+    });
     let fabric = Fabric::new(machine, layout);
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program));
     let cut = Cut::of(machine);
@@ -190,9 +218,9 @@ struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    fn record<C: Coherence>(&self, parts: &[Part<C, ()>]) -> Result<RunRecord, RunError> {
+    fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let modules: Vec<&Module<C, ()>> = parts.iter().flat_map(|part| &part.modules).collect();
+        let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
         if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
             return Err(RunError::Stream(StreamError { message }));
         }
@@ -249,6 +277,7 @@ impl Outcome<'_> {
                     end_s: time.end.seconds(),
                 })
                 .collect(),
+            check: None,
             notes: Vec::new(),
             host: self.host(&sm),
         })
@@ -265,7 +294,7 @@ impl Outcome<'_> {
         }
     }
 
-    fn links<C: Coherence>(&self, fabric: &Fabric, modules: &[&Module<C, ()>], end: Ps) -> Vec<LinkRecord> {
+    fn links<C: Coherence, D: Contents>(&self, fabric: &Fabric, modules: &[&Module<C, D>], end: Ps) -> Vec<LinkRecord> {
         let record = |name: String, stats: &LinkStats| LinkRecord {
             name,
             bytes: stats.bytes().0,
@@ -296,7 +325,7 @@ impl Outcome<'_> {
         })
     }
 
-    fn stuck<C: Coherence>(&self, processor: &CommandProcessor, modules: &[&Module<C, ()>]) -> RunError {
+    fn stuck<C: Coherence, D: Contents>(&self, processor: &CommandProcessor, modules: &[&Module<C, D>]) -> RunError {
         let mut lines = vec![processor.waiting()];
         for module in modules {
             let name = module.uncore().module;

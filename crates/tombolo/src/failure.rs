@@ -42,6 +42,14 @@ pub(crate) enum Failure {
         /// What is wrong with it, and what is allowed.
         reason: String,
     },
+    /// A file or folder that does not hold what it should.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file that cannot be written.
     #[error("{}: cannot {action}: {error}; nothing was written", path.display())]
     File {

@@ -4,13 +4,12 @@ use crate::WRONG_INPUT;
 use crate::failure::Failure;
 use crate::output::{complain, show};
 use crate::progress::Progress;
-use crate::table::{Cell, Look, Table};
 use crate::threads::ThreadsArgument;
 use std::path::Path;
 use std::process::ExitCode;
 use tombolo_experiment::{Options, ScaleChoice, Shard, Study};
 use tombolo_report::Document;
-use tombolo_report::document::{Claim, ClaimKind, Figure, Verdict};
+use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
 /// Status of an answer "no".
 const NO: u8 = 1;
@@ -64,7 +63,7 @@ impl StudyArguments {
         for failure in &document.failures {
             complain(&format!("error: {}: {}", failure.point, failure.error));
         }
-        show(self.json, &document, |colours| text(&document, out, colours))?;
+        show(self.json, &document, |_| text(&document, out))?;
         Ok(self.status(&document))
     }
 
@@ -95,67 +94,15 @@ fn tell_when_interrupted(out: &Path) {
     });
 }
 
+/// Columns of a terminal that does not say how many it has. Source: assumed, what fits most.
+const COLUMNS: usize = 100;
+
 /// Claims and figures, for people.
-fn text(document: &Document, out: &Path, colours: bool) -> String {
-    let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
-    let mut text = title(&format!("{} at scale {}", document.title, document.scale));
-    for figure in &document.figures {
-        text.push_str(&format!("\n{}", title(&figure.title)));
-        text.push_str(&figure_table(figure).render(colours));
-    }
-    if !document.claims.is_empty() {
-        text.push_str(&format!("\n{}", title("Claims")));
-        text.push_str(&claim_table(&document.claims).render(colours));
-    }
-    for claim in &document.claims {
-        if let Some(cause) = &claim.cause {
-            text.push_str(&format!("{}: {cause}\n", claim.id));
-        }
-    }
-    for failure in &document.failures {
-        let failed = Look::Bad.paint("failed", colours);
-        text.push_str(&format!("{failed}: {}: {}\n", failure.point, failure.error));
-    }
-    text.push_str(&format!("\n{}: results.csv, results.parquet, report.json\n", out.display()));
-    text
-}
-
-fn figure_table(figure: &Figure) -> Table {
-    let mut table = Table::new(1).with_headings(figure.columns.iter().map(String::as_str));
-    for row in &figure.rows {
-        let values = row.values.iter().map(|value| Cell::plain(number(*value)));
-        table.row(std::iter::once(Cell::plain(&row.label)).chain(values).collect());
-    }
-    table
-}
-
-fn claim_table(claims: &[Claim]) -> Table {
-    let mut table = Table::new(3).with_headings(["claim", "kind", "verdict", "paper", "measured", "unit"]);
-    for claim in claims {
-        let (verdict, look) = match claim.verdict {
-            Verdict::Holds => ("holds", Look::Good),
-            Verdict::Fails => ("fails", Look::Bad),
-            Verdict::NotRobust => ("not robust", Look::Bad),
-            Verdict::Shown => ("shown", Look::Plain),
-        };
-        let kind = match claim.kind {
-            ClaimKind::Identity => "identity",
-            ClaimKind::Mechanism => "mechanism",
-            ClaimKind::Direction => "direction",
-            ClaimKind::Magnitude => "magnitude",
-        };
-        let numbers = [number(claim.paper), number(claim.measured), claim.unit.clone()].map(Cell::plain);
-        let words = [Cell::plain(&claim.id), Cell::plain(kind), Cell::new(verdict, look)];
-        table.row(words.into_iter().chain(numbers).collect());
-    }
-    table
-}
-
-/// A number of three decimals; whole ones without; a dash for none.
-fn number(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_owned(),
-        Some(value) if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
-        Some(value) => format!("{value:.3}"),
-    }
+fn text(document: &Document, out: &Path) -> String {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
+    let folder = out.display();
+    format!(
+        "{}\n{folder}: report.html, report.json, results.csv, results.parquet\n",
+        tombolo_report::text(document, columns)
+    )
 }

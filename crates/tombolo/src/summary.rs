@@ -2,6 +2,7 @@
 
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
 use tombolo_system::RunRecord;
+use tombolo_system::checker::{Checked, Violation};
 use tombolo_system::record::LinkRecord;
 
 /// What a person wants to know first.
@@ -14,8 +15,30 @@ pub(crate) fn text(run: &RunRecord, colours: bool) -> String {
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
     text.push_str(&table.render(colours));
+    if let Some(check) = &run.check {
+        text.push_str(&values(check));
+    }
     for note in &run.notes {
         text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}
+
+/// What a checked run says of its loads.
+fn values(check: &Checked) -> String {
+    let Checked { loads, stores, violations, first } = check;
+    let mut text = format!(
+        "checked {} loads against {} stores: {}\n",
+        count(*loads),
+        count(*stores),
+        match violations {
+            0 => "none returned what the memory model forbids".to_owned(),
+            many => format!("{} returned what the memory model forbids; the first are", count(*many)),
+        }
+    );
+    for Violation { time_ps, by, launch, address, why } in first {
+        let at = seconds(*time_ps as f64 * 1e-12);
+        text.push_str(&format!("  {at}: {by}, kernel launch {launch}, address {address:#x}: {why}\n"));
     }
     text
 }

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let named: Vec<_> = arguments.iter().skip(2).map(|name| find(name)).collect::<Result<_, _>>()?;
     let workloads = if named.is_empty() { list().to_vec() } else { named };
     println!(
-        "workload        launches   kernels    M instr  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
+        "workload        launches   kernels    M instr  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
     );
     for workload in workloads {
         measure(workload, &Request::new(workload, scale, &[], 1)?, threads)?;
@@ -34,11 +34,13 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     let recorded = elapsed(start, started, threads);
     let peak = peak_megabytes();
     let (mut stream, mut operations, mut instructions) = (CtaStream::default(), 0_u64, 0_u64);
+    let mut transactions = 0_u64;
     let (start, started) = (Instant::now(), cpu_seconds());
     for (kernel, info) in (0..).zip(recording.kernels()) {
         for cta in 0..info.ctas {
             recording.cta(kernel, cta, &mut stream)?;
             operations += stream.ops.len() as u64;
+            transactions += stream.accesses.len() as u64;
             instructions +=
                 stream.ops.iter().filter(|op| !matches!(op, Op::Use { .. } | Op::Signal { .. })).count() as u64;
         }
@@ -46,11 +48,12 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     let decoded = elapsed(start, started, 1) * 1e9;
     let packed = recording.packed_bytes() as f64;
     println!(
-        "{:<14} {:>9} {:>9} {:>10.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
+        "{:<14} {:>9} {:>9} {:>10.2} {:>8.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
         workload.name(),
         recording.commands().len(),
         recording.kernels().len(),
         recording.instructions() as f64 / 1e6,
+        transactions as f64 / 1e6,
         operations as f64 / 1e6,
         recorded,
         instructions as f64 / 1e6 / recorded,

@@ -33,6 +33,9 @@ pub struct Parameter {
     pub source: &'static str,
 }
 
+/// A parameter's default and where it comes from, for parameters that workloads share.
+pub(crate) type Given = (&'static str, &'static str);
+
 /// What the user gave does not fit the workload.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {

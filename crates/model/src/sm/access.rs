@@ -6,8 +6,9 @@ use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Data, Pending, Request};
+use tombolo_protocol::{Coherence, Pending, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
@@ -30,7 +31,27 @@ enum Sent {
     Waits(Wait),
 }
 
-impl<D: Data> Sm<D> {
+/// How many transactions ahead of its own a divergent access starts to load what they look up. Source: measured with
+/// the gather of the throughput benchmark; a transaction takes about as long as a load from memory.
+const ACCESSES_AHEAD: usize = 3;
+
+/// The transactions of a memory instruction, and whether their result comes back; `None` for what has none.
+fn accesses(op: Op) -> Option<(Accesses, bool)> {
+    match op {
+        Op::Load { accesses, .. } => Some((accesses, true)),
+        Op::WaitUntil { access, .. } => Some((Accesses { start: access, len: 1 }, true)),
+        Op::Atomic { accesses, result, .. } => Some((accesses, result == AtomicResult::Returned)),
+        Op::Store { accesses, .. } => Some((accesses, false)),
+        Op::Compute { .. }
+        | Op::Fence { .. }
+        | Op::Shared { .. }
+        | Op::Barrier
+        | Op::Use { .. }
+        | Op::Signal { .. } => None,
+    }
+}
+
+impl<D: Contents> Sm<D> {
     /// The access of the instruction at hand: issues its transactions from where it left off.
     pub(super) fn access<C: Coherence>(
         &mut self,
@@ -40,25 +61,20 @@ impl<D: Data> Sm<D> {
         out: &mut Out<'_, D>,
     ) -> Progress {
         let op = self.op(slot);
-        let (accesses, returns) = match op {
-            Op::Load { accesses, .. } => (accesses, true),
-            Op::WaitUntil { access, .. } => (Accesses { start: access, len: 1 }, true),
-            Op::Atomic { accesses, result, .. } => (accesses, result == AtomicResult::Returned),
-            Op::Store { accesses, .. } => (accesses, false),
-            Op::Compute { .. }
-            | Op::Fence { .. }
-            | Op::Shared { .. }
-            | Op::Barrier
-            | Op::Use { .. }
-            | Op::Signal { .. } => unreachable!("only memory instructions access memory"),
-        };
-        if returns && !self.warps[slot].has_slot && !self.take_slot(slot, accesses.len, uncore) {
-            return Progress::Blocked;
+        let (accesses, returns) = accesses(op).expect("only memory instructions access memory");
+        if returns && !self.warps[slot].has_slot {
+            if !self.take_slot(slot, accesses.len, uncore) {
+                return Progress::Blocked;
+            }
+            uncore.watch.load(uncore.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
-            let access = self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)];
-            let Access { line, mask } = access;
+            let left = &self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)..];
+            let Access { line, mask } = left[0];
+            if let Some(ahead) = left.get(ACCESSES_AHEAD) {
+                self.prefetch_access(ahead.line);
+            }
             let transaction = Transaction { slot, line, mask, scope, flag, returns };
             let sent = match op {
                 Op::Store { .. } => self.store(transaction, uncore, out),
@@ -73,8 +89,15 @@ impl<D: Data> Sm<D> {
             self.stats.transactions += 1;
             self.warps[slot].issued += 1;
         }
-        self.finish_access(slot, returns, out);
+        self.finish_access(slot, returns);
         Progress::Done
+    }
+
+    /// The next transaction of the memory instruction that a warp is at.
+    pub(super) fn next_access(&self, slot: usize) -> Option<&Access> {
+        let (accesses, _) = accesses(self.op(slot))?;
+        let index = accesses.start as usize + usize::from(self.warps[slot].issued);
+        self.cta(slot).stream.accesses.get(index)
     }
 
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
@@ -106,17 +129,11 @@ impl<D: Data> Sm<D> {
         }
     }
 
-    fn finish_access(&mut self, slot: usize, returns: bool, out: &mut Out<'_, D>) {
+    fn finish_access(&mut self, slot: usize, returns: bool) {
         let warp = &mut self.warps[slot];
         warp.issued = 0;
         warp.has_slot = false;
-        if warp.holds_register {
-            warp.holds_register = false;
-            self.reserved_registers -= 1;
-            self.hand_out_registers(out);
-        }
         if returns {
-            let warp = &mut self.warps[slot];
             let result = warp.current_slot();
             if warp.several >> result & 1 != 0 {
                 let left = &mut self.outstanding[slot][usize::from(result)];
@@ -129,7 +146,7 @@ impl<D: Data> Sm<D> {
     }
 
     /// The flag that the instruction at hand leaves or looks for.
-    fn flag(&self, slot: usize) -> Flag {
+    pub(super) fn flag(&self, slot: usize) -> Flag {
         let stream = &self.cta(slot).stream;
         let next = self.warps[slot].pc as usize + 1;
         let token = match self.op(slot) {
@@ -187,7 +204,9 @@ impl<D: Data> Sm<D> {
         let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
         let result = self.warps[slot].current_slot();
         match action {
-            Load::Hit(_) => {
+            Load::Hit(data) => {
+                let loader = uncore.warp_slot(self.sm, slot);
+                uncore.watch.loaded(out.now(), loader, result, line, transaction.mask, data);
                 let translated = self.translate(line, uncore, out.now());
                 let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
@@ -201,7 +220,8 @@ impl<D: Data> Sm<D> {
             }
             Load::Merge => {
                 let entry = entry.expect("a load merges with a pending miss");
-                if !self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag }) {
+                let waiter = Waiter { warp: slot as u8, result, flag, mask: transaction.mask };
+                if !self.mshr.push_waiter(entry, waiter) {
                     self.mshr.park(entry, slot as u8);
                     return Sent::Waits(Wait::Line);
                 }
@@ -219,7 +239,7 @@ impl<D: Data> Sm<D> {
                     return Sent::Waits(Wait::MissRegister);
                 }
                 self.keep_line(line, before, after);
-                self.miss(Transaction { mask, ..transaction }, uncore, out);
+                self.miss(transaction, mask, uncore, out);
             }
         }
         self.stats.l1_accesses += 1;
@@ -228,30 +248,33 @@ impl<D: Data> Sm<D> {
 
     /// Whether a miss register is there for a warp; parks it where not.
     fn register(&mut self, slot: usize) -> bool {
-        let warp = &mut self.warps[slot];
-        if warp.holds_register {
-            warp.holds_register = false;
-            self.reserved_registers -= 1;
-            return true;
-        }
-        if self.mshr.has_backlog() || self.mshr.used() + self.reserved_registers >= self.mshr_entries() {
+        let called = std::mem::take(&mut self.warps[slot].called);
+        let free = !self.mshr.is_full() && (called || !self.mshr.has_backlog());
+        if !free {
+            self.stats.retries += u64::from(called);
             self.mshr.park_for_room(slot as u8);
-            return false;
         }
-        true
+        free
     }
 
-    fn miss<C: Coherence>(&mut self, transaction: Transaction, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    /// Sends for the bytes of `sectors`, which hold those of the transaction.
+    fn miss<C: Coherence>(
+        &mut self,
+        transaction: Transaction,
+        sectors: Mask,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
-        let miss = Pending { mask, scope, stale: false };
+        let miss = Pending { mask: sectors, scope, stale: false };
         let pending = L1Pending { miss, poisoned: false };
         let entry = self.mshr.allocate(line, Miss { pending, flag }).expect("a register was kept for it");
-        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag });
+        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag, mask });
         assert!(first, "a miss takes at least the load that caused it");
         self.expect(slot, result);
         let at = self.depart(line, out.now(), 0, uncore);
-        let request = Request::Read { mask, scope };
+        let request = Request::Read { mask: sectors, scope };
         self.send(transaction, request, Generation::default(), at, uncore, out);
     }
 
@@ -281,7 +304,7 @@ impl<D: Data> Sm<D> {
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        let data = D::default();
+        let data = uncore.watch.store(uncore.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
         self.leave(flag);
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
@@ -307,7 +330,8 @@ impl<D: Data> Sm<D> {
             self.expect(slot, result);
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
-        let request = Request::Atomic { mask, scope, update: Default::default(), returns };
+        let update = uncore.watch.atomic(uncore.warp_slot(self.sm, slot), line, mask, flag);
+        let request = Request::Atomic { mask, scope, update, returns };
         self.send(transaction, request, ticket, at, uncore, out);
         Sent::Yes
     }
@@ -341,18 +365,13 @@ impl<D: Data> Sm<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Option<Generation> {
-        let index = usize::from(self.sm.0);
-        let now = out.now();
-        if self.warps[slot].holds_credit {
-            self.warps[slot].holds_credit = false;
-            self.reserved_credits -= 1;
-            let credit = uncore.posted[index].try_take(now);
-            self.stats.retries += u64::from(credit.is_none());
-            return credit;
+        let called = std::mem::take(&mut self.warps[slot].called);
+        if (called || self.credit_queue.is_empty())
+            && let Some(credit) = uncore.posted[usize::from(self.sm.0)].try_take(out.now())
+        {
+            return Some(credit);
         }
-        if self.credit_queue.is_empty() && uncore.posted[index].available(now) > self.reserved_credits {
-            return uncore.posted[index].try_take(now);
-        }
+        self.stats.retries += u64::from(called);
         self.credit_queue.push_back(slot as u8);
         self.await_credit(uncore, out);
         None
@@ -373,16 +392,14 @@ impl<D: Data> Sm<D> {
         }
     }
 
-    /// Store credits have come back: keeps them for the warps that have waited longest.
+    /// Store credits have come back: the warps that have waited longest go on.
     pub fn store_returned<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         self.credit_due = false;
         let index = usize::from(self.sm.0);
-        while uncore.posted[index].available(out.now()) > self.reserved_credits
+        while uncore.posted[index].available(out.now()) > 0
             && let Some(slot) = self.credit_queue.pop_front()
         {
-            self.reserved_credits += 1;
-            self.warps[usize::from(slot)].holds_credit = true;
-            self.wake(usize::from(slot), out.now(), out);
+            self.resume(usize::from(slot), uncore, out);
         }
         if !self.credit_queue.is_empty() {
             self.await_credit(uncore, out);

@@ -3,8 +3,9 @@
 use super::{Cta, Sm};
 use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use tombolo_machine::machine::Scheduler;
-use tombolo_protocol::{Coherence, Data};
+use tombolo_protocol::Coherence;
 use tombolo_types::Ps;
 use tombolo_types::stream::Op;
 
@@ -27,7 +28,7 @@ enum Next {
     Later,
 }
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// A sub-core's issue event.
     pub fn issue<C: Coherence>(&mut self, sub_core: u8, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let index = usize::from(sub_core);
@@ -84,8 +85,13 @@ impl<D: Data> Sm<D> {
         self.ready_at[self.slots(index)].iter().copied().min().unwrap_or(Ps::NEVER)
     }
 
+    /// A warp of a sub-core that is ready first.
+    pub(super) fn next_ready(&self, index: usize) -> usize {
+        self.slots(index).min_by_key(|&slot| self.ready_at[slot]).expect("a sub-core has warps")
+    }
+
     /// The warp slots of a sub-core.
-    fn slots(&self, index: usize) -> std::ops::Range<usize> {
+    pub(super) fn slots(&self, index: usize) -> std::ops::Range<usize> {
         let each = self.slots_per_sub_core();
         index * each..(index + 1) * each
     }
@@ -101,7 +107,7 @@ impl<D: Data> Sm<D> {
     ) -> Next {
         let warp = &self.warps[slot];
         if warp.pc == warp.end {
-            self.end_warp(slot, *at, out);
+            self.end_warp(slot, *at, uncore, out);
             return Next::Switch;
         }
         let op = self.op(slot);
@@ -124,7 +130,7 @@ impl<D: Data> Sm<D> {
             Op::Barrier => {
                 *at = self.sub_cores[index].spend(*at, self.costs.slot);
                 self.stats.warp_instructions += 1;
-                self.barrier(slot, at, out)
+                self.barrier(slot, at, uncore, out)
             }
             Op::Signal { .. } => self.advance(slot),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
@@ -133,15 +139,43 @@ impl<D: Data> Sm<D> {
                 }
                 match self.memory_instruction(slot, uncore, out) {
                     Progress::Done => {
-                        *at = self.sub_cores[index].spend(*at, self.costs.slot);
-                        *at = (*at).max(self.l1_free.saturating_sub(self.costs.backlog));
-                        self.stats.warp_instructions += 1;
-                        self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
-                        self.advance(slot)
+                        *at = self.finish_memory_instruction(slot, index, *at, op);
+                        Next::Continue
                     }
                     Progress::Blocked => Next::Switch,
                 }
             }
+        }
+    }
+
+    /// A memory instruction that began to issue at `at` has issued all its transactions; returns when its sub-core
+    /// takes the next.
+    fn finish_memory_instruction(&mut self, slot: usize, index: usize, at: Ps, op: Op) -> Ps {
+        self.warps[slot].pc += 1;
+        self.stats.warp_instructions += 1;
+        self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
+        self.sub_cores[index].spend(at, self.costs.slot).max(self.l1_free.saturating_sub(self.costs.backlog))
+    }
+
+    /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
+    /// issued it already, so it does not wait for that.
+    pub(super) fn resume<C: Coherence>(&mut self, slot: usize, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        let warp = &mut self.warps[slot];
+        warp.wait = Wait::Nothing;
+        warp.called = true;
+        let op = self.op(slot);
+        let progress = self.memory_instruction(slot, uncore, out);
+        self.warps[slot].called = false;
+        let index = slot / self.slots_per_sub_core();
+        match progress {
+            Progress::Done => {
+                let at = self.sub_cores[index].free_at.max(out.now());
+                let at = self.finish_memory_instruction(slot, index, at, op);
+                self.sub_cores[index].free_at = at;
+                self.wake(slot, at, out);
+            }
+            Progress::Blocked if self.ready_at[slot] < Ps::NEVER => self.wake(slot, self.ready_at[slot], out),
+            Progress::Blocked => {}
         }
     }
 
@@ -176,7 +210,7 @@ impl<D: Data> Sm<D> {
         self.advance(slot)
     }
 
-    fn barrier(&mut self, slot: usize, at: &mut Ps, out: &mut Out<'_, D>) -> Next {
+    fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Next {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -184,7 +218,7 @@ impl<D: Data> Sm<D> {
         if cta.at_barrier + 1 == cta.alive {
             // The last to come goes straight on.
             *at = cta.latest;
-            self.open_barrier(index, out);
+            self.open_barrier(index, Some(slot), uncore, out);
             return Next::Continue;
         }
         cta.at_barrier += 1;
@@ -192,22 +226,31 @@ impl<D: Data> Sm<D> {
         Next::Switch
     }
 
-    /// Lets the warps of a CTA that are at the barrier go on.
-    fn open_barrier(&mut self, index: usize, out: &mut Out<'_, D>) {
+    /// Lets the warps of a CTA that are at the barrier go on. `last`: the warp that came last and never waited.
+    fn open_barrier<C: Coherence>(
+        &mut self,
+        index: usize,
+        last: Option<usize>,
+        uncore: &Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
         }
         let latest = cta.latest;
+        let mut passing = last.map_or(0, |slot| 1 << slot);
         for slot in 0..self.warps.len() {
             let warp = &self.warps[slot];
             if self.taken >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
+                passing |= 1 << slot;
                 self.wake(slot, latest.max(out.now()), out);
             }
         }
+        uncore.watch.barrier(uncore.warp_slot(self.sm, 0), passing);
     }
 
-    fn end_warp(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
+    fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // Results nobody uses still come: the slot stays until they have.
@@ -223,7 +266,7 @@ impl<D: Data> Sm<D> {
         if cta.alive == 0 {
             self.end_cta(index);
         } else if cta.at_barrier == cta.alive {
-            self.open_barrier(index, out);
+            self.open_barrier(index, None, uncore, out);
         }
     }
 

@@ -19,15 +19,16 @@ use crate::mshr::{Mshr, MshrConfig};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
+use crate::watch::{Contents, Watch};
 use std::collections::VecDeque;
 use sub_core::SubCore;
-use tombolo_engine::prefetch;
+use tombolo_engine::{Round, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
+use tombolo_protocol::Coherence;
 use tombolo_protocol::l1::{L1Line, L1Pending};
-use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::{ComputeClass, CtaStream};
-use tombolo_types::{ComponentId, Line, Ps, Serializer, SmId};
+use tombolo_types::{ComponentId, Line, Mask, Ps, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
 /// A miss of the L1.
@@ -43,6 +44,8 @@ struct Waiter {
     warp: u8,
     result: u8,
     flag: Flag,
+    /// The bytes it asked for, before they were rounded to sectors.
+    mask: Mask,
 }
 
 /// A resident CTA.
@@ -118,7 +121,7 @@ impl Costs {
 }
 
 /// One SM.
-pub struct Sm<D: Data> {
+pub struct Sm<D: Contents> {
     id: ComponentId,
     sm: SmId,
     costs: Costs,
@@ -140,12 +143,8 @@ pub struct Sm<D: Data> {
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
     mshr: Mshr<Miss, Waiter, u8>,
-    /// Miss registers kept for warps that have been woken.
-    reserved_registers: u32,
     /// Warps that wait for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
-    /// Store credits kept for warps that have been woken.
-    reserved_credits: u32,
     /// Whether this SM will hear of a credit that comes back.
     credit_due: bool,
     /// Bit `i`: this SM has left flag `i`.
@@ -164,7 +163,7 @@ pub struct Sm<D: Data> {
     pub stats: SmStats,
 }
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// An idle SM.
     pub fn new(id: ComponentId, sm: SmId, machine: &MachineConfig) -> Sm<D> {
         let slots = machine.sm.warps as usize;
@@ -185,9 +184,7 @@ impl<D: Data> Sm<D> {
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
-            reserved_registers: 0,
             credit_queue: VecDeque::new(),
-            reserved_credits: 0,
             credit_due: false,
             flags: Vec::new(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
@@ -206,10 +203,11 @@ impl<D: Data> Sm<D> {
     }
 
     /// Starts a CTA at `at`. The SM must have room for it.
-    pub fn start_cta(&mut self, at: Ps, stream: CtaStream, out: &mut Out<'_, D>) {
+    pub fn start_cta<C: Coherence>(&mut self, at: Ps, stream: CtaStream, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.stats.ctas += 1;
         let mut alive = 0;
+        let mut started = 0;
         for range in &stream.warps {
             let free = self.free_slot();
             self.taken |= 1 << free;
@@ -217,8 +215,10 @@ impl<D: Data> Sm<D> {
             self.age[free] = self.next_age;
             self.next_age = self.next_age.wrapping_add(1);
             alive += 1;
+            started |= 1 << free;
             self.wake(free, at, out);
         }
+        uncore.watch.cta(uncore.warp_slot(self.sm, 0), started);
         self.ctas[slot] = Some(Cta { stream, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot);
@@ -265,15 +265,58 @@ impl<D: Data> Sm<D> {
     }
 
     /// Starts to load what an issue event will read into the host's caches.
-    pub fn prefetch_issue(&self, sub_core: u8) {
+    pub fn prefetch_issue(&self, sub_core: u8, round: Round) {
         let index = usize::from(sub_core);
-        let first = index * self.slots_per_sub_core();
-        prefetch(&self.ready_at[first]);
-        prefetch(&self.warps[self.sub_cores[index].current]);
+        match round {
+            Round::First => prefetch(&self.ready_at[self.slots(index).start]),
+            Round::Second => prefetch(&self.warps[self.next_ready(index)]),
+            Round::Third => {
+                let warp = &self.warps[self.next_ready(index)];
+                if let Some(cta) = &self.ctas[usize::from(warp.cta)]
+                    && let Some(op) = cta.stream.ops.get(warp.pc as usize)
+                {
+                    prefetch(op);
+                }
+            }
+        }
     }
 
-    /// Starts to load what the fill of `line` will read into the host's caches.
-    pub fn prefetch_fill(&self, line: Line) {
+    /// Starts to load what the fill of `line` will read into the host's caches, and what the warp that takes its
+    /// miss register will.
+    pub fn prefetch_fill(&self, line: Line, round: Round) {
+        if let Some(&warp) = self.mshr.backlog().next() {
+            self.prefetch_resume(usize::from(warp), round);
+        }
+        match round {
+            Round::First => self.prefetch_access(line),
+            Round::Second => {
+                self.l1.prefetch_slot(line);
+                self.mshr.prefetch_entry(line);
+            }
+            Round::Third => {
+                if let Some(waiter) = self.mshr.first_waiter(line) {
+                    prefetch(&self.warps[usize::from(waiter.warp)]);
+                    prefetch(&self.outstanding[usize::from(waiter.warp)]);
+                }
+            }
+        }
+    }
+
+    fn prefetch_resume(&self, slot: usize, round: Round) {
+        match round {
+            Round::First => prefetch(&self.warps[slot]),
+            Round::Second | Round::Third => {
+                let Some(access) = self.next_access(slot) else { return };
+                match round {
+                    Round::First | Round::Second => prefetch(access),
+                    Round::Third => self.prefetch_access(access.line),
+                }
+            }
+        }
+    }
+
+    /// Starts to load what a transaction of `line` will look up first.
+    pub(super) fn prefetch_access(&self, line: Line) {
         self.l1.prefetch(line);
         self.mshr.prefetch(line);
     }
@@ -289,13 +332,17 @@ impl<D: Data> Sm<D> {
         self.keep_line(line, before, after);
         let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
+            let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
+            uncore.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
             let seen = satisfied && waiter.flag == flag;
             self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
         }
         while let Some(warp) = self.mshr.next_parked(&mut freed) {
-            self.wake(usize::from(warp), out.now(), out);
+            self.resume(usize::from(warp), uncore, out);
         }
-        self.hand_out_registers(out);
+        while let Some(warp) = self.mshr.wake() {
+            self.resume(usize::from(warp), uncore, out);
+        }
     }
 
     /// The result of an atomic has come.
@@ -362,21 +409,6 @@ impl<D: Data> Sm<D> {
         self.ready_at[slot] = Ps::NEVER;
     }
 
-    /// Keeps freed miss registers for the warps that have waited longest.
-    fn hand_out_registers(&mut self, out: &mut Out<'_, D>) {
-        while self.mshr.used() + self.reserved_registers < self.mshr_entries()
-            && let Some(slot) = self.mshr.wake()
-        {
-            self.reserved_registers += 1;
-            self.warps[usize::from(slot)].holds_register = true;
-            self.wake(usize::from(slot), out.now(), out);
-        }
-    }
-
-    fn mshr_entries(&self) -> u32 {
-        self.mshr.capacity()
-    }
-
     fn keep_line(&mut self, line: Line, before: Option<L1Line<D>>, after: Option<L1Line<D>>) {
         match (before, after) {
             (None, None) => {}
@@ -423,7 +455,7 @@ pub struct FillMessage<D> {
     /// The line.
     pub line: Line,
     /// Bytes carried.
-    pub mask: tombolo_types::Mask,
+    pub mask: Mask,
     /// Contents.
     pub data: D,
     /// Whether the flag the read looked for was seen.

@@ -5,13 +5,14 @@ use super::issue::Progress;
 use super::warp::Wait;
 use crate::message::{Message, SyncKind};
 use crate::uncore::{Drainer, Out, Uncore};
+use crate::watch::{Contents, Watch};
 use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Operation, Stage};
-use tombolo_protocol::{Coherence, Data, l1};
+use tombolo_protocol::{Coherence, l1};
 use tombolo_types::stream::{AtomicResult, Op};
 use tombolo_types::{Order, Ps, Scope, Semantics};
 
-impl<D: Data> Sm<D> {
+impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand as far as it goes.
     pub(super) fn memory_instruction<C: Coherence>(
         &mut self,
@@ -53,13 +54,13 @@ impl<D: Data> Sm<D> {
                 let (_, order) = describe(self.op(slot));
                 self.access(slot, order.scope, uncore, out)
             }
-            Stage::AwaitResult => self.await_result(slot, out),
+            Stage::AwaitResult => self.await_result(slot, uncore, out),
             Stage::Release(scope) => self.release(slot, scope, uncore, out),
             Stage::Acquire(scope) => self.acquire(slot, scope, uncore, out),
         }
     }
 
-    fn await_result(&mut self, slot: usize, out: &mut Out<'_, D>) -> Progress {
+    fn await_result<C: Coherence>(&mut self, slot: usize, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
         if warp.is_pending(result) {
@@ -77,6 +78,7 @@ impl<D: Data> Sm<D> {
             return Progress::Blocked;
         }
         self.warps[slot].polls = 0;
+        uncore.watch.found(uncore.warp_slot(self.sm, slot), self.flag(slot));
         Progress::Done
     }
 
@@ -88,6 +90,7 @@ impl<D: Data> Sm<D> {
         out: &mut Out<'_, D>,
     ) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
+            uncore.watch.released(uncore.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
         self.block(slot, Wait::Drain);
@@ -123,6 +126,7 @@ impl<D: Data> Sm<D> {
         if l1::acquire_invalidates(&uncore.protocol, scope) {
             self.invalidate_l1();
         }
+        uncore.watch.acquired(uncore.warp_slot(self.sm, slot), scope);
         Progress::Done
     }
 

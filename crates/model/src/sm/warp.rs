@@ -61,10 +61,8 @@ pub(super) struct Warp {
     pub(super) wait: Wait,
     /// Whether the instruction at hand has taken its result slot.
     pub(super) has_slot: bool,
-    /// Whether a freed miss register is kept for it.
-    pub(super) holds_register: bool,
-    /// Whether a returned store credit is kept for it.
-    pub(super) holds_credit: bool,
+    /// Whether it is called up by what freed its place: it takes that before those that still queue.
+    pub(super) called: bool,
     /// Whether its latest poll found the flag set.
     pub(super) flag_seen: bool,
     /// Whether the plan of the stage at hand has been run.
@@ -88,8 +86,7 @@ impl Warp {
             stage: 0,
             wait: Wait::Nothing,
             has_slot: false,
-            holds_register: false,
-            holds_credit: false,
+            called: false,
             flag_seen: false,
             synced: false,
         }

@@ -3,6 +3,7 @@
 
 mod compare;
 mod list;
+mod report;
 mod reproduce;
 mod run;
 mod sweep;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Sweep(sweep::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
+    /// Makes one HTML page of the results in a folder
+    Report(report::Arguments),
     /// Lists what there is to choose from
     List(list::Arguments),
 }
@@ -37,6 +40,7 @@ impl Command {
             Command::Reproduce(arguments) => arguments.execute(),
             Command::Sweep(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
+            Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }
     }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::run_one;
 use tombolo_experiment::workload::{Source, Target, only};
+use tombolo_machine::design::Promise;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// Trace: a folder with a kernelslist.g, such a list, or a file of `trace import` or `trace record`
     #[arg(long, value_name = "DIR|FILE")]
     trace: Option<PathBuf>,
+    /// Hold every load to the memory model: lines carry which store wrote them
+    #[arg(long)]
+    check: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
     #[command(flatten)]
@@ -43,11 +47,14 @@ impl Arguments {
         let source = self.source(&hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
         let Hardware { machine, .. } = &hardware;
-        let record = progress.during(&source.label, || run_one(machine, design, &source, None, threads))?;
+        let run = || run_one(machine, design, &source, None, threads, self.check);
+        let record = progress.during(&source.label, run)?;
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         self.output.give(&record, true, |colours| summary::text(&record, colours))?;
-        Ok(ExitCode::SUCCESS)
+        let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
+        let promised = !design.promises.contains(Promise::Nothing);
+        Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
     }
 
     fn source(&self, hardware: &Hardware, threads: usize, progress: &Progress) -> Result<Source, Failure> {

@@ -2,6 +2,7 @@
 
 mod files;
 mod refusals;
+mod report;
 mod results;
 mod screen;
 mod study;

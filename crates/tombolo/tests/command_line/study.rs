@@ -279,7 +279,9 @@ fn what_needs_no_simulation_is_reproduced_exactly() {
     let claims = document["claims"].as_array().expect("claims");
     assert!(claims.len() >= 4 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
     let shown = stdout(&outcome(&["reproduce", "hmg", "--figure", "hardware-cost", "--out", out]));
-    assert!(shown.contains("directory-bits") && shown.contains("55"), "{shown}");
+    assert!(shown.contains("55") && shown.contains("report.html"), "{shown}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("M + N - 2 sharers"), "it shows the claims");
 }
 
 #[test]

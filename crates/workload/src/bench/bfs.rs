@@ -51,7 +51,7 @@ impl Workload for Bfs {
     }
 
     fn source(&self) -> &'static str {
-        "LonestarGPU bfs, topology-driven; HMG Table III"
+        "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -2,12 +2,21 @@
 
 mod alexnet_conv2;
 mod bfs;
+mod convolution;
 mod gemm;
+mod googlenet_conv2;
+mod lstm_layer2;
 mod mst;
 mod network;
 mod nw;
+mod overfeat_layer1;
 mod pathfinder;
+mod product;
+mod recurrent;
+mod resnet;
+mod rnn_dgrad;
 mod rnn_forward;
+mod rnn_wgrad;
 mod stencil2d;
 mod triad;
 
@@ -19,7 +28,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 8] = [
+static WORKLOADS: [&dyn Workload; 14] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -27,7 +36,13 @@ static WORKLOADS: [&dyn Workload; 8] = [
     &bfs::Bfs,
     &mst::Mst,
     &rnn_forward::RnnForward,
-    &alexnet_conv2::AlexnetConv2,
+    &rnn_dgrad::RnnDgrad,
+    &rnn_wgrad::RnnWgrad,
+    &lstm_layer2::LstmLayer2,
+    &alexnet_conv2::ALEXNET_CONV2,
+    &googlenet_conv2::GOOGLENET_CONV2,
+    &overfeat_layer1::OVERFEAT_LAYER1,
+    &resnet::Resnet,
 ];
 
 /// Every workload.

@@ -83,7 +83,7 @@ impl Workload for Mst {
     }
 
     fn source(&self) -> &'static str {
-        "LonestarGPU mst; HMG Table III"
+        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -60,7 +60,7 @@ impl Workload for Nw {
     }
 
     fn source(&self) -> &'static str {
-        "Rodinia 3.1 nw; HMG Table III"
+        "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -59,7 +59,7 @@ impl Workload for Pathfinder {
     }
 
     fn source(&self) -> &'static str {
-        "Rodinia 3.1 pathfinder; HMG Table III"
+        "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -4,7 +4,7 @@ use super::*;
 use crate::simt::Scaling;
 use std::collections::HashSet;
 use tombolo_types::LineSize;
-use tombolo_types::stream::{Command, CtaStream, Program};
+use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// A small instance of each workload.
 fn small(workload: &dyn Workload) -> Request {
@@ -15,8 +15,12 @@ fn small(workload: &dyn Workload) -> Request {
         "bfs" => &[("nodes", "900")],
         "mst" => &[("nodes", "900"), ("ctas", "5")],
         "nw" => &[("length", "96")],
-        "rnn-forward" => &[("hidden", "64"), ("batch", "32"), ("steps", "3")],
-        "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "32"), ("side", "9")],
+        "rnn-forward" | "rnn-dgrad" | "rnn-wgrad" => &[("hidden", "96"), ("batch", "35"), ("steps", "3")],
+        "lstm-layer2" => &[("hidden", "32"), ("batch", "35"), ("steps", "3")],
+        "googlenet-conv2" => &[("batch", "2"), ("inputs", "6"), ("outputs", "140"), ("side", "9")],
+        "overfeat-layer1" => &[("batch", "2"), ("outputs", "20"), ("side", "23")],
+        "resnet" => &[("batch", "2"), ("wide", "16"), ("narrow", "8"), ("side", "9")],
+        "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "140"), ("side", "9")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -124,37 +128,106 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
     }
 }
 
+/// The arrays of a workload with its defaults.
+fn arrays(workload: &dyn Workload, scale: &str) -> Vec<ArrayInfo> {
+    let request = Request::new(workload, scale.parse().unwrap(), &[], 7).unwrap();
+    footprint(workload, &request).unwrap()
+}
+
+fn bytes(arrays: &[ArrayInfo]) -> u64 {
+    arrays.iter().map(|array| array.bytes).sum()
+}
+
 #[test]
 fn footprints_follow_the_scale_within_two() {
     for workload in list() {
-        let at = |scale: &str| {
-            let request = Request::new(*workload, scale.parse().unwrap(), &[], 7).unwrap();
-            footprint(*workload, &request).unwrap()
-        };
-        let full = at("1");
-        for (text, factor) in [("1/4", 4.0), ("1/16", 16.0)] {
-            for (array, scaled) in full.iter().zip(at(text)) {
+        let full = arrays(*workload, "1");
+        for (text, factor) in [("1/4", 4.0), ("1/16", 16.0), ("1/32", 32.0)] {
+            let scaled = arrays(*workload, text);
+            let right = factor / 2.0..=factor * 2.0;
+            for (array, scaled) in full.iter().zip(&scaled) {
                 let shrunk = array.bytes as f64 / scaled.bytes as f64;
                 let right = match array.scaling {
-                    Scaling::Scales => (factor / 2.0..=factor * 2.0).contains(&shrunk),
+                    Scaling::Scales => right.contains(&shrunk),
                     Scaling::Fixed => shrunk == 1.0,
                 };
                 assert!(right, "{} {} at {text} is {shrunk} times smaller", workload.name(), array.name);
             }
+            let shrunk = bytes(&full) as f64 / bytes(&scaled) as f64;
+            assert!(right.contains(&shrunk), "{} at {text} is {shrunk} times smaller", workload.name());
         }
     }
 }
 
+/// Rows of HMG's Table III: the name there, ours, the footprint in MiB.
+const TABLE_III: [(&str, &str, u64); 12] = [
+    ("Lonestar_bfs-road-fla", "bfs", 26),
+    ("Lonestar_mst-road-fla", "mst", 83),
+    ("ML_AlexNet_conv2", "alexnet-conv2", 812),
+    ("ML_GoogLeNet_conv2", "googlenet-conv2", 1178),
+    ("ML_lstm_layer2", "lstm-layer2", 710),
+    ("ML_overfeat_layer1", "overfeat-layer1", 618),
+    ("ML_resnet", "resnet", 3277),
+    ("ML_RNN_layer4_DGRAD", "rnn-dgrad", 29),
+    ("ML_RNN_layer4_FW", "rnn-forward", 40),
+    ("ML_RNN_layer4_WGRAD", "rnn-wgrad", 38),
+    ("Rodinia_nw-16K-10", "nw", 2048),
+    ("Rodinia_pathfinder", "pathfinder", 1526),
+];
+
 #[test]
 fn footprints_at_scale_one_are_the_papers() {
-    // Source: HMG Table III, in MiB.
-    let published =
-        [("pathfinder", 1526), ("nw", 2048), ("bfs", 26), ("mst", 83), ("rnn-forward", 40), ("alexnet-conv2", 812)];
-    for (name, published) in published {
+    for (title, name, published) in TABLE_III {
         let workload = find(name).unwrap();
-        let arrays = footprint(workload, &Request::new(workload, Scale::FULL, &[], 7).unwrap()).unwrap();
-        let found = arrays.iter().map(|array| array.bytes).sum::<u64>() >> 20;
-        assert!(found * 100 >= published * 90 && found * 100 <= published * 105, "{name}: {found} of {published}");
+        assert!(workload.source().contains(&format!("HMG Table III ({title})")), "{name}: {}", workload.source());
+        let found = bytes(&arrays(workload, "1"));
+        let right = (published << 20) * 90 / 100..=(published << 20) * 105 / 100;
+        assert!(right.contains(&found), "{name}: {} MiB of {published}", found >> 20);
+    }
+}
+
+/// Line transactions of the loads of a kernel's first CTA.
+fn loaded(recording: &Recording, name: &str) -> u32 {
+    let kernel = recording.kernels().iter().position(|kernel| kernel.name == name).unwrap();
+    let mut stream = CtaStream::default();
+    recording.cta(kernel as u32, 0, &mut stream).unwrap();
+    let of = |op: &Op| if let Op::Load { accesses, .. } = op { u32::from(accesses.len) } else { 0 };
+    stream.ops.iter().map(of).sum()
+}
+
+#[test]
+fn tiles_load_the_lines_of_their_slabs() {
+    let of = |name: &str| recorded(find(name).unwrap(), &options(), Mode::Auto);
+    // 96 terms are three slabs of 32 terms, each 32 rows and 32 columns of one line.
+    assert_eq!(loaded(&of("rnn-dgrad"), "state-product"), 3 * 64);
+    // The same, with a row of 32 units a term, and the sums of 32 samples to add to.
+    assert_eq!(loaded(&of("rnn-forward"), "state-product"), 3 * 64 + 32);
+    // 105 samples are 14 slabs: a line of 96 gradients is three, a line of 64 inputs two.
+    assert_eq!(loaded(&of("rnn-wgrad"), "input-weights"), 105 * 5);
+}
+
+#[test]
+fn tiles_take_their_share_of_an_sm() {
+    let recording = recorded(find("googlenet-conv2").unwrap(), &options(), Mode::Auto);
+    let kernel = &recording.kernels()[0];
+    // Two buffers of 8 terms of 64 weights and 128 pixels, each padded by 4 words.
+    assert_eq!((kernel.registers, kernel.shared_bytes), (128, 4 * 2 * 8 * 200));
+}
+
+#[test]
+fn layers_that_do_not_fit_are_refused() {
+    let refused = [
+        ("alexnet-conv2", ("inputs", "97"), "97 inputs and 256 outputs: both must be multiples of 2, the groups"),
+        ("overfeat-layer1", ("side", "5"), "side 5 is smaller than the filter of 7"),
+        ("resnet", ("batch", "4000"), "51380224000 elements exceed 2^31 - 1"),
+        ("rnn-wgrad", ("batch", "16384"), "2768240640 elements exceed 2^31 - 1"),
+    ];
+    for (name, (key, value), message) in refused {
+        let workload = find(name).unwrap();
+        let given = [(key.to_owned(), value.to_owned())];
+        let request = Request::new(workload, "16".parse().unwrap(), &given, 7).unwrap();
+        let error = footprint(workload, &request).err().unwrap().to_string();
+        assert!(error.contains(message), "{error}");
     }
 }
 

@@ -26,7 +26,8 @@ impl Grid {
         Grid { shared_bytes, ..self }
     }
 
-    /// Registers of a thread, which limit how many CTAs are resident on an SM.
+    /// Registers of a thread, which limit how many CTAs are resident on an SM. A kernel that names none is
+    /// taken to need at most the 32 that leave room for every thread of NVIDIA's SMs.
     pub fn registers(self, registers: u32) -> Grid {
         Grid { registers, ..self }
     }

@@ -1,0 +1,90 @@
+//! What a run tells whoever checks the values its loads return. Nothing, at no cost, when lines carry no values.
+//!
+//! The contents of lines are a type parameter of everything that moves them. With `()` a run only takes time; with
+//! contents of one's own, every store asks its [`Watch`] what it writes, and every load shows it what it returned,
+//! together with the synchronisation that decides what it might have.
+
+use crate::message::Flag;
+use tombolo_protocol::Data;
+use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
+
+/// What the lines of a timing run carry.
+pub trait Contents: Data {
+    /// Who is told of it.
+    type Watch: Watch<Self>;
+}
+
+impl Contents for () {
+    type Watch = ();
+}
+
+/// A warp slot of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WarpSlot {
+    /// GPU.
+    pub gpu: GpuId,
+    /// Module, over all GPUs.
+    pub module: ModuleId,
+    /// SM of the module.
+    pub sm: SmId,
+    /// Warp slot of the SM.
+    pub slot: u8,
+}
+
+/// Hears what happens, in an order that agrees with cause and effect at every thread count. All methods do nothing
+/// unless they are overridden.
+pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
+    /// The `launch`th kernel (from 0) starts on one more module. No warp of an earlier one is left.
+    fn kernel(&self, launch: u32) {
+        let _ = launch;
+    }
+
+    /// A CTA starts on the warp slots of an SM whose bits are set in `slots`; `one` is any of them.
+    fn cta(&self, one: WarpSlot, slots: u64) {
+        let _ = (one, slots);
+    }
+
+    /// The warps of a CTA whose bits are set in `slots` pass a barrier together; `one` is any slot of their SM.
+    fn barrier(&self, one: WarpSlot, slots: u64) {
+        let _ = (one, slots);
+    }
+
+    /// A warp has made what it knows visible at a scope: the stage of a release is over.
+    fn released(&self, warp: WarpSlot, scope: Scope) {
+        let _ = (warp, scope);
+    }
+
+    /// A warp's poll has found a flag set.
+    fn found(&self, warp: WarpSlot, flag: Flag) {
+        let _ = (warp, flag);
+    }
+
+    /// A warp has acquired, at a scope, through the flags it has found.
+    fn acquired(&self, warp: WarpSlot, scope: Scope) {
+        let _ = (warp, scope);
+    }
+
+    /// A warp issues a load into a result slot.
+    fn load(&self, warp: WarpSlot, result: u8) {
+        let _ = (warp, result);
+    }
+
+    /// One transaction of a load returns, at `now`, the contents of the bytes of `mask`.
+    fn loaded(&self, now: Ps, warp: WarpSlot, result: u8, line: Line, mask: Mask, data: D) {
+        let _ = (now, warp, result, line, mask, data);
+    }
+
+    /// What a warp stores to the bytes of `mask`, leaving `flag` behind.
+    fn store(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D {
+        let _ = (warp, line, mask, flag);
+        D::default()
+    }
+
+    /// What a warp's atomic does to the bytes of `mask`, leaving `flag` behind.
+    fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
+        let _ = (warp, line, mask, flag);
+        D::Update::default()
+    }
+}
+
+impl Watch<()> for () {}

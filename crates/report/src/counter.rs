@@ -1,0 +1,153 @@
+//! The counters of a run record: the name, the unit and the meaning of each, one table for axes, heads of columns
+//! and tooltips. A test holds the table to what a run really records.
+
+/// A counter of a run record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Where it is in the record, such as `l2.hits`; `*` stands for each member of a list.
+    pub path: &'static str,
+    /// What people call it, such as `L2 hits`.
+    pub name: &'static str,
+    /// Unit; empty for a plain count.
+    pub unit: &'static str,
+    /// What is counted, in one sentence.
+    pub about: &'static str,
+}
+
+impl Counter {
+    /// Name with its unit, for an axis or the head of a column: `simulated time (s)`.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.name.to_owned() } else { format!("{} ({})", self.name, self.unit) }
+    }
+}
+
+/// The counter at `path`; members of lists by index or by `*`.
+pub fn find(path: &str) -> Option<&'static Counter> {
+    COUNTERS.iter().find(|counter| matches(counter.path, path))
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let mut parts = path.split('.');
+    let same = |part: &str| {
+        parts
+            .next()
+            .is_some_and(|given| given == part || part == "*" && given.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    pattern.split('.').all(same) && parts.next().is_none()
+}
+
+const fn counter(path: &'static str, name: &'static str, unit: &'static str, about: &'static str) -> Counter {
+    Counter { path, name, unit, about }
+}
+
+/// Every number of a run record.
+#[rustfmt::skip]
+pub const COUNTERS: &[Counter] = &[
+    counter("time_s", "simulated time", "s", "Time from the first launch to the end of the last release."),
+    counter("cycles", "cycles", "cycles", "Simulated time in cycles of the SM clock."),
+    counter("kernel_launches", "kernel launches", "", "Kernels launched."),
+    counter("warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
+    counter("memory_instructions", "memory instructions", "", "Of the warp instructions, loads, stores and atomics."),
+    counter("transactions", "transactions", "", "Line-granular requests that left the SMs' coalescers."),
+    counter("inter_gpu_bytes", "traffic between GPUs", "B", "Bytes that crossed between GPUs, headers included."),
+
+    counter("l1.accesses", "L1 lookups", "", "Loads looked up in L1 caches, by line."),
+    counter("l1.hits", "L1 hits", "", "Of the L1 lookups, those that found their line."),
+    counter("l1.merges", "L1 merges", "", "Of the L1 lookups, those merged into a miss already on its way."),
+    counter("l1.remote_accesses", "L1 lookups from other modules", "", "Always zero: an L1 serves its own SM."),
+    counter("l1.remote_hits", "L1 hits from other modules", "", "Always zero: an L1 serves its own SM."),
+    counter("l2.accesses", "L2 lookups", "", "Reads looked up in L2 slices, by line."),
+    counter("l2.hits", "L2 hits", "", "Of the L2 lookups, those that found their line."),
+    counter("l2.merges", "L2 merges", "", "Of the L2 lookups, those merged into a miss already on its way."),
+    counter("l2.remote_accesses", "L2 lookups from other modules", "", "Of the L2 lookups, those that came from another module."),
+    counter("l2.remote_hits", "L2 hits from other modules", "", "Of the L2 lookups from other modules, those that found their line."),
+
+    counter("links.*.bytes", "link traffic", "B", "Bytes sent in one direction of one link, headers included."),
+    counter("links.*.data_bytes", "link data", "B", "Of the bytes sent, those in messages that carry memory."),
+    counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
+    counter("dram.read_bytes", "memory reads", "B", "Bytes read from all memories."),
+    counter("dram.write_bytes", "memory writes", "B", "Bytes written to all memories."),
+
+    counter("coherence.reads", "L2 reads", "", "Reads looked up in L2 slices, by line."),
+    counter("coherence.read_hits", "L2 read hits", "", "Of the L2 reads, those that found their line."),
+    counter("coherence.remote_reads", "remote L2 reads", "", "Of the L2 reads, those that came from another module."),
+    counter("coherence.remote_read_hits", "remote L2 read hits", "", "Of the remote L2 reads, those that found their line."),
+    counter("coherence.merges", "merged L2 reads", "", "L2 reads merged into a miss already on its way."),
+    counter("coherence.writes", "L2 writes", "", "Stores that L2 slices took."),
+    counter("coherence.atomics", "L2 atomics", "", "Atomics that L2 slices performed or passed on."),
+    counter("coherence.evictions", "L2 evictions", "lines", "Lines evicted from L2 slices for room."),
+    counter("coherence.writebacks", "L2 write-backs", "lines", "Dirty lines written back by an eviction or a release."),
+    counter("coherence.invalidations_by_store", "invalidations by stores", "messages", "Invalidations sent because of a store or an atomic."),
+    counter("coherence.invalidations_by_eviction", "invalidations by directory evictions", "messages", "Invalidations sent because a directory entry was replaced."),
+    counter("coherence.invalidations_forwarded", "forwarded invalidations", "messages", "Invalidations that a GPU home passed on to its modules."),
+    counter("coherence.stores_on_shared", "stores on shared lines", "", "Stores and atomics that invalidated at least one sharer."),
+    counter("coherence.directory_evictions", "directory evictions", "entries", "Directory entries replaced for room."),
+    counter("coherence.directory_evictions_shared", "directory evictions with sharers", "entries", "Of the directory entries replaced, those that had a sharer."),
+    counter("coherence.lines_invalidated_by_store", "lines invalidated by stores", "lines", "Lines dropped because of an invalidation that a store caused."),
+    counter("coherence.lines_invalidated_by_eviction", "lines invalidated by directory evictions", "lines", "Lines dropped because of an invalidation that a directory eviction caused."),
+    counter("coherence.invalidation_bytes", "invalidation traffic", "B", "Bytes of invalidations sent on links."),
+    counter("coherence.bulk_invalidations", "bulk L2 invalidations", "", "Times that an acquire invalidated a whole L2 or a class of its lines."),
+    counter("coherence.phases", "synchronisation phases", "", "Phases of acquires and releases that L2 slices answered."),
+    counter("coherence.parks", "parked L2 requests", "", "Requests parked on a miss already on its way."),
+    counter("coherence.queued", "queued L2 requests", "", "Requests that waited in an input queue for a miss register or a store credit."),
+    counter("coherence.inter_gpu_loads", "loads between GPUs", "", "Loads sent to another GPU."),
+    counter("coherence.memory_read_bytes", "memory reads", "B", "Bytes read from memories by L2 slices."),
+    counter("coherence.memory_write_bytes", "memory writes", "B", "Bytes written to memories by L2 slices."),
+
+    counter("sm.warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
+    counter("sm.memory_instructions", "memory instructions", "", "Of the warp instructions, loads, stores, atomics and waits for flags."),
+    counter("sm.transactions", "transactions", "", "Line-granular requests that left the SMs' coalescers."),
+    counter("sm.ctas", "CTAs", "", "CTAs run."),
+    counter("sm.l1_accesses", "L1 lookups", "", "Loads looked up in L1 caches, by line."),
+    counter("sm.l1_hits", "L1 hits", "", "Of the L1 lookups, those that found their line."),
+    counter("sm.l1_merges", "L1 merges", "", "Of the L1 lookups, those merged into a miss already on its way."),
+    counter("sm.l1_invalidations", "bulk L1 invalidations", "", "Times that an acquire invalidated an L1."),
+    counter("sm.tlb_misses", "TLB misses", "", "Translations that missed the SM's TLB."),
+    counter("sm.tlb_walks", "page walks", "", "Of the TLB misses, those that missed the module's TLB too."),
+    counter("sm.failed_polls", "failed polls", "", "Polls that found their flag not yet set."),
+    counter("sm.parks", "parked warps", "", "Times that a warp waited for a miss register, a line or a store credit."),
+    counter("sm.retries", "retries", "", "Times that a warp, woken for a resource, found it gone; always zero."),
+    counter("sm.issues", "issue events", "", "Issue events of sub-cores that the simulator handled."),
+    counter("sm.stale_issues", "stale issue events", "", "Of the issue events, those overtaken by an earlier one."),
+
+    counter("energy_pj.l1", "L1 energy", "pJ", "Moving bits between L1 caches and registers."),
+    counter("energy_pj.l2", "L2 energy", "pJ", "Moving bits between L2 slices and L1 caches."),
+    counter("energy_pj.dram", "memory energy", "pJ", "Moving bits between memories and their dies."),
+    counter("energy_pj.module_links", "module link energy", "pJ", "Moving bits between the modules of a GPU."),
+    counter("energy_pj.gpu_links", "GPU link energy", "pJ", "Moving bits between GPUs, links and switch together."),
+
+    counter("host.wall_s", "wall time", "s", "Real time spent simulating, without recording the workload."),
+    counter("host.warp_instructions_per_s", "simulated warp instructions per second", "1/s", "Warp instructions simulated in a second of wall time."),
+    counter("host.transactions_per_s", "simulated transactions per second", "1/s", "Line transactions simulated in a second of wall time."),
+    counter("host.peak_rss_bytes", "peak host memory", "B", "Most memory the simulator held; zero where the system does not say."),
+    counter("host.threads", "threads", "", "Threads the simulator used."),
+    counter("host.events", "events", "", "Events the simulator handled."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_lists_are_found_by_index() {
+        assert_eq!(find("links.12.bytes").map(|counter| counter.name), Some("link traffic"));
+        assert_eq!(find("links.*.bytes").map(|counter| counter.name), Some("link traffic"));
+        for path in ["links.bytes", "links.x.bytes", "links.1.bytes.more", "links.1", ""] {
+            assert_eq!(find(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_label_carries_the_unit_where_there_is_one() {
+        let label = |path| find(path).expect("in the table").label();
+        assert_eq!((label("time_s").as_str(), label("l2.hits").as_str()), ("simulated time (s)", "L2 hits"));
+    }
+
+    #[test]
+    fn every_counter_is_told_once_in_a_sentence() {
+        for (index, counter) in COUNTERS.iter().enumerate() {
+            assert!(COUNTERS[..index].iter().all(|other| other.path != counter.path), "{} twice", counter.path);
+            assert!(counter.about.ends_with('.') && !counter.name.is_empty(), "{}", counter.path);
+        }
+    }
+}

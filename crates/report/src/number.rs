@@ -1,0 +1,68 @@
+//! Numbers for people.
+
+/// What stands where there is no number.
+pub(crate) const MISSING: &str = "–";
+
+/// Four digits or so: `1.260`, `84.5`, `12,345`, `1.2e-7`; a dash where there is no number.
+pub(crate) fn number(value: Option<f64>) -> String {
+    match value.filter(|value| value.is_finite()) {
+        None => MISSING.to_owned(),
+        Some(value) => finite(value),
+    }
+}
+
+/// A number with its unit.
+pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
+    match value {
+        Some(_) if !unit.is_empty() => format!("{} {unit}", number(value)),
+        _ => number(value),
+    }
+}
+
+fn finite(value: f64) -> String {
+    let size = value.abs();
+    let text = match size {
+        _ if value == 0.0 => "0".to_owned(),
+        _ if !(1e-3..1e15).contains(&size) => format!("{value:.3e}"),
+        _ if value.fract() == 0.0 || size >= 999.95 => grouped(value),
+        _ if size >= 99.995 => format!("{value:.1}"),
+        _ if size >= 9.9995 => format!("{value:.2}"),
+        _ if size >= 0.1 => format!("{value:.3}"),
+        _ => format!("{value:.5}"),
+    };
+    // A true minus sign is as wide as a digit.
+    text.replace('-', "\u{2212}")
+}
+
+/// A whole number with its thousands apart.
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value < 0.0 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_about_four_digits() {
+        let given = [0.0, 1.26, 0.0371, 84.0, 99.999, 123.45, 999.96, 12_345.6, -1_234_567.0, 1.2e-7, 3e20];
+        let shown = given.map(|value| number(Some(value)));
+        let expected =
+            ["0", "1.260", "0.03710", "84", "100.0", "123.5", "1,000", "12,346", "−1,234,567", "1.200e−7", "3.000e20"];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_a_dash() {
+        assert_eq!([None, Some(f64::NAN), Some(f64::INFINITY)].map(number), [MISSING; 3]);
+        assert_eq!((quantity(None, "GB/s"), quantity(Some(2.0), "GB/s")), (MISSING.into(), "2 GB/s".into()));
+    }
+}

@@ -1,0 +1,66 @@
+//! The files that are copied into every page, and the policy that lets only them run.
+
+/// How a page looks, on screen and on paper.
+pub(super) const STYLE: &str = include_str!("../../assets/page.css");
+
+/// What draws the charts of a page.
+pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
+
+/// The chart library, unchanged; `ORIGIN.md` beside it says where it comes from and under which licences.
+pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
+
+/// SHA-256 of [`SCRIPT`] in base 64, as the policy wants it.
+const SCRIPT_DIGEST: &str = "fWCubHQ9HnSktmKvSrsSWPk8Jte140ugh6Jw2kwNQVA=";
+
+/// SHA-256 of [`ECHARTS`], likewise.
+const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";
+
+/// The page's content security policy: it loads nothing, sends nothing, and runs the two scripts above, so that
+/// whatever a document contains cannot run even if it were not escaped.
+pub(super) fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src 'sha256-{ECHARTS_DIGEST}' 'sha256-{SCRIPT_DIGEST}'; \
+         style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use data_encoding::BASE64;
+    use sha2::{Digest, Sha256};
+
+    #[test]
+    fn digests_are_those_of_the_files() {
+        for (name, text, digest) in [("page.js", SCRIPT, SCRIPT_DIGEST), ("echarts", ECHARTS, ECHARTS_DIGEST)] {
+            assert_eq!(BASE64.encode(&Sha256::digest(text)), digest, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_file_ends_its_element_early_or_is_changed_by_a_reader() {
+        for text in [STYLE, SCRIPT, ECHARTS] {
+            let lower = text.to_ascii_lowercase();
+            // A parser of HTML turns a carriage return into a line feed, which would change the digest.
+            for sequence in ["</script", "</style", "<!--", "\r", "\0"] {
+                assert!(!lower.contains(sequence), "{sequence:?} in {:.40}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_library_stands_with_its_licences() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/vendor/echarts/");
+        for (file, words) in [
+            ("LICENSE", "Apache License"),
+            ("NOTICE", "Apache ECharts"),
+            ("LICENSE-zrender", "BSD 3-Clause"),
+            ("LICENSE-d3", "Mike Bostock"),
+            ("ORIGIN.md", "6.1.0"),
+        ] {
+            let text = std::fs::read_to_string(format!("{folder}{file}")).expect("a file beside the library");
+            assert!(text.contains(words), "{file}");
+        }
+        assert!(ECHARTS.contains("t.version=\"6.1.0\""));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the script of a page is given: the figures to draw, as JSON inside the page.
+
+use super::figure::column;
+use crate::document::{ChartKind, Document, Figure};
+use crate::number::quantity;
+use serde::Serialize;
+
+/// Whether a chart is drawn of `figure`.
+pub(super) fn is_drawn(figure: &Figure) -> bool {
+    figure.chart.kind != ChartKind::Table && figure.has_numbers()
+}
+
+/// A figure for the script. Those that are not drawn are there too, for their tables can be downloaded.
+#[derive(Serialize)]
+struct Drawing<'a> {
+    /// Name of the file that its table is downloaded as, without its ending.
+    file: String,
+    drawn: bool,
+    kind: ChartKind,
+    x: String,
+    y: String,
+    log: bool,
+    reference: Option<f64>,
+    /// Heads as the document has them, for the file.
+    columns: &'a [String],
+    /// Heads of the columns of numbers, for people.
+    series: Vec<String>,
+    labels: Vec<&'a str>,
+    /// Which rows sum up the others.
+    summaries: Vec<usize>,
+    /// Row by row, one number a series.
+    values: Vec<Vec<Option<f64>>>,
+    stated: Vec<Stated<'a>>,
+}
+
+/// A value of the paper that has a place among the numbers.
+#[derive(Serialize)]
+struct Stated<'a> {
+    row: usize,
+    series: usize,
+    value: f64,
+    /// The value for people.
+    text: String,
+    source: &'a str,
+}
+
+/// All figures of `documents` that have a table, in the order of the page.
+pub(super) fn data(documents: &[Document]) -> String {
+    let figures = documents.iter().flat_map(|document| document.figures.iter().map(move |figure| (document, figure)));
+    let drawings: Vec<_> = figures.map(|(document, figure)| drawing(document, figure)).collect();
+    let json = serde_json::to_string(&drawings).expect("keys are strings and nothing else can fail");
+    // Inside a script element only this character could end it or begin a comment; in JSON it stands in strings alone.
+    json.replace('<', "\\u003c")
+}
+
+fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
+    let unit = &figure.chart.unit;
+    let y = column(&figure.chart.y);
+    Drawing {
+        file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
+        drawn: is_drawn(figure),
+        kind: figure.chart.kind,
+        x: column(&figure.chart.x),
+        y: if unit.is_empty() { y } else { format!("{y} ({unit})") },
+        log: figure.chart.log_y,
+        reference: figure.chart.reference.filter(|value| value.is_finite()),
+        columns: &figure.columns,
+        series: figure.series().iter().map(|head| column(head)).collect(),
+        labels: figure.rows.iter().map(|row| row.label.as_str()).collect(),
+        summaries: (0..figure.rows.len()).filter(|row| figure.rows[*row].summary).collect(),
+        values: figure
+            .rows
+            .iter()
+            .map(|row| (0..figure.series().len()).map(|index| row.value(index)).collect())
+            .collect(),
+        stated: stated(figure),
+    }
+}
+
+fn stated(figure: &Figure) -> Vec<Stated<'_>> {
+    let place = |published: &crate::document::Published| {
+        let row = figure.rows.iter().position(|row| row.label == published.row)?;
+        let series = figure.series().iter().position(|column| *column == published.column)?;
+        published.value.is_finite().then_some((row, series))
+    };
+    let placed = figure.published.iter().filter_map(|published| Some((place(published)?, published)));
+    placed
+        .map(|((row, series), published)| Stated {
+            row,
+            series,
+            value: published.value,
+            text: quantity(Some(published.value), &figure.chart.unit),
+            source: &published.source,
+        })
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! The claims of a document: how many came out, and each with what the paper states and what was measured.
+
+use crate::document::{Claim, ClaimKind, Repetition, Verdict};
+use crate::number::{MISSING, number, quantity};
+use maud::{Markup, html};
+
+/// How many claims of each kind came out.
+pub(super) fn tally(claims: &[Claim]) -> Markup {
+    html! {
+        @if !claims.is_empty() {
+            ul.tally {
+                @for (kind, claims) in by_kind(claims) {
+                    li {
+                        span.kind { (kind.name()) }
+                        @for (verdict, count) in count(&claims) {
+                            span class={ "verdict " (class(verdict)) } { (sign(verdict)) " " (count) " " (verdict.name_of(count)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The kinds that `claims` has, each with its claims in their order.
+fn by_kind(claims: &[Claim]) -> Vec<(ClaimKind, Vec<&Claim>)> {
+    let of = |kind| (kind, claims.iter().filter(|claim| claim.kind == kind).collect());
+    ClaimKind::ALL.map(of).into_iter().filter(|(_, claims): &(_, Vec<_>)| !claims.is_empty()).collect()
+}
+
+/// The verdicts that `claims` have, each with how often.
+fn count(claims: &[&Claim]) -> Vec<(Verdict, usize)> {
+    let of = |verdict| (verdict, claims.iter().filter(|claim| claim.verdict == verdict).count());
+    Verdict::ALL.map(of).into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// All claims, grouped by kind.
+pub(super) fn table(claims: &[Claim]) -> Markup {
+    html! {
+        table.claims {
+            thead {
+                tr {
+                    th scope="col" { "Claim" }
+                    th.n scope="col" { "Paper" }
+                    th.n scope="col" { "Measured" }
+                    th.n scope="col" { "Measured ÷ paper" }
+                    th scope="col" { "Verdict" }
+                    th scope="col" { "Repetitions" }
+                }
+            }
+            @for (kind, claims) in by_kind(claims) {
+                tbody {
+                    tr.kind { th colspan="6" scope="rowgroup" { (kind.name()) span { (kind.meaning()) } } }
+                    @for claim in claims { (row(claim)) }
+                }
+            }
+        }
+    }
+}
+
+fn row(claim: &Claim) -> Markup {
+    html! {
+        tr id={ "claim-" (super::anchor(&claim.id)) } {
+            th scope="row" {
+                (claim.text)
+                code.id { (claim.id) }
+                @if let Some(cause) = &claim.cause { p.cause { b { "Cause: " } (cause) } }
+            }
+            td.n.none[claim.paper.is_none()] data-head="Paper" { (quantity(claim.paper, &claim.unit)) }
+            td.n data-head="Measured" { (quantity(claim.measured, &claim.unit)) }
+            td.n.none[claim.measured_over_paper().is_none()] data-head="Measured ÷ paper" {
+                (number(claim.measured_over_paper()))
+            }
+            td data-head="Verdict" {
+                span class={ "verdict " (class(claim.verdict)) } { (sign(claim.verdict)) " " (claim.verdict.name()) }
+            }
+            td.none[claim.repetitions.is_empty()] data-head="Repetitions" { (repetitions(&claim.repetitions, &claim.unit)) }
+        }
+    }
+}
+
+fn repetitions(repetitions: &[Repetition], unit: &str) -> Markup {
+    let held = repetitions.iter().filter(|repetition| repetition.holds).count();
+    html! {
+        @if repetitions.is_empty() {
+            (MISSING)
+        } @else {
+            details {
+                summary { (held) " of " (repetitions.len()) " hold" }
+                ul.repetitions {
+                    @for repetition in repetitions {
+                        @let verdict = if repetition.holds { Verdict::Holds } else { Verdict::Fails };
+                        li {
+                            span class={ "verdict " (class(verdict)) } { (sign(verdict)) } " " (repetition.change) ": "
+                            (quantity(repetition.measured, unit))
+                            span.unseen { " " (verdict.name()) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Fails => "fails",
+        Verdict::NotRobust => "unsteady",
+        Verdict::Shown => "shown",
+    }
+}
+
+/// A sign for each verdict, so that none is told by colour alone.
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "✓",
+        Verdict::Fails => "✗",
+        Verdict::NotRobust => "~",
+        Verdict::Shown => "·",
+    }
+}

@@ -1,0 +1,29 @@
+//! Machines and designs as used.
+
+use crate::document::Configuration;
+use maud::{Markup, html};
+
+/// A table for each, folded away.
+pub(super) fn list(configurations: &[Configuration]) -> Markup {
+    html! {
+        @for configuration in configurations {
+            details.configuration {
+                summary { (configuration.title) " " span.count { (configuration.entries.len()) " values" } }
+                div.scroll tabindex="0" role="region" aria-label=(configuration.title) { (table(configuration)) }
+            }
+        }
+    }
+}
+
+fn table(configuration: &Configuration) -> Markup {
+    html! {
+        table.plain {
+            thead { tr { th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "Source" } } }
+            tbody {
+                @for entry in &configuration.entries {
+                    tr { th scope="row" { code { (entry.key) } } td { (entry.value) } td.words { (entry.source) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A figure: its place for a chart, its numbers, and what the paper states of it.
+
+use super::chart;
+use crate::counter;
+use crate::document::{ChartKind, Figure, Row};
+use crate::number::{number, quantity};
+use maud::{Markup, html};
+
+/// The figure under `anchor`.
+pub(super) fn section(figure: &Figure, anchor: &str) -> Markup {
+    let drawn = chart::is_drawn(figure);
+    html! {
+        section.figure id=(anchor) {
+            div.drawing {
+                h3 { (figure.title) }
+                @if !figure.caption.is_empty() { p.caption { (figure.caption) } }
+                @if !figure.has_numbers() {
+                    p.remark { "There is nothing to draw: no point of this figure has a result." }
+                } @else if drawn {
+                    div.legend role="group" aria-label="What is drawn" {}
+                    div.chart tabindex="0" role="group" aria-roledescription="chart" aria-label=(spoken(figure)) {}
+                    p.unseen.reading aria-live="polite" {}
+                }
+            }
+            @if !figure.rows.is_empty() {
+                details open[!drawn] {
+                    summary { "Numbers" @if !figure.chart.unit.is_empty() { " in " (figure.chart.unit) } }
+                    (table(figure))
+                }
+                button.download type="button" hidden { "Download CSV" }
+            }
+            @if !figure.published.is_empty() { (published(figure)) }
+        }
+    }
+}
+
+/// What a screen reader says of the chart.
+fn spoken(figure: &Figure) -> String {
+    format!(
+        "{}. {} over {}. Arrow keys read one value after another; all are in the table below.",
+        figure.title,
+        column(&figure.chart.y),
+        column(&figure.chart.x)
+    )
+}
+
+/// The head of a column: a counter by its name and unit, anything else as it is.
+pub(crate) fn column(head: &str) -> String {
+    counter::find(head).map_or_else(|| head.to_owned(), counter::Counter::label)
+}
+
+fn table(figure: &Figure) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Numbers of " (figure.title) } {
+            table.numbers {
+                thead {
+                    tr {
+                        @for head in &figure.columns {
+                            th scope="col" title=[counter::find(head).map(|counter| counter.about)] { (column(head)) }
+                        }
+                    }
+                }
+                tbody { @for row in &figure.rows { (line(figure, row)) } }
+            }
+        }
+    }
+}
+
+fn line(figure: &Figure, row: &Row) -> Markup {
+    html! {
+        tr.summary[row.summary] {
+            th scope="row" { (row.label) }
+            @for (index, column) in figure.series().iter().enumerate() {
+                td {
+                    (number(row.value(index)))
+                    @for stated in figure.published_at(&row.label, column) {
+                        " " span.stated title=(stated.source) { "◇ " (number(Some(stated.value))) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the paper states, beside ours.
+fn published(figure: &Figure) -> Markup {
+    let number_column = |name: &str| figure.series().iter().position(|column| column == name);
+    let ours = |row: &str, name: &str| {
+        let row = figure.rows.iter().find(|candidate| candidate.label == row)?;
+        row.value(number_column(name)?)
+    };
+    html! {
+        details open[figure.chart.kind != ChartKind::Table] {
+            summary { "What the paper states" }
+            div.scroll tabindex="0" role="region" aria-label={ "What the paper states of " (figure.title) } {
+                table.plain {
+                    thead {
+                        tr {
+                            th scope="col" { (figure.columns.first().map_or("Row", |head| head.as_str())) }
+                            th scope="col" { "Column" }
+                            th.n scope="col" { "Paper" }
+                            th.n scope="col" { "Ours" }
+                            th scope="col" { "Where the paper states it" }
+                        }
+                    }
+                    tbody {
+                        @for stated in &figure.published {
+                            tr {
+                                th scope="row" { (stated.row) }
+                                td { (column(&stated.column)) }
+                                td.n { "◇ " (quantity(Some(stated.value), &figure.chart.unit)) }
+                                td.n { (quantity(ours(&stated.row, &stated.column), &figure.chart.unit)) }
+                                td.words { (stated.source) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Documents as plain text for a terminal.
+
+use crate::document::{Claim, ClaimKind, Document, Figure, Row};
+use crate::number::{number, quantity};
+use crate::page::column;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Fewest columns that anything can be told in.
+const NARROWEST: usize = 40;
+/// Blanks between columns of a table.
+const GAP: usize = 2;
+
+/// `document` in lines of at most `width` columns.
+pub(crate) fn text(document: &Document, width: usize) -> String {
+    let mut page = Page { width: width.max(NARROWEST), lines: Vec::new() };
+    page.heading(&document.title, '=');
+    page.words("", &format!("{}, scale {}, Tombolo {}", document.paper, document.scale, document.tombolo));
+    page.claims(&document.claims);
+    document.figures.iter().for_each(|figure| page.figure(figure));
+    page.list("Failures", document.failures.iter().map(|failure| format!("{}: {}", failure.point, failure.error)));
+    page.list("Notes", document.notes.iter().cloned());
+    page.blank();
+    page.words("", &format!("Again: {}", document.command));
+    page.lines.join("\n") + "\n"
+}
+
+/// Lines as they are gathered.
+struct Page {
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Page {
+    fn blank(&mut self) {
+        self.lines.push(String::new());
+    }
+
+    fn line(&mut self, text: &str) {
+        self.lines.push(text.trim_end().to_owned());
+    }
+
+    /// A heading, underlined as far as it is long.
+    fn heading(&mut self, text: &str, underline: char) {
+        let before = self.lines.len();
+        self.words("", text);
+        let longest = self.lines[before..].iter().map(|line| line.width()).max().unwrap_or(0);
+        self.line(&underline.to_string().repeat(longest));
+    }
+
+    /// `text` broken at blanks, every line after `indent`.
+    fn words(&mut self, indent: &str, text: &str) {
+        for line in wrapped(&clean(text), self.width - indent.width()) {
+            self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    fn list(&mut self, heading: &str, items: impl Iterator<Item = String>) {
+        let items: Vec<String> = items.collect();
+        if items.is_empty() {
+            return;
+        }
+        self.blank();
+        self.heading(heading, '-');
+        for item in items {
+            let before = self.lines.len();
+            self.words("  ", &item);
+            self.lines[before].replace_range(..1, "-");
+        }
+    }
+
+    fn claims(&mut self, claims: &[Claim]) {
+        for kind in ClaimKind::ALL {
+            let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.kind == kind).collect();
+            if claims.is_empty() {
+                continue;
+            }
+            self.blank();
+            let held = claims.iter().filter(|claim| claim.verdict == crate::document::Verdict::Holds).count();
+            let tally =
+                if kind == ClaimKind::Magnitude { String::new() } else { format!(", {held} of {} hold", claims.len()) };
+            self.heading(&format!("Claims: {}{tally}", kind.name().to_lowercase()), '-');
+            let head = ["verdict", "paper", "measured", "claim"].map(str::to_owned);
+            let rows: Vec<[String; 4]> = std::iter::once(head).chain(claims.iter().map(|claim| cells(claim))).collect();
+            let width = |cell: usize| rows.iter().map(|row| row[cell].width()).max().unwrap_or(0);
+            let widths = [width(0), width(1), width(2)];
+            self.claim(&rows[0], &widths, None);
+            for (row, claim) in rows[1..].iter().zip(claims) {
+                self.claim(row, &widths, claim.cause.as_deref());
+            }
+        }
+    }
+
+    /// A claim: its numbers, then its words beside them, or below them where there is no room.
+    fn claim(&mut self, cells: &[String; 4], widths: &[usize; 3], cause: Option<&str>) {
+        let [verdict, paper, measured, words] = cells;
+        let numbers = format!("{}{}{}", left(verdict, widths[0]), right(paper, widths[1]), right(measured, widths[2]));
+        let numbers = format!("{}{}", numbers, " ".repeat(GAP));
+        let beside = self.width.saturating_sub(numbers.width()) >= NARROWEST / 2;
+        let indent = " ".repeat(if beside { numbers.width() } else { 2 * GAP });
+        let before = self.lines.len();
+        if !beside {
+            self.line(&truncated(&numbers, self.width));
+        }
+        self.words(&indent, words);
+        if beside {
+            let rest = self.lines[before].get(indent.len()..).unwrap_or_default();
+            self.lines[before] = numbers + rest;
+        }
+        if let Some(cause) = cause {
+            self.words(&indent, &format!("cause: {cause}"));
+        }
+    }
+
+    fn figure(&mut self, figure: &Figure) {
+        self.blank();
+        self.heading(&figure.title, '-');
+        if !figure.chart.y.is_empty() {
+            let unit = if figure.chart.unit.is_empty() { String::new() } else { format!(" ({})", figure.chart.unit) };
+            self.words("", &format!("{}{unit} over {}", column(&figure.chart.y), column(&figure.chart.x)));
+        }
+        if !figure.has_numbers() {
+            self.line("No point of this figure has a result.");
+            return;
+        }
+        self.numbers(figure);
+        for stated in &figure.published {
+            let value = quantity(Some(stated.value), &figure.chart.unit);
+            let place = format!("{}, {}", stated.row, column(&stated.column));
+            self.words("  ", &format!("Paper: {place}: {value} ({})", stated.source));
+        }
+    }
+
+    /// The table of a figure, in as many blocks side by side as the width asks for, one below the other.
+    fn numbers(&mut self, figure: &Figure) {
+        let heads: Vec<String> = figure.columns.iter().map(|head| clean(&column(head))).collect();
+        let most = self.width / 3;
+        let labels = figure.rows.iter().map(|row| clean(&row.label)).chain(heads.first().cloned());
+        let label = labels.map(|label| label.width()).max().unwrap_or(0).min(most);
+        let width = |index: usize| {
+            let cells = figure.rows.iter().map(|row| number(row.value(index)).width());
+            cells.chain([heads[index + 1].width().min(most)]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..figure.series().len()).map(width).collect();
+        for block in blocks(&widths, self.width - label) {
+            let head = block.iter().map(|index| right(&heads[index + 1], widths[*index])).collect::<String>();
+            self.line(&format!("{}{head}", left(heads.first().map_or("", String::as_str), label)));
+            figure.rows.iter().for_each(|row| self.row(row, label, &block, &widths));
+        }
+    }
+
+    fn row(&mut self, row: &Row, label: usize, block: &[usize], widths: &[usize]) {
+        let cells = block.iter().map(|index| right(&number(row.value(*index)), widths[*index])).collect::<String>();
+        self.line(&format!("{}{cells}", left(&clean(&row.label), label)));
+    }
+}
+
+fn cells(claim: &Claim) -> [String; 4] {
+    [
+        claim.verdict.name().to_owned(),
+        clean(&quantity(claim.paper, &claim.unit)),
+        clean(&quantity(claim.measured, &claim.unit)),
+        claim.text.clone(),
+    ]
+}
+
+/// Runs of columns that fit into `room` each; a block has one at least.
+fn blocks(widths: &[usize], room: usize) -> Vec<Vec<usize>> {
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    let mut used = 0;
+    for (index, width) in widths.iter().enumerate() {
+        used += width + GAP;
+        match blocks.last_mut() {
+            Some(block) if used <= room => block.push(index),
+            _ => {
+                blocks.push(vec![index]);
+                used = width + GAP;
+            }
+        }
+    }
+    blocks
+}
+
+/// `text` on one line, without what would steer a terminal.
+fn clean(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `text` at the left of `width` columns.
+fn left(text: &str, width: usize) -> String {
+    let text = truncated(text, width);
+    format!("{text}{}", " ".repeat(width - text.width()))
+}
+
+/// `text` at the right of `width` columns, after the gap.
+fn right(text: &str, width: usize) -> String {
+    let text = truncated(text, width);
+    format!("{}{text}", " ".repeat(GAP + width - text.width()))
+}
+
+/// As much of `text` as fits, its end marked where some is missing.
+fn truncated(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        if kept.width() + c.width().unwrap_or(0) + 1 > width {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
+}
+
+/// `text` broken at blanks into lines of at most `width` columns; a longer word is broken where the line ends.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("never empty");
+        if line.is_empty() && word.width() <= width {
+            line.push_str(word);
+        } else if line.width() + 1 + word.width() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else if word.width() <= width {
+            lines.push(word.to_owned());
+        } else {
+            broken(word, width, &mut lines);
+        }
+    }
+    lines
+}
+
+/// Adds a word that is longer than a line.
+fn broken(word: &str, width: usize, lines: &mut Vec<String>) {
+    if lines.last().is_some_and(|line| !line.is_empty()) {
+        lines.push(String::new());
+    }
+    for c in word.chars() {
+        let line = lines.last_mut().expect("never empty");
+        if line.width() + c.width().unwrap_or(0) > width {
+            lines.push(c.to_string());
+        } else {
+            line.push(c);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_broken_at_blanks_and_long_ones_anywhere() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("a abcdefgh b", 3), ["a", "abc", "def", "gh", "b"].map(str::to_owned)[..]);
+        assert_eq!(wrapped("", 7), [""]);
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_left_out() {
+        assert_eq!(clean("a\x1b[31mred\r\n\tb\u{9b}c"), "a [31mred b c");
+    }
+
+    #[test]
+    fn a_block_has_a_column_however_wide() {
+        assert_eq!(blocks(&[5, 5, 50, 5], 14), [vec![0, 1], vec![2], vec![3]]);
+    }
+}

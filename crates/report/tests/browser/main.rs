@@ -1,0 +1,177 @@
+//! The page in a real browser: it draws every chart, fits phones and screens, answers to keys and clicks, and runs no
+//! script of a document. Passed over, with a word, where no Chromium is installed.
+
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tombolo_report::document::{ChartKind, Figure, Row};
+use tombolo_report::{Document, html};
+
+/// Names that Chromium goes by.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/// A phone, a tablet and a screen, in CSS pixels.
+const WIDTHS: [u32; 3] = [400, 800, 1400];
+/// Longest that the browser may take: many times what it takes on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// Simulated milliseconds that the page has for itself.
+const BUDGET: &str = "--virtual-time-budget=20000";
+/// Looks at a page in a frame and writes down what it finds.
+const PROBE: &str = include_str!("probe.js");
+
+/// What the probe finds.
+#[derive(Deserialize)]
+struct Findings {
+    /// Charts drawn, such as `6 of 6`.
+    charts: String,
+    /// Shapes that each chart has.
+    shapes: Vec<usize>,
+    /// Width of the page's content and of its frame.
+    content: u32,
+    frame: u32,
+    /// What a screen reader was told after a key.
+    reading: String,
+    /// The tooltip after that key.
+    tip: String,
+    /// Colours of bars before and after a series was switched off.
+    series: (usize, usize),
+    /// The second figure's file.
+    csv: String,
+    /// Whether a script of the document ran.
+    owned: bool,
+}
+
+fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| BROWSERS.map(|name| folder.join(name)))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        eprintln!("no Chromium on this machine: the page was not tried in a browser");
+    }
+    found
+}
+
+/// What the browser finds on the page of `document` in a frame of `width`, and what its console says.
+fn look(browser: &Path, document: &Document, width: u32) -> (Findings, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let escaped = html(document).replace('&', "&amp;").replace('"', "&quot;");
+    let frame =
+        format!("<iframe id=\"frame\" style=\"width:{width}px;height:900px;border:0\" srcdoc=\"{escaped}\"></iframe>");
+    let page = folder.path().join("probe.html");
+    let probe =
+        format!("<!doctype html><meta charset=\"utf-8\">{frame}<pre id=\"found\"></pre><script>{PROBE}</script>");
+    fs::write(&page, probe).expect("written");
+    let (dom, log) = dump(browser, folder.path(), &page);
+    let (_, rest) = dom.split_once("<pre id=\"found\">").unwrap_or_else(|| panic!("no page: {log}"));
+    let (found, _) = rest.split_once("</pre>").expect("it ends");
+    let found = String::from_utf8(data_encoding::BASE64.decode(found.as_bytes()).expect("base 64")).expect("UTF-8");
+    let findings = serde_json::from_str(&found).unwrap_or_else(|error| panic!("{error}: {found:?}; {log}"));
+    (findings, log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect())
+}
+
+/// The page as it is at the end, and the browser's log.
+fn dump(browser: &Path, folder: &Path, page: &Path) -> (String, String) {
+    let (out, log) = (folder.join("out"), folder.join("log"));
+    let create = |path: &Path| Stdio::from(fs::File::create(path).expect("created"));
+    let mut child = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", BUDGET])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--hide-scrollbars", "--window-size=1600,1000"])
+        .arg(page)
+        .stdin(Stdio::null())
+        .stdout(create(&out))
+        .stderr(create(&log))
+        .spawn()
+        .expect("the browser starts");
+    let start = Instant::now();
+    while child.try_wait().expect("it can be waited for").is_none() {
+        if start.elapsed() > PATIENCE {
+            child.kill().expect("it can be ended");
+            child.wait().expect("it ends");
+            panic!("the browser took more than {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).expect("there")).into_owned();
+    (read(&out), read(&log))
+}
+
+#[test]
+fn every_chart_is_drawn_at_every_width_without_a_word_on_the_console() {
+    let Some(browser) = browser() else { return };
+    let document = fixture::document();
+    for width in WIDTHS {
+        let (found, console) = look(&browser, &document, width);
+        assert_eq!(found.charts, "6 of 6", "{width}: {console:?}");
+        assert!(
+            found.shapes.len() == 6 && found.shapes.iter().all(|shapes| *shapes > 20),
+            "{width}: {:?}",
+            found.shapes
+        );
+        assert_eq!((found.content, found.frame), (width, width), "nothing sticks out");
+        assert_eq!(console, Vec::<String>::new(), "{width}");
+        answers(&found, &document);
+    }
+}
+
+/// The second figure answers to the End key, to its legend and to its button.
+fn answers(found: &Findings, document: &Document) {
+    assert!(found.reading.starts_with("geometric mean: Software, flat 1.302"), "{}", found.reading);
+    assert!(found.reading.contains("the paper states 1.480 for HMG"), "{}", found.reading);
+    assert!(found.tip.contains("geometric mean") && found.tip.contains("1.480"), "{}", found.tip);
+    assert_eq!(found.series, (5, 4), "a series went");
+    let lines: Vec<&str> = found.csv.lines().collect();
+    let heads = "Workload,\"Software, flat\",\"Software, hierarchical\",NHCC,HMG,Ideal";
+    assert!(lines[0].starts_with(heads) && lines[0].contains("HMG (paper)"), "{}", lines[0]);
+    assert_eq!(lines.len(), 22);
+    let first = document.figures[1].rows[0].values[0].expect("a number");
+    assert_eq!(lines[1].split(',').nth(1).and_then(|cell| cell.parse().ok()), Some(first), "every digit");
+    assert!(lines[10].starts_with("mst,") && lines[10].contains(",,"), "a missing number is an empty cell");
+}
+
+/// Figures of every kind, linear and logarithmic, of one row and of many, with numbers of all sizes and without some.
+fn odd_document() -> Document {
+    let kinds = [ChartKind::Bars, ChartKind::Lines, ChartKind::Stacked, ChartKind::Scatter];
+    let shapes = kinds.into_iter().flat_map(|kind| [false, true].map(|log| (kind, log)));
+    let numbers = [Some(1e12), Some(-1.0), Some(1e-9), Some(0.0), None, Some(3.5), Some(-1e6)];
+    let figure = |(kind, log, rows): (ChartKind, bool, usize)| {
+        let mut figure = Figure { id: "odd".into(), title: format!("{kind:?}, {rows} rows"), ..Figure::default() };
+        (figure.chart.kind, figure.chart.log_y, figure.chart.reference) = (kind, log, Some(-2.0));
+        figure.columns = (0..=12).map(|column| format!("{column}: a head that is rather long")).collect();
+        let row = |row: usize| Row {
+            label: format!("row {row} with a label that is rather long"),
+            values: (0..12).map(|column| numbers[(row * 5 + column) % numbers.len()]).collect(),
+            summary: row % 50 == 49,
+        };
+        figure.rows = (0..rows).map(row).collect();
+        figure
+    };
+    let figures = shapes.flat_map(|(kind, log)| [1, 200].map(|rows| figure((kind, log, rows)))).collect();
+    Document { figures, ..Document::default() }
+}
+
+#[test]
+fn odd_figures_are_drawn_too() {
+    let Some(browser) = browser() else { return };
+    let (found, console) = look(&browser, &odd_document(), 400);
+    assert_eq!(console, Vec::<String>::new());
+    assert_eq!(found.charts, "16 of 16");
+    assert_eq!((found.content, found.frame), (400, 400), "nothing sticks out");
+}
+
+#[test]
+fn no_script_of_a_document_runs() {
+    let Some(browser) = browser() else { return };
+    let hostile =
+        "</script></style></textarea><script>parent.owned=1</script><img src=x onerror='parent.owned=1'><b>{a|b}%";
+    let (found, console) = look(&browser, &fixture::hostile(hostile), 1400);
+    assert!(!found.owned);
+    assert_eq!(found.charts, "6 of 6");
+    assert!(found.tip.contains("<script>parent.owned=1</script>"), "shown as text: {}", found.tip);
+    assert_eq!(console, Vec::<String>::new(), "nothing was even tried");
+}

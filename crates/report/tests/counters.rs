@@ -1,0 +1,47 @@
+//! The table of counters is that of the record that a run really gives.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tombolo_report::counter::{COUNTERS, find};
+use tombolo_system::RunSpec;
+use tombolo_workload::bench::{self, Mode, Request};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Every number of `value` by its path, members of lists as `*`.
+fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Number(_) => drop(found.insert(path.to_owned())),
+        Value::Array(members) => members.iter().for_each(|member| numbers(&below("*"), member, found)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| numbers(&below(name), member, found)),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// The record of a small run.
+fn record() -> Value {
+    let scale = tombolo_machine::Scale::new(1, 32).expect("a scale");
+    let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()?.scaled(scale));
+    let machine = Arc::new(machine.expect("a preset is sound"));
+    let design = tombolo_machine::design("hmg").and_then(|design| design.check()).expect("a preset is sound");
+    let workload = bench::find("pathfinder").expect("a workload");
+    let given = [("columns", "4096"), ("rows", "12")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
+    let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
+    let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
+    let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
+    serde_json::to_value(tombolo_system::run(&spec).expect("it runs")).expect("a record is JSON")
+}
+
+#[test]
+fn the_table_names_each_number_of_a_record_and_nothing_else() {
+    let mut found = BTreeSet::new();
+    numbers("", &record(), &mut found);
+    let named: BTreeSet<String> = COUNTERS.iter().map(|counter| counter.path.to_owned()).collect();
+    let missing: Vec<_> = found.difference(&named).collect();
+    let stale: Vec<_> = named.difference(&found).collect();
+    assert!(missing.is_empty() && stale.is_empty(), "without a name: {missing:?}; not recorded: {stale:?}");
+    assert!(found.iter().all(|path| find(path).is_some_and(|counter| counter.path == path)));
+}

@@ -1,0 +1,156 @@
+//! The page as text: what it holds, that nothing in a document can become part of the page, and its size.
+
+mod fixture;
+
+use serde_json::Value;
+use tombolo_report::document::{ChartKind, Figure, Row};
+use tombolo_report::{Document, html, html_all};
+
+/// Most bytes of a report of a paper.
+const MOST_BYTES: usize = 5_000_000;
+
+/// Where what the script reads begins.
+const DATA: &str = "<script id=\"charts\" type=\"application/json\">";
+
+/// A string that would run a script wherever it were not escaped.
+const HOSTILE: &str = "</script></style></title><script>owned()</script><img src=x onerror='owned()'>\"'&<!--{{}}";
+
+fn figure(kind: ChartKind, rows: usize, columns: usize, value: Option<f64>) -> Figure {
+    let mut figure = Figure { id: "f".into(), title: "A figure".into(), ..Figure::default() };
+    figure.chart.kind = kind;
+    figure.columns = (0..=columns).map(|column| format!("column {column}")).collect();
+    let row = |row| Row { label: format!("row {row}"), values: vec![value; columns], summary: false };
+    figure.rows = (0..rows).map(row).collect();
+    figure
+}
+
+fn page_with(figure: Figure) -> String {
+    html(&Document { figures: vec![figure], ..Document::default() })
+}
+
+/// The JSON that the page's script reads.
+fn charts(page: &str) -> Value {
+    let (_, rest) = page.split_once(DATA).expect("the data is there");
+    let (json, _) = rest.split_once("</script>").expect("it ends");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn a_page_needs_nothing_else() {
+    let page = html(&fixture::document());
+    let (head, _) = page.split_once("<style>").expect("a head");
+    assert!(head.contains("default-src 'none'") && !head.contains("unsafe-eval"));
+    let (before_scripts, _) = page.split_once(DATA).expect("the data is there");
+    for reference in ["src=\"", "<link", "@import", "href=\"http", "url("] {
+        assert!(!before_scripts.contains(reference), "{reference}");
+    }
+}
+
+#[test]
+fn every_part_of_a_document_is_on_the_page() {
+    let document = fixture::document();
+    let page = html(&document);
+    for claim in &document.claims {
+        assert!(page.contains(&format!("id=\"claim-{}\"", claim.id)), "{}", claim.id);
+    }
+    for figure in &document.figures {
+        assert!(page.contains(&format!("<h3>{}</h3>", figure.title)), "{}", figure.title);
+        assert!(page.contains(&format!("id=\"hmg-{}\"", figure.id)) && page.contains(&format!("#hmg-{}\"", figure.id)));
+        figure.published.iter().for_each(|stated| assert!(page.contains(&stated.source)));
+    }
+    for text in ["Cause: ", "fabric.latency ÷ 2", "4 of 5", "assumed: no paper", "the recording needs 31 GB", "made up"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(page.contains(&document.command) && page.contains("1/16"));
+}
+
+#[test]
+fn a_claim_is_told_with_a_sign_and_a_word() {
+    let page = html(&fixture::document());
+    for verdict in ["✓ holds", "✗ fails", "~ not robust", "· shown", "✓ 2 hold"] {
+        assert!(page.contains(verdict), "{verdict}");
+    }
+}
+
+#[test]
+fn the_paper_s_values_stand_with_ours() {
+    let charts = charts(&html(&fixture::document()));
+    let stated = &charts[1]["stated"];
+    assert_eq!(stated.as_array().map(Vec::len), Some(4));
+    assert_eq!((&stated[0]["row"], &stated[0]["series"], &stated[0]["value"]), (&20.into(), &3.into(), &1.48.into()));
+    assert!(html(&fixture::document()).contains(r#"<span class="stated" title="Section VII-A, text">◇ 1.480</span>"#));
+}
+
+#[test]
+fn counters_are_called_by_name_and_unit() {
+    let page = html(&fixture::document());
+    assert!(
+        page.contains(">directory evictions (entries)</th>") && page.contains("Directory entries replaced for room.")
+    );
+    assert_eq!(charts(&page)[5]["series"], serde_json::json!(["L2 hits", "directory evictions (entries)"]));
+}
+
+#[test]
+fn no_string_of_a_document_becomes_part_of_the_page() {
+    let clean = html(&fixture::document());
+    let page = html(&fixture::hostile(HOSTILE));
+    for tag in ["<script", "</script", "<style", "<img", "<title", "<!--"] {
+        assert_eq!(page.matches(tag).count(), clean.matches(tag).count(), "{tag}");
+    }
+    assert!(page.contains("&lt;script&gt;owned()"));
+    assert_eq!(charts(&page)[1]["labels"][0], HOSTILE, "the script gets it as it is");
+}
+
+#[test]
+fn a_figure_without_numbers_says_so() {
+    for figure in [
+        Figure::default(),
+        figure(ChartKind::Bars, 0, 3, None),
+        figure(ChartKind::Lines, 3, 3, None),
+        figure(ChartKind::Scatter, 3, 2, Some(f64::NAN)),
+        figure(ChartKind::Stacked, 3, 0, None),
+    ] {
+        let page = page_with(figure);
+        assert!(page.contains("There is nothing to draw"));
+        assert!(!page.contains("class=\"chart\"") && charts(&page)[0]["drawn"] == false);
+    }
+}
+
+#[test]
+fn a_missing_number_is_a_dash_and_a_gap() {
+    let mut some = figure(ChartKind::Bars, 2, 2, Some(1.5));
+    some.rows[1].values = vec![None, Some(f64::INFINITY)];
+    let page = page_with(some);
+    assert_eq!(page.matches("<td>–</td>").count(), 2);
+    assert_eq!(charts(&page)[0]["values"], serde_json::json!([[1.5, 1.5], [null, null]]));
+}
+
+#[test]
+fn a_row_that_is_too_short_or_too_long_does_no_harm() {
+    let mut ragged = figure(ChartKind::Lines, 2, 2, Some(1.5));
+    ragged.rows[0].values.pop();
+    ragged.rows[1].values.push(Some(7.0));
+    assert_eq!(charts(&page_with(ragged))[0]["values"], serde_json::json!([[1.5, null], [1.5, 1.5]]));
+}
+
+#[test]
+fn a_large_report_is_small() {
+    let mut document = fixture::document();
+    document.figures = (0..60).map(|_| figure(ChartKind::Bars, 60, 8, Some(0.123_456_789_123))).collect();
+    document.claims = fixture::document().claims.into_iter().cycle().take(400).collect();
+    let page = html(&document);
+    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+    assert!(html(&fixture::document()).len() < MOST_BYTES / 5);
+}
+
+#[test]
+fn several_documents_share_one_page() {
+    let mut other = fixture::document();
+    (other.paper, other.title) = ("gps".into(), "GPS".into());
+    let page = html_all(&[fixture::document(), other]);
+    assert!(page.contains("id=\"hmg-figure-8\"") && page.contains("id=\"gps-figure-8\""));
+    assert!(page.contains("<title>2 reports</title>"));
+    assert_eq!(charts(&page).as_array().map(Vec::len), Some(16));
+    assert!(page.len() < html(&fixture::document()).len() + 200_000, "the library is there once");
+}

@@ -1,0 +1,78 @@
+//! The stores to one line that a load may still return.
+
+use super::versions::Version;
+use tombolo_types::Mask;
+
+/// Stores of a list before grains are given up: such as a counter that thousands of warps add to. Assumed: more than
+/// race on any line that is no counter.
+const MOST: usize = 64;
+
+/// Stores and the grains of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stores {
+    list: Vec<(Version, Mask)>,
+    /// Grains of which stores were dropped, for there were too many: nothing is said about them.
+    given_up: Mask,
+}
+
+impl Stores {
+    fn push(&mut self, version: Version, mask: Mask) {
+        if self.list.len() == MOST {
+            self.given_up |= self.list.remove(0).1;
+        }
+        self.list.push((version, mask));
+    }
+
+    /// All grains written.
+    fn written(&self) -> Mask {
+        self.list.iter().fold(self.given_up, |all, (_, mask)| Mask(all.0 | mask.0))
+    }
+
+    fn forget(&mut self, mask: Mask) {
+        self.given_up.0 &= !mask.0;
+        self.list.iter_mut().for_each(|(_, of)| of.0 &= !mask.0);
+        self.list.retain(|(_, of)| !of.is_empty());
+    }
+
+    /// The stores to a grain; `None` where it was given up.
+    pub(super) fn to(&self, grain: u32) -> Option<impl Iterator<Item = Version> + '_> {
+        let has = move |mask: Mask| mask.0 >> grain & 1 != 0;
+        let stores = self.list.iter().filter(move |(_, mask)| has(*mask)).map(|(version, _)| *version);
+        (!has(self.given_up)).then_some(stores)
+    }
+}
+
+/// The stores to one line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    launch: u32,
+    /// Of the latest kernel that wrote to the line, without those that were overwritten in the order of the program.
+    pub(super) newer: Stores,
+    /// Of the kernels before it: for each grain those of the last one that wrote to it.
+    pub(super) older: Stores,
+}
+
+impl History {
+    /// The kernel is `launch`: what came before it is older.
+    pub(super) fn advance(&mut self, launch: u32) {
+        if self.launch == launch {
+            return;
+        }
+        self.launch = launch;
+        let newer = std::mem::take(&mut self.newer);
+        self.older.forget(newer.written());
+        self.older.given_up |= newer.given_up;
+        self.older.list.extend(newer.list);
+    }
+
+    /// A store of the current kernel; `is_overwritten` tells which stores of it happen before.
+    pub(super) fn store(&mut self, version: Version, mask: Mask, is_overwritten: impl Fn(Version) -> bool) {
+        for (earlier, of) in &mut self.newer.list {
+            if of.overlaps(mask) && is_overwritten(*earlier) {
+                of.0 &= !mask.0;
+            }
+        }
+        self.newer.list.retain(|(_, of)| !of.is_empty());
+        self.newer.push(version, mask);
+    }
+}

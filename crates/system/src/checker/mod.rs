@@ -1,0 +1,326 @@
+//! Whether loads of a timing run return what the memory model allows: lines carry versions, and every load is held to
+//! what must have been visible to it.
+//!
+//! A load is in the wrong when the store it returns was overwritten by another that happens before the load: an
+//! earlier one of its own warp, one before a barrier of its CTA, one that a release and an acquire of wide enough
+//! scopes through a flag put before it, or any of an earlier kernel; and that other happens after the store returned.
+//! Stores that race are never held against a load, so a run that is reported wrong is wrong. What is not seen:
+//! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
+//! of stores race on.
+//!
+//! - [`versions`]: what lines carry. [`knowledge`]: what happens before what. [`history`]: the stores to a line.
+
+mod history;
+mod knowledge;
+mod versions;
+
+use history::History;
+use knowledge::{Knowledge, Moment};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tombolo_model::message::Flag;
+use tombolo_model::watch::{WarpSlot, Watch};
+use tombolo_types::{Line, LineSize, Mask, Ps, Scope};
+use versions::Version;
+pub use versions::Versions;
+
+/// A load that returned what it must not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Violation {
+    /// When it returned, in picoseconds.
+    pub time_ps: u64,
+    /// Where it was issued, such as `module3 sm1 warp 17`.
+    pub by: String,
+    /// Kernel, counted from 0 in the order of launches.
+    pub launch: u32,
+    /// Address of the first byte, as the program has it.
+    pub address: u64,
+    /// What it returned, and why it must not.
+    pub why: String,
+}
+
+/// What a checked run found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Line transactions of loads whose result was checked.
+    pub loads: u64,
+    /// Line transactions of stores and atomics that were numbered.
+    pub stores: u64,
+    /// Loads that returned what they must not.
+    pub violations: u64,
+    /// The first of them by time.
+    pub first: Vec<Violation>,
+}
+
+/// Violations that are told in full.
+const TOLD: usize = 20;
+
+/// Checks one run. Shared by its partitions.
+pub struct Checker {
+    state: Mutex<State>,
+    line: LineSize,
+}
+
+/// A store of the current kernel.
+struct Store {
+    at: Moment,
+    knows: Knowledge,
+}
+
+/// A load on its way.
+#[derive(Clone, Default)]
+struct Load {
+    sequence: u32,
+    knows: Knowledge,
+}
+
+/// What a warp had made visible when it released.
+#[derive(Clone)]
+struct Released {
+    by: WarpSlot,
+    cta: u32,
+    scope: Scope,
+    knows: Knowledge,
+}
+
+/// The warp in a slot.
+#[derive(Default)]
+struct Warp {
+    number: u32,
+    cta: u32,
+    sequence: u32,
+    knows: Knowledge,
+    released: Option<Released>,
+    found: Vec<Released>,
+    /// By result slot.
+    loads: Vec<Load>,
+}
+
+impl Warp {
+    fn now(&self) -> Moment {
+        Moment { warp: self.number, sequence: self.sequence }
+    }
+
+    /// What it knows, itself included.
+    fn all(&self) -> Knowledge {
+        self.knows.with(self.now())
+    }
+}
+
+#[derive(Default)]
+struct State {
+    launch: Option<u32>,
+    /// First version of the current kernel.
+    first: Version,
+    /// Stores of the current kernel, by version.
+    stores: Vec<Store>,
+    warps: FxHashMap<WarpSlot, Warp>,
+    started: u32,
+    ctas: u32,
+    lines: FxHashMap<Line, History>,
+    flags: FxHashMap<u32, Released>,
+    loads: u64,
+    stores_in_all: u64,
+    violations: u64,
+    told: BTreeSet<Violation>,
+}
+
+impl State {
+    fn launch(&self) -> u32 {
+        self.launch.unwrap_or(0)
+    }
+
+    /// Whether a store of the current kernel happens before a moment of `warp` that has this knowledge.
+    fn precedes(&self, version: Version, warp: u32, sequence: u32, knows: &Knowledge) -> bool {
+        let at = self.stores[(version - self.first) as usize].at;
+        if at.warp == warp { at.sequence < sequence } else { knows.covers(at) }
+    }
+
+    /// Whether one store of the current kernel happens before another.
+    fn is_before(&self, earlier: Version, later: Version) -> bool {
+        let Store { at, knows } = &self.stores[(later - self.first) as usize];
+        self.precedes(earlier, at.warp, at.sequence, knows)
+    }
+
+    fn store(&mut self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
+        self.stores_in_all += 1;
+        let warp = self.warps.get_mut(&slot).expect("a warp that stores has been started");
+        warp.sequence += 1;
+        let (at, knows) = (warp.now(), warp.knows.clone());
+        if let Some(released) = warp.released.as_ref().filter(|_| flag != Flag::NONE) {
+            self.flags.insert(flag.0, released.clone());
+        }
+        let version = self.first + self.stores.len() as Version;
+        self.stores.push(Store { at, knows });
+        let mut history = self.lines.remove(&line).unwrap_or_default();
+        history.advance(self.launch());
+        history.store(version, mask, |earlier| self.is_before(earlier, version));
+        self.lines.insert(line, history);
+        version
+    }
+
+    /// Why a load must not return this version of a grain, if it must not.
+    fn verdict(&self, history: &History, grain: u32, version: Version, warp: u32, load: &Load) -> Option<String> {
+        let newer = history.newer.to(grain)?;
+        let before = |store: Version| self.precedes(store, warp, load.sequence, &load.knows);
+        let current = version >= self.first && version != 0;
+        let mut overwriting = newer.filter(|&store| store != version && before(store));
+        let overwritten = overwriting.find(|&store| !current || self.is_before(version, store));
+        if let Some(store) = overwritten {
+            let was = if current { "an earlier store of its kernel" } else { "what an earlier kernel left" };
+            let at = self.stores[(store - self.first) as usize].at;
+            let by = at.warp;
+            return Some(format!("it returned {was}, which warp {by} of the kernel had overwritten before it"));
+        }
+        if current {
+            return None;
+        }
+        let mut left = history.older.to(grain)?.peekable();
+        let fits = if left.peek().is_none() { version == 0 } else { left.any(|store| store == version) };
+        (!fits).then(|| "it returned what an earlier kernel had overwritten".to_owned())
+    }
+}
+
+impl Checker {
+    /// A checker of a run with lines of this size.
+    pub fn new(line: LineSize) -> Checker {
+        Checker { state: Mutex::new(State { first: 1, ..State::default() }), line }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has been found.
+    pub fn checked(&self) -> Checked {
+        let state = self.state();
+        let first = state.told.iter().cloned().collect();
+        Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first }
+    }
+
+    fn report(&self, state: &mut State, now: Ps, slot: WarpSlot, line: Line, grain: u32, why: String) {
+        state.violations += 1;
+        let violation = Violation {
+            time_ps: now.0,
+            by: format!("{} {} warp {}", slot.module, slot.sm, slot.slot),
+            launch: state.launch(),
+            address: line.0 * self.line.bytes() + u64::from(grain) * self.line.grain(),
+            why,
+        };
+        state.told.insert(violation);
+        if state.told.len() > TOLD {
+            state.told.pop_last();
+        }
+    }
+}
+
+impl Watch<Versions> for std::sync::Arc<Checker> {
+    fn kernel(&self, launch: u32) {
+        let state = &mut *self.state();
+        if state.launch == Some(launch) {
+            return;
+        }
+        state.launch = Some(launch);
+        state.first += state.stores.len() as Version;
+        state.stores.clear();
+        state.warps.clear();
+        state.flags.clear();
+        state.started = 0;
+    }
+
+    fn cta(&self, one: WarpSlot, slots: u64) {
+        let state = &mut *self.state();
+        state.ctas += 1;
+        for slot in bits(slots) {
+            let warp = Warp { number: state.started, cta: state.ctas, ..Warp::default() };
+            state.started += 1;
+            state.warps.insert(WarpSlot { slot, ..one }, warp);
+        }
+    }
+
+    fn barrier(&self, one: WarpSlot, slots: u64) {
+        let state = &mut *self.state();
+        let warps = || bits(slots).map(|slot| WarpSlot { slot, ..one });
+        let known = |slot: WarpSlot| state.warps.get(&slot).map(Warp::all);
+        let all = warps().filter_map(known).reduce(|all, one| all.join(&one)).unwrap_or_default();
+        for slot in warps() {
+            if let Some(warp) = state.warps.get_mut(&slot) {
+                warp.knows = all.clone();
+            }
+        }
+    }
+
+    fn released(&self, slot: WarpSlot, scope: Scope) {
+        if let Some(warp) = self.state().warps.get_mut(&slot) {
+            warp.released = Some(Released { by: slot, cta: warp.cta, scope, knows: warp.all() });
+        }
+    }
+
+    fn found(&self, slot: WarpSlot, flag: Flag) {
+        let state = &mut *self.state();
+        if let (Some(warp), Some(released)) = (state.warps.get_mut(&slot), state.flags.get(&flag.0)) {
+            warp.found.push(released.clone());
+        }
+    }
+
+    fn acquired(&self, slot: WarpSlot, scope: Scope) {
+        let state = &mut *self.state();
+        let Some(warp) = state.warps.get_mut(&slot) else { return };
+        for released in std::mem::take(&mut warp.found) {
+            let within = |scope: Scope| match scope {
+                Scope::Cta => released.cta == warp.cta,
+                Scope::Gpu => released.by.gpu == slot.gpu,
+                Scope::Sys => true,
+            };
+            if within(scope) && within(released.scope) {
+                warp.knows = warp.knows.join(&released.knows);
+            }
+        }
+    }
+
+    fn load(&self, slot: WarpSlot, result: u8) {
+        let state = &mut *self.state();
+        let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
+        warp.sequence += 1;
+        let load = Load { sequence: warp.sequence, knows: warp.knows.clone() };
+        let index = usize::from(result);
+        if warp.loads.len() <= index {
+            warp.loads.resize(index + 1, Load::default());
+        }
+        warp.loads[index] = load;
+    }
+
+    fn loaded(&self, now: Ps, slot: WarpSlot, result: u8, line: Line, mask: Mask, data: Versions) {
+        let state = &mut *self.state();
+        state.loads += 1;
+        let launch = state.launch();
+        if let Some(history) = state.lines.get_mut(&line) {
+            history.advance(launch);
+        }
+        let warp = state.warps.get(&slot).expect("a warp that loads has been started");
+        let load = &warp.loads[usize::from(result)];
+        let nothing = History::default();
+        let history = state.lines.get(&line).unwrap_or(&nothing);
+        let wrong = data.grains(mask).find_map(|(grain, version)| {
+            state.verdict(history, grain, version, warp.number, load).map(|why| (grain, why))
+        });
+        if let Some((grain, why)) = wrong {
+            self.report(state, now, slot, line, grain, why);
+        }
+    }
+
+    fn store(&self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Versions {
+        Versions::of(self.state().store(slot, line, mask, flag))
+    }
+
+    fn atomic(&self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
+        self.state().store(slot, line, mask, flag)
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(word: u64) -> impl Iterator<Item = u8> {
+    (0..64).filter(move |bit| word >> bit & 1 != 0)
+}

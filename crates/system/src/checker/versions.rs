@@ -1,0 +1,48 @@
+//! Lines that carry, for each grain, which store wrote it.
+
+use std::sync::Arc;
+use tombolo_model::watch::Contents;
+use tombolo_protocol::Data;
+use tombolo_types::Mask;
+
+/// Grains of a line.
+const GRAINS: usize = 32;
+
+/// A store of the run, numbered from 1 as they issue; 0 is what was there before.
+pub(super) type Version = u32;
+
+/// By grain: the store that wrote it last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Versions([Version; GRAINS]);
+
+impl Versions {
+    /// The same store in every grain.
+    pub(super) fn of(version: Version) -> Versions {
+        Versions([version; GRAINS])
+    }
+
+    /// The grains of `mask` with their versions.
+    pub(super) fn grains(&self, mask: Mask) -> impl Iterator<Item = (u32, Version)> + '_ {
+        (0..).zip(&self.0).filter(move |(grain, _)| mask.0 >> grain & 1 != 0).map(|(grain, version)| (grain, *version))
+    }
+}
+
+impl Data for Versions {
+    type Update = Version;
+
+    fn merge(&mut self, from: Versions, mask: Mask) {
+        for (grain, version) in from.grains(mask) {
+            self.0[grain as usize] = version;
+        }
+    }
+
+    fn update(&mut self, update: Version, mask: Mask) -> Versions {
+        let before = *self;
+        self.merge(Versions::of(update), mask);
+        before
+    }
+}
+
+impl Contents for Versions {
+    type Watch = Arc<super::Checker>;
+}

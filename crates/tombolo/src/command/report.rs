@@ -1,0 +1,57 @@
+//! `tombolo report`: makes one HTML page of the results in a folder.
+
+use crate::failure::Failure;
+use crate::output::{probe, write_whole};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tombolo_report::{Document, html_all};
+
+/// Name of the file that `reproduce` and `sweep` leave in their folder.
+const DOCUMENT: &str = "report.json";
+
+/// What is asked.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Folder with a report.json, or whose folders have one each
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// File to write, whole or not at all
+    #[arg(short, long = "out", value_name = "FILE.html")]
+    out: PathBuf,
+}
+
+impl Arguments {
+    /// Reads, renders, writes.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let documents = documents(&self.folder)?.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        probe(&self.out)?;
+        write_whole(&self.out, html_all(&documents).as_bytes())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The documents of a folder: its own, or else those of its folders by name.
+fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let own = folder.join(DOCUMENT);
+    if own.is_file() {
+        return Ok(vec![own]);
+    }
+    let refused = |error| Failure::Unreadable { path: folder.to_owned(), reason: io::Error::to_string(&error) };
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(refused)?;
+    let mut found: Vec<PathBuf> = entries.iter().map(|entry| entry.path().join(DOCUMENT)).collect();
+    found.retain(|path| path.is_file());
+    found.sort();
+    if found.is_empty() {
+        let reason = format!("there is no {DOCUMENT} in it, nor in any of its folders; reproduce and sweep leave one");
+        return Err(Failure::Unreadable { path: folder.to_owned(), reason });
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
+    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    Document::from_json(&text).map_err(|error| failed(error.to_string()))
+}
