@@ -40,6 +40,17 @@ pub struct Description<T> {
     described: PhantomData<T>,
 }
 
+/// A value as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedValue {
+    /// Dotted path, such as `l2.bytes`.
+    pub path: String,
+    /// As written.
+    pub value: String,
+    /// Where it comes from; empty where the file does not say.
+    pub source: String,
+}
+
 /// The description of the machine called `name`: a preset, or the path of a `.toml` file.
 pub fn machine(name: &str) -> Result<Description<MachineConfig>, ConfigError> {
     Description::named(name)
@@ -94,8 +105,22 @@ impl<T: Described> Description<T> {
         let setting: Arc<str> = format!("{path}={value}").into();
         let inner = path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
         refuse_unknown_path::<T>(inner, &setting)?;
-        self.tree.put(inner, Leaf { text: value.trim().to_owned(), place: Place::Setting(setting) });
+        self.tree.put(
+            inner,
+            Leaf { text: value.trim().to_owned(), source: format!("set by {setting}"), place: Place::Setting(setting) },
+        );
         Ok(())
+    }
+
+    /// Every value as written, with its dotted path and where it comes from: what follows `# Source:` on its line,
+    /// empty where nothing does.
+    pub fn values(&self) -> Vec<DescribedValue> {
+        let value = |(path, leaf): (String, &Leaf)| DescribedValue {
+            path,
+            value: leaf.text.clone(),
+            source: leaf.source.clone(),
+        };
+        self.tree.leaves().into_iter().map(value).collect()
     }
 
     /// The configuration, if every value is what its key takes and all go together.
@@ -232,7 +257,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 /// The tree of `file`, laid over that of its base.
 fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> {
     let mut tree = Table::parse(&file.label, &file.text)?;
-    let name = Leaf { text: file.name.clone(), place: tree.place.clone() };
+    let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new() };
     if tree.find("name").is_none() {
         tree.put("name", name);
     }
@@ -244,7 +269,7 @@ fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> 
         return Err(ConfigError::BaseTooDeep { place, name, limit: BASE_LIMIT });
     }
     if tree.find("description").is_none() {
-        tree.put("description", Leaf { text: format!("based on {name}"), place: place.clone() });
+        tree.put("description", Leaf { text: format!("based on {name}"), place: place.clone(), source: String::new() });
     }
     let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
     let mut whole = build::<T>(&below, depth + 1)?;

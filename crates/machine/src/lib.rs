@@ -34,7 +34,9 @@ pub mod scale;
 mod section;
 mod tree;
 
-pub use description::{Described, Description, Listed, apply, design, list_designs, list_machines, machine};
+pub use description::{
+    Described, DescribedValue, Description, Listed, apply, design, list_designs, list_machines, machine,
+};
 pub use design::DesignConfig;
 pub use error::ConfigError;
 pub use machine::MachineConfig;

@@ -12,6 +12,8 @@ pub(crate) struct Leaf {
     pub(crate) text: String,
     /// Where it stands.
     pub(crate) place: Place,
+    /// Where it comes from: what follows `# Source:` on its line; empty where nothing does.
+    pub(crate) source: String,
 }
 
 /// A value or a section.
@@ -94,6 +96,21 @@ impl Table {
         }
     }
 
+    /// Every value by dotted path, in order of path.
+    pub(crate) fn leaves(&self) -> Vec<(String, &Leaf)> {
+        let (mut own, mut below) = (Vec::new(), Vec::new());
+        for (key, node) in &self.entries {
+            match node {
+                Node::Leaf(leaf) => own.push((key.clone(), leaf)),
+                Node::Table(table) => {
+                    below.extend(table.leaves().into_iter().map(|(path, leaf)| (format!("{key}.{path}"), leaf)));
+                }
+            }
+        }
+        own.append(&mut below);
+        own
+    }
+
     /// What stands at the dotted `path`.
     pub(crate) fn find(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
@@ -127,12 +144,19 @@ impl Source<'_> {
             let node = match value.get_ref() {
                 // A section's header has no span of its own; its key has.
                 DeValue::Table(inner) => Node::Table(self.table(inner, key.span().start)?),
-                DeValue::Array(list) => Node::Leaf(Leaf { text: self.list(&name, list)?, place: self.place(at) }),
-                scalar => Node::Leaf(Leaf { text: self.scalar(&name, scalar, at)?, place: self.place(at) }),
+                DeValue::Array(list) => Node::Leaf(self.leaf(self.list(&name, list)?, value.span())),
+                scalar => Node::Leaf(self.leaf(self.scalar(&name, scalar, at)?, value.span())),
             };
             entries.insert(name, node);
         }
         Ok(Table { place: self.place(offset), entries })
+    }
+
+    /// A value with its place and its source.
+    fn leaf(&self, text: String, span: std::ops::Range<usize>) -> Leaf {
+        let line = self.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let source = line.split_once("# Source:").map(|(_, source)| source.trim().to_owned()).unwrap_or_default();
+        Leaf { text, place: self.place(span.start), source }
     }
 
     fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {
@@ -177,6 +201,16 @@ mod tests {
         assert_eq!(leaf("dram.list"), ("a,2".to_owned(), "m.toml:6".to_owned()));
         assert_eq!(leaf("dram.rate"), ("1.50".to_owned(), "m.toml:7".to_owned()));
         assert_eq!(leaf("l2"), ("a section".to_owned(), "m.toml:2".to_owned()));
+    }
+
+    #[test]
+    fn a_value_knows_the_source_on_its_line() {
+        let text = "a = 1 # Source: a book, page 2\nb = [\"x\", \"y\"]  # Source: assumed\nc = 3 # why\n[s]\nd = 4\n";
+        let tree = Table::parse("m.toml", text).unwrap();
+        let sources: Vec<(String, &str)> =
+            tree.leaves().into_iter().map(|(path, leaf)| (path, leaf.source.as_str())).collect();
+        let expected = [("a", "a book, page 2"), ("b", "assumed"), ("c", ""), ("s.d", "")];
+        assert_eq!(sources, expected.map(|(path, source)| (path.to_owned(), source)));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct Moved {
 }
 
 /// Picojoules by component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Energy {
     /// L1 caches.
     pub l1: f64,

@@ -4,15 +4,19 @@
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine.
+//! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
+//! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Read [`mod@run`] next.
 
 pub mod checker;
+pub mod directed;
 pub mod energy;
 pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
+pub mod sharing;
 
 pub use placement::place;
 pub use record::RunRecord;

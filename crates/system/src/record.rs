@@ -2,11 +2,11 @@
 
 use crate::checker::Checked;
 use crate::energy::Energy;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Accesses and hits of one cache level, summed over the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRecord {
     /// Loads looked up, in line transactions.
     pub accesses: u64,
@@ -21,7 +21,7 @@ pub struct CacheRecord {
 }
 
 /// One direction of one link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// Such as `gpu0.out` (GPU 0 to the switch), `gpu0.in`, `module3.out`.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct LinkRecord {
 }
 
 /// All memories.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramRecord {
     /// Bytes read.
     pub read_bytes: u64,
@@ -43,7 +43,7 @@ pub struct DramRecord {
 }
 
 /// When a kernel ran.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelRecord {
     /// Its name.
     pub name: String,
@@ -54,7 +54,7 @@ pub struct KernelRecord {
 }
 
 /// What the run cost the machine it ran on. Differs from run to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostRecord {
     /// Seconds simulating, without recording the workload.
     pub wall_s: f64,
@@ -71,7 +71,7 @@ pub struct HostRecord {
 }
 
 /// The result of a run. Everything but `host` is equal at every thread count.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Version of the simulator.
     pub tombolo: String,
@@ -116,11 +116,11 @@ pub struct RunRecord {
     /// When each kernel ran.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,
-    /// What the checker of values found; only of a checked run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the checker of values found; only of a checked run. No kept record has it.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub check: Option<Checked>,
     /// What was noted: what a trace cannot carry, what was approximated.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What the run cost.
     pub host: HostRecord,

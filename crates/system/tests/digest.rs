@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{Cta, DESIGNS, Small, design, machine, simulate_on};
+use common::{DESIGNS, design, machine, simulate_on};
 use std::sync::Arc;
+use tombolo_system::directed::{Cta, Directed};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
 /// Sixteen CTAs that read a shared array, write neighbouring lines, and synchronise at every scope.
-fn traffic() -> Arc<Small> {
+fn traffic() -> Arc<Directed> {
     let cta = |id: u64| {
         let mut cta = Cta::new();
         for warp in 0..4 {
@@ -25,7 +26,7 @@ fn traffic() -> Arc<Small> {
         }
         cta
     };
-    Small::new((0..3).map(|_| (0..16).map(cta).collect()).collect())
+    Directed::new((0..3).map(|_| (0..16).map(cta).collect()).collect())
 }
 
 #[test]

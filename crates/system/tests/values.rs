@@ -2,16 +2,22 @@
 
 mod common;
 
-use common::{Cta, DESIGNS, Small, Warp, design, machine, simulate};
+use common::{DESIGNS, design, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_protocol::Fault;
 use tombolo_system::checker::Checked;
+use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-fn checked(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<Small>, fault: Option<Fault>) -> Checked {
+fn checked(
+    machine: &Arc<MachineConfig>,
+    design: DesignConfig,
+    program: Arc<Directed>,
+    fault: Option<Fault>,
+) -> Checked {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 2 };
     let record = run_checked(&spec, fault).unwrap_or_else(|error| panic!("{error}"));
     record.check.expect("a checked run says what it found")
@@ -26,7 +32,7 @@ fn kernel(write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
 const LINES: u64 = 96;
 
 /// Every module reads all lines; then each line is written by another module; then all are read again.
-fn sharing() -> Arc<Small> {
+fn sharing() -> Arc<Directed> {
     let read = |_: u64, warp: &mut Warp<'_>| {
         for line in 0..LINES {
             warp.read([line]);
@@ -37,11 +43,11 @@ fn sharing() -> Arc<Small> {
             warp.write([line]);
         }
     };
-    Small::new(vec![kernel(read), kernel(write), kernel(read), kernel(write), kernel(read)])
+    Directed::new(vec![kernel(read), kernel(write), kernel(read), kernel(write), kernel(read)])
 }
 
 /// A token passes from module to module; each reads what all before it wrote, and writes its own line.
-fn relay(scope: Scope) -> Arc<Small> {
+fn relay(scope: Scope) -> Arc<Directed> {
     let flag = |module: u64| 1000 + 32 * module;
     let ctas = (0..16).map(|module| {
         Cta::new().warp(|warp| {
@@ -62,11 +68,11 @@ fn relay(scope: Scope) -> Arc<Small> {
     let touch = kernel(|module, warp| {
         warp.read([module * 4]);
     });
-    Small::new(vec![touch, ctas.collect()])
+    Directed::new(vec![touch, ctas.collect()])
 }
 
 /// Neighbours in a CTA hand lines over a barrier, all modules add to one counter.
-fn barriers() -> Arc<Small> {
+fn barriers() -> Arc<Directed> {
     let cta = |module: u64| {
         let mut cta = Cta::new();
         for warp in 0..4 {
@@ -80,10 +86,10 @@ fn barriers() -> Arc<Small> {
         }
         cta
     };
-    Small::new((0..2).map(|_| (0..16).map(cta).collect()).collect())
+    Directed::new((0..2).map(|_| (0..16).map(cta).collect()).collect())
 }
 
-fn programs() -> [Arc<Small>; 3] {
+fn programs() -> [Arc<Directed>; 3] {
     [sharing(), relay(Scope::Sys), barriers()]
 }
 

@@ -1,6 +1,5 @@
 //! The result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that say why.
 
-use crate::campaign::Results;
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,6 +8,9 @@ use tombolo_system::record::CacheRecord;
 
 /// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
 const EQUAL: f64 = 0.005;
+
+/// The result of each run, by workload, then by design.
+pub(crate) type Results = Vec<Vec<Result<RunRecord, String>>>;
 
 /// A run without a result.
 #[derive(Debug, Serialize)]

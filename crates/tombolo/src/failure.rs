@@ -2,10 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
+use tombolo_experiment::{PointError, SpecError, StoreError, StudyError};
 use tombolo_machine::ConfigError;
-use tombolo_system::RunError;
-use tombolo_types::stream::StreamError;
-use tombolo_workload::bench::WorkloadError;
 use tombolo_workload::trace::TraceError;
 
 /// What ended a command early. Each message names what was given, and what is allowed.
@@ -14,30 +12,26 @@ pub(crate) enum Failure {
     /// A machine, a design, a setting or a scale.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A workload that does not exist.
-    #[error("no workload is called {name:?}{}; there are {}", did_you_mean(near), known.join(", "))]
-    UnknownWorkload {
-        /// As given.
-        name: String,
-        /// Names that look like it.
-        near: Vec<String>,
-        /// All names.
-        known: Vec<&'static str>,
-    },
-    /// A workload's parameters, or its recording.
+    /// A workload, its recording, or its run.
     #[error(transparent)]
-    Workload(#[from] WorkloadError),
+    Point(#[from] PointError),
+    /// An experiment.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A folder of results.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A paper none of whose experiments ship.
+    #[error("the experiments of {paper} are not part of this version yet; there are those of {known}")]
+    NotYet {
+        /// As given.
+        paper: &'static str,
+        /// Those that ship.
+        known: String,
+    },
     /// A trace that cannot be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A recording that cannot be read.
-    #[error("{label}: {error}")]
-    Stream {
-        /// Workload or trace.
-        label: String,
-        /// What is wrong.
-        error: StreamError,
-    },
     /// A value of the command line that does not fit the others.
     #[error("{flag} {value}: {reason}")]
     Argument {
@@ -47,22 +41,6 @@ pub(crate) enum Failure {
         value: String,
         /// What is wrong with it, and what is allowed.
         reason: String,
-    },
-    /// A run that came to no result.
-    #[error("{label}: {error}")]
-    Run {
-        /// Workload, machine and design.
-        label: String,
-        /// Why.
-        error: RunError,
-    },
-    /// A broken invariant of the simulator.
-    #[error("{label}: the simulator failed: {message}; please report this")]
-    Broken {
-        /// What was under way.
-        label: String,
-        /// What the panic said.
-        message: String,
     },
     /// A file or folder that does not hold what it should.
     #[error("{}: {reason}", path.display())]
@@ -85,6 +63,15 @@ pub(crate) enum Failure {
     /// Standard output does not take more.
     #[error("standard output: {0}")]
     Stdout(io::Error),
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Failure {
+        match error {
+            StudyError::Spec(error) => Failure::Spec(error),
+            StudyError::Store(error) => Failure::Store(error),
+        }
+    }
 }
 
 impl Failure {

@@ -1,9 +1,9 @@
 //! The command line: reads what is asked, runs it, prints the answer.
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
-//! [`source`] (workloads and traces), [`output`] (standard output and files), [`table`] (aligned text),
-//! [`campaign`] (many runs side by side), [`comparison`] and [`summary`] (what is printed of results),
-//! [`progress`], [`threads`].
+//! [`source`] (traces), [`output`] (standard output and files), [`table`] (aligned text), [`comparison`] and
+//! [`summary`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
+//! [`threads`]. Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
 //! a message, and no file is written.
@@ -13,7 +13,6 @@
 use clap::Parser;
 use std::process::ExitCode;
 
-mod campaign;
 mod command;
 mod comparison;
 mod failure;
@@ -21,6 +20,7 @@ mod hardware;
 mod output;
 mod progress;
 mod source;
+mod study;
 mod summary;
 mod table;
 mod threads;

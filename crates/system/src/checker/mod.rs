@@ -8,7 +8,7 @@
 //! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
 //! of stores race on.
 //!
-//! - [`versions`]: what lines carry. [`knowledge`]: what happens before what. [`history`]: the stores to a line.
+//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line.
 
 mod history;
 mod knowledge;

@@ -1,174 +1,10 @@
-//! A language for tests: small programs written warp by warp, and runs of them.
+//! Machines, designs and runs for tests of directed programs.
 #![allow(dead_code, unreachable_pub, reason = "a fixture shared by test files, each of which uses its part")]
 
 use std::sync::Arc;
 use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_system::directed::Directed;
 use tombolo_system::{RunRecord, RunSpec, run};
-use tombolo_types::stream::{
-    Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
-    StreamError, Token,
-};
-use tombolo_types::{Line, LineSize, Mask, Order};
-
-/// One CTA being written.
-#[derive(Clone, Default)]
-pub struct Cta {
-    stream: CtaStream,
-}
-
-impl Cta {
-    /// A CTA without warps.
-    pub fn new() -> Cta {
-        Cta::default()
-    }
-
-    /// Adds a warp.
-    pub fn warp(mut self, write: impl FnOnce(&mut Warp<'_>)) -> Cta {
-        let start = self.stream.ops.len() as u32;
-        write(&mut Warp { stream: &mut self.stream });
-        let end = self.stream.ops.len() as u32;
-        self.stream.warps.push(start..end);
-        self
-    }
-}
-
-/// One warp being written.
-pub struct Warp<'a> {
-    stream: &'a mut CtaStream,
-}
-
-impl Warp<'_> {
-    fn accesses(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> Accesses {
-        let start = self.stream.accesses.len() as u32;
-        self.stream.accesses.extend(lines.into_iter().map(|line| Access { line: Line(line), mask }));
-        Accesses { start, len: (self.stream.accesses.len() as u32 - start) as u8 }
-    }
-
-    /// A weak load of whole lines, and the use of its result.
-    pub fn read(&mut self, lines: impl IntoIterator<Item = u64>) -> &mut Self {
-        self.load(lines, Order::WEAK).use_result(1)
-    }
-
-    /// A load of whole lines.
-    pub fn load(&mut self, lines: impl IntoIterator<Item = u64>, order: Order) -> &mut Self {
-        let accesses = self.accesses(lines, Mask::ALL);
-        self.stream.ops.push(Op::Load { order: order.into(), accesses });
-        self
-    }
-
-    /// Waits for the result `distance` results ago.
-    pub fn use_result(&mut self, distance: u8) -> &mut Self {
-        self.stream.ops.push(Op::Use { distance });
-        self
-    }
-
-    /// A weak store of whole lines.
-    pub fn write(&mut self, lines: impl IntoIterator<Item = u64>) -> &mut Self {
-        self.store(lines, Mask::ALL, Order::WEAK)
-    }
-
-    /// A store of part of each line.
-    pub fn store(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask, order: Order) -> &mut Self {
-        let accesses = self.accesses(lines, mask);
-        self.stream.ops.push(Op::Store { order: order.into(), accesses });
-        self
-    }
-
-    /// A four-byte atomic on the first word of each line.
-    pub fn atomic(&mut self, lines: impl IntoIterator<Item = u64>, order: Order, result: AtomicResult) -> &mut Self {
-        let accesses = self.accesses(lines, Mask(1));
-        self.stream.ops.push(Op::Atomic { order: order.into(), result, accesses });
-        self
-    }
-
-    /// A fence.
-    pub fn fence(&mut self, order: Order) -> &mut Self {
-        self.stream.ops.push(Op::Fence { order: order.into() });
-        self
-    }
-
-    /// Arithmetic.
-    pub fn compute(&mut self, count: u16) -> &mut Self {
-        self.stream.ops.push(Op::Compute { class: ComputeClass::Fp32, count });
-        self
-    }
-
-    /// A CTA barrier.
-    pub fn barrier(&mut self) -> &mut Self {
-        self.stream.ops.push(Op::Barrier);
-        self
-    }
-
-    /// The store before leaves flag `token`.
-    pub fn signal(&mut self, token: u32) -> &mut Self {
-        let token = self.token(token);
-        self.stream.ops.push(Op::Signal { token });
-        self
-    }
-
-    /// Spins on `line` until flag `token` is visible.
-    pub fn wait_until(&mut self, line: u64, token: u32, order: Order) -> &mut Self {
-        let access = self.accesses([line], Mask(1)).start;
-        let token = self.token(token);
-        self.stream.ops.push(Op::WaitUntil { order: order.into(), access, token });
-        self
-    }
-
-    fn token(&mut self, token: u32) -> u16 {
-        self.stream.tokens.push(Token(token));
-        (self.stream.tokens.len() - 1) as u16
-    }
-}
-
-/// A program of kernels launched in order.
-pub struct Small {
-    kernels: Vec<KernelInfo>,
-    commands: Vec<Command>,
-    ctas: Vec<Vec<Cta>>,
-}
-
-impl Small {
-    /// A program whose kernels are these lists of CTAs.
-    pub fn new(kernels: Vec<Vec<Cta>>) -> Arc<Small> {
-        let info = |ctas: &Vec<Cta>| KernelInfo {
-            name: "small".into(),
-            ctas: ctas.len() as u32,
-            threads_per_cta: 32 * ctas.iter().map(|cta| cta.stream.warps.len()).max().unwrap_or(1) as u32,
-            shared_bytes: 0,
-            registers: 16,
-            class: KernelClass::Independent,
-        };
-        let commands = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 }).collect();
-        Arc::new(Small { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels })
-    }
-}
-
-impl Program for Small {
-    fn name(&self) -> &str {
-        "small"
-    }
-
-    fn line_size(&self) -> LineSize {
-        LineSize::B128
-    }
-
-    fn warp_width(&self) -> u32 {
-        32
-    }
-
-    fn kernels(&self) -> &[KernelInfo] {
-        &self.kernels
-    }
-
-    fn commands(&self) -> &[Command] {
-        &self.commands
-    }
-
-    fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
-        into.clone_from(&self.ctas[kernel as usize][cta as usize].stream);
-        Ok(())
-    }
-}
 
 /// A machine with settings applied: `hmg-4x4` with one SM a module unless said otherwise, whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
@@ -192,7 +28,7 @@ pub fn design(name: &str, settings: &[&str]) -> DesignConfig {
 pub const DESIGNS: [&str; 6] = ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal"];
 
 /// Runs a program on one thread.
-pub fn simulate(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<Small>) -> RunRecord {
+pub fn simulate(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<Directed>) -> RunRecord {
     simulate_on(1, machine, design, program)
 }
 
@@ -201,7 +37,7 @@ pub fn simulate_on(
     threads: usize,
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
-    program: Arc<Small>,
+    program: Arc<Directed>,
 ) -> RunRecord {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
     run(&spec).unwrap_or_else(|error| panic!("{error}"))

@@ -1,15 +1,18 @@
 //! `compare`: workloads under several designs, against a baseline.
 
 use crate::WRONG_INPUT;
-use crate::campaign::run_all;
-use crate::comparison::{Compared, Comparison, Cost};
+use crate::comparison::{Compared, Comparison, Cost, Results};
 use crate::failure::{Failure, did_you_mean};
-use crate::hardware::{MachineArguments, refuse_twice};
+use crate::hardware::{Hardware, MachineArguments, refuse_twice};
 use crate::output::{OutputArguments, complain};
-use crate::source::{Target, workloads};
+use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
+use tombolo_experiment::campaign::run_points;
+use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
+use tombolo_experiment::{Outcome, Pass, Point};
 use tombolo_machine::error::near;
 
 /// What to compare.
@@ -44,7 +47,7 @@ impl Arguments {
         self.output.check()?;
         let threads = self.threads.count();
         let started = Instant::now();
-        let results = run_all(&hardware, &chosen, threads);
+        let results = run_all(&hardware, &chosen, threads)?;
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
         let compared = Compared {
             machine: hardware.machine.name.clone(),
@@ -70,4 +73,34 @@ impl Arguments {
             Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
         })
     }
+}
+
+/// Runs every workload under every design with up to `threads` threads: the results by workload, then by design.
+fn run_all(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Results, Failure> {
+    let designs: Vec<_> = hardware.designs.iter().cloned().map(Arc::new).collect();
+    let mut points = Vec::new();
+    for workload in workloads {
+        let workload = Arc::new(workload.clone());
+        for design in &designs {
+            let (machine, design, workload) =
+                (Arc::clone(&hardware.machine), Arc::clone(design), Arc::clone(&workload));
+            points.push(Point::new(machine, design, workload, Pass::Simulation, Vec::new())?);
+        }
+    }
+    let progress = Progress::new(points.len());
+    let results = run_points(&points, None, threads, &progress)?;
+    let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
+        Ok(outcome) => match &**outcome {
+            Outcome::Simulation(record) => {
+                let mut record = (**record).clone();
+                // Designs or workloads of two names may be one point.
+                record.design.clone_from(&point.design.name);
+                record.workload.clone_from(&point.workload.label);
+                Ok(record)
+            }
+            Outcome::Sharing(_) => unreachable!("a simulation was asked for"),
+        },
+        Err(error) => Err(error.clone()),
+    };
+    Ok(points.chunks(designs.len()).map(|row| row.iter().map(record).collect()).collect())
 }

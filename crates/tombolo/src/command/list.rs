@@ -62,12 +62,15 @@ impl Arguments {
             Kind::Machines => list_machines().into_iter().map(preset).collect(),
             Kind::Designs => list_designs().into_iter().map(preset).collect(),
             Kind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
-            // None ship.
-            Kind::Experiments => Vec::new(),
+            Kind::Experiments => tombolo_experiment::preset::list().into_iter().map(of_experiment).collect(),
         };
         show(self.json, &listed, |colours| text(&listed, colours))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn of_experiment(listed: tombolo_experiment::preset::Listed) -> Listed {
+    Listed { name: listed.name, description: listed.description, source: None, parameters: Vec::new() }
 }
 
 fn of_workload(workload: &dyn Workload) -> Listed {

@@ -4,7 +4,9 @@
 mod compare;
 mod list;
 mod report;
+mod reproduce;
 mod run;
+mod sweep;
 mod trace;
 
 use crate::failure::Failure;
@@ -17,6 +19,10 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
+    Reproduce(reproduce::Arguments),
+    /// Runs an experiment of your own
+    Sweep(sweep::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
     /// Makes one HTML page of the results in a folder
@@ -31,6 +37,8 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Reproduce(arguments) => arguments.execute(),
+            Command::Sweep(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),

@@ -1,15 +1,16 @@
 //! `run`: one program on one machine under one design.
 
-use crate::campaign::run_one;
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
-use crate::source::{Source, Target, only, trace};
+use crate::source::trace;
 use crate::summary;
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tombolo_experiment::campaign::run_one;
+use tombolo_experiment::workload::{Source, Target, only};
 use tombolo_machine::design::Promise;
 
 /// What to run.
@@ -45,8 +46,9 @@ impl Arguments {
         let progress = Progress::new(1);
         let source = self.source(&hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
-        let record =
-            progress.during(&source.label, || run_one(&hardware, design, &source, None, threads, self.check))?;
+        let Hardware { machine, .. } = &hardware;
+        let run = || run_one(machine, design, &source, None, threads, self.check);
+        let record = progress.during(&source.label, run)?;
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         self.output.give(&record, true, |colours| summary::text(&record, colours))?;
@@ -61,7 +63,7 @@ impl Arguments {
             (Some(workload), _) => {
                 let chosen = only(workload)?;
                 let what = format!("recording {}", chosen.label);
-                progress.during(&what, || chosen.record(Target::of(machine), threads))
+                Ok(progress.during(&what, || chosen.record(Target::of(machine), threads))?)
             }
             (None, Some(path)) => progress.during("reading the trace", || trace(path, machine)),
             (None, None) => unreachable!("one of the two is required"),

@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::output::{Staged, complain, show};
-use crate::source::{Target, only};
 use crate::table::{Cell, Look, Table, bytes, count};
 use crate::threads::ThreadsArgument;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tombolo_experiment::workload::{Target, only};
 use tombolo_machine::{Scale, machine};
 use tombolo_workload::trace::{TraceError, TraceInfo, import, info, write};
 

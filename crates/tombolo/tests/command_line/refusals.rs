@@ -34,7 +34,7 @@ fn a_wrong_parameter_names_its_workload_and_what_is_allowed() {
     refused(&with("triad,size=4"), &["triad", "size", "elements"]);
     refused(&with("triad,elements=0"), &["triad", "elements=0", "from 1"]);
     refused(&with("triad,elements=1,elements=2"), &["triad", "elements", "twice"]);
-    refused(&with("elements=4"), &["--workload elements=4", "follows its workload"]);
+    refused(&with("elements=4"), &["workload elements=4", "follows its workload"]);
     refused(&with("triad,nw"), &["triad,nw", "one workload"]);
 }
 

@@ -1,14 +1,13 @@
 //! Help, lists, and outputs that close early.
 
 use crate::{TINY, json, outcome, small_run, stderr, stdout, tombolo};
-use serde_json::json;
 use std::process::Stdio;
 
 #[test]
 fn help_lists_every_command() {
     let help = outcome(&["--help"]);
     assert!(help.status.success());
-    for command in ["run", "compare", "trace", "list"] {
+    for command in ["run", "compare", "reproduce", "sweep", "trace", "list"] {
         assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
         let own = outcome(&[command, "--help"]);
         assert!(own.status.success() && stdout(&own).contains("Usage: tombolo"), "{command}");
@@ -27,9 +26,11 @@ fn lists_name_what_ships() {
 }
 
 #[test]
-fn there_are_no_experiments_to_list() {
-    assert_eq!(stdout(&outcome(&["list", "experiments"])), "");
-    assert_eq!(json(&["list", "experiments", "--json"]), json!([]));
+fn experiments_are_listed_by_paper_and_figure() {
+    let listed = stdout(&outcome(&["list", "experiments"]));
+    for name in ["hmg ", "hmg/figure-8 ", "hmg/hardware-cost "] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{name} is missing in {listed}");
+    }
 }
 
 #[test]

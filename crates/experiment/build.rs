@@ -1,0 +1,59 @@
+//! Derives the version of the model from its sources, so that no result of other sources is ever taken for one of
+//! these, and lists the experiments that ship, so that adding one is adding a file.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Crates whose sources decide what a run gives.
+const MODEL: [&str; 7] = ["types", "engine", "protocol", "workload", "machine", "model", "system"];
+
+fn main() -> io::Result<()> {
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    println!("cargo:rustc-env=TOMBOLO_MODEL_VERSION={}", model_version(&here.join(".."))?);
+    fs::write(out.join("presets.rs"), presets(&here.join("presets"))?)
+}
+
+/// A hash of the names and texts of all sources of the model.
+fn model_version(crates: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    for name in MODEL {
+        let folder = crates.join(name).join("src");
+        println!("cargo:rerun-if-changed={}", folder.display());
+        for file in files(&folder)? {
+            let text = fs::read(&file)?;
+            let name = file.strip_prefix(crates).expect("it was found below").to_string_lossy().into_owned();
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(&text);
+        }
+    }
+    Ok(hasher.finalize().to_hex()[..16].to_owned())
+}
+
+/// A Rust list of (folder, name, text) of every file.
+fn presets(folder: &Path) -> io::Result<String> {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let mut list = String::from("&[\n");
+    for file in files(folder)?.iter().filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+        let word = |path: Option<&std::ffi::OsStr>| path.expect("a file has both").to_string_lossy().into_owned();
+        let group = word(file.parent().and_then(Path::file_name));
+        let name = word(file.file_stem());
+        let path = file.to_string_lossy();
+        writeln!(list, "Preset {{ group: {group:?}, name: {name:?}, text: include_str!({path:?}) }},")
+            .expect("memory takes it");
+    }
+    list.push(']');
+    Ok(list)
+}
+
+/// Every file below `folder`, in order of name.
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,401 @@
+//! Many points side by side: each recording made once and shared, each placement of its pages too.
+//!
+//! Workers take points as long as there are any and record the next workload otherwise, one at a time, so that
+//! no more recordings are held than have points under way, and one. Recordings whose points took long are taken
+//! first. What a point gives does not depend on who runs it, nor when.
+
+use crate::error::{PointError, StoreError};
+use crate::outcome::{Outcome, Pass};
+use crate::point::{Key, Point};
+use crate::store::{Found, Store};
+use crate::workload::Source;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tombolo_machine::design::{CtaScheduling, Placement};
+use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_model::page_table::PageTable;
+use tombolo_system::sharing::inter_gpu_sharing;
+use tombolo_system::{RunRecord, RunSpec, place, run, run_checked};
+
+/// The results of points, or why there is none.
+pub type Results = BTreeMap<Key, Result<Arc<Outcome>, String>>;
+
+/// Who is told what is under way.
+pub trait Watcher: Sync {
+    /// So many points are to be worked on; the rest were finished before.
+    fn begins(&self, points: usize, finished: usize);
+    /// Work on this has begun.
+    fn started(&self, what: &str);
+    /// Work on this has ended.
+    fn ended(&self, what: &str);
+    /// So many more points are done; the others will take about so long.
+    fn advanced(&self, points: usize, left: Option<Duration>);
+    /// Something that needs no action and that a user may want to know.
+    fn warn(&self, text: &str);
+}
+
+/// Nobody.
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn begins(&self, _: usize, _: usize) {}
+    fn started(&self, _: &str) {}
+    fn ended(&self, _: &str) {}
+    fn advanced(&self, _: usize, _: Option<Duration>) {}
+    fn warn(&self, _: &str) {}
+}
+
+/// Runs every point once with up to `threads` threads. Results that `store` has are taken from it, others are kept in
+/// it. A point that fails does not stop the others.
+///
+/// # Errors
+/// The store cannot be read or written: points under way end, no others begin.
+pub fn run_points(
+    points: &[Point],
+    store: Option<&Store>,
+    threads: usize,
+    watcher: &dyn Watcher,
+) -> Result<Results, StoreError> {
+    let mut finished = Results::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for point in points {
+        if finished.contains_key(point.key()) || groups.iter().any(|group| group.has(point)) {
+            continue;
+        }
+        match store.map_or(Ok(Found::Nothing), |store| store.load(point.key()))? {
+            Found::Outcome(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
+            Found::Nothing => Group::add(&mut groups, point),
+            Found::Damaged(text) => {
+                watcher.warn(&text);
+                Group::add(&mut groups, point);
+            }
+        }
+    }
+    let known = store.map(Store::costs).unwrap_or_default();
+    groups.sort_by(|a, b| b.cost(&known).total_cmp(&a.cost(&known)));
+    let waiting = groups.iter().map(|group| group.points.len()).sum();
+    watcher.begins(waiting, finished.len());
+    let campaign = Campaign::new(groups, store, (threads, waiting), known, watcher, finished);
+    campaign.run()
+}
+
+/// Points of one recording.
+struct Group {
+    recording: String,
+    points: Vec<Point>,
+}
+
+impl Group {
+    fn add(groups: &mut Vec<Group>, point: &Point) {
+        let recording = point.recording();
+        match groups.iter_mut().find(|group| group.recording == recording) {
+            Some(group) => group.points.push(point.clone()),
+            None => groups.push(Group { recording, points: vec![point.clone()] }),
+        }
+    }
+
+    fn has(&self, point: &Point) -> bool {
+        self.points.iter().any(|known| known.key() == point.key())
+    }
+
+    /// Seconds that its points took when they last ran; those of an unknown one may take any time.
+    fn cost(&self, known: &BTreeMap<String, f64>) -> f64 {
+        known.get(&self.recording).map_or(f64::INFINITY, |cost| cost * self.points.len() as f64)
+    }
+}
+
+/// A recorded and placed point.
+struct Ready {
+    point: Point,
+    recording: usize,
+    source: Arc<Source>,
+    pages: Arc<PageTable>,
+}
+
+/// What is left to do, and what came of the rest.
+struct Queue {
+    /// First group not yet recorded.
+    next: usize,
+    /// Whether one is being recorded.
+    recording: bool,
+    ready: VecDeque<Ready>,
+    /// Points of each group that are not done.
+    left: Vec<usize>,
+    results: Results,
+    /// Seconds and points done, by recording.
+    spent: BTreeMap<String, (f64, usize)>,
+    /// Ends everything.
+    broken: Option<StoreError>,
+}
+
+/// What a worker does next.
+enum Task {
+    Record(usize),
+    Run(Box<Ready>),
+}
+
+struct Campaign<'a> {
+    groups: Vec<Group>,
+    store: Option<&'a Store>,
+    threads: usize,
+    workers: usize,
+    known: BTreeMap<String, f64>,
+    watcher: &'a dyn Watcher,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+impl<'a> Campaign<'a> {
+    fn new(
+        groups: Vec<Group>,
+        store: Option<&'a Store>,
+        (threads, waiting): (usize, usize),
+        known: BTreeMap<String, f64>,
+        watcher: &'a dyn Watcher,
+        results: Results,
+    ) -> Campaign<'a> {
+        let queue = Queue {
+            next: 0,
+            recording: false,
+            ready: VecDeque::new(),
+            left: groups.iter().map(|group| group.points.len()).collect(),
+            results,
+            spent: BTreeMap::new(),
+            broken: None,
+        };
+        let workers = threads.min(waiting).max(1);
+        let changed = Condvar::new();
+        Campaign { groups, store, threads, workers, known, watcher, queue: Mutex::new(queue), changed }
+    }
+
+    fn run(self) -> Result<Results, StoreError> {
+        std::thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| self.work());
+            }
+        });
+        let queue = self.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = queue.broken {
+            return Err(error);
+        }
+        if let (Some(store), false) = (self.store, queue.spent.is_empty()) {
+            let mut costs = self.known;
+            costs.extend(queue.spent.into_iter().map(|(name, (seconds, points))| (name, seconds / points as f64)));
+            store.save_costs(&costs)?;
+        }
+        Ok(queue.results)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(task) = self.task() {
+            match task {
+                Task::Record(group) => self.record(group),
+                Task::Run(ready) => self.point(&ready),
+            }
+        }
+    }
+
+    /// The next task; `None` when there will be no more.
+    fn task(&self) -> Option<Task> {
+        let mut queue = self.lock();
+        loop {
+            if queue.broken.is_some() {
+                return None;
+            }
+            if let Some(ready) = queue.ready.pop_front() {
+                return Some(Task::Run(Box::new(ready)));
+            }
+            if !queue.recording {
+                let group = queue.next;
+                if group == self.groups.len() {
+                    return None;
+                }
+                queue.next += 1;
+                queue.recording = true;
+                return Some(Task::Record(group));
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn record(&self, index: usize) {
+        let group = &self.groups[index];
+        let label = &group.points[0].workload.label;
+        let what = format!("recording {label}");
+        self.watcher.started(&what);
+        let recorded = unbroken(label, || self.record_and_place(index));
+        self.watcher.ended(&what);
+        let mut queue = self.lock();
+        queue.recording = false;
+        match recorded {
+            Ok(ready) => queue.ready.extend(ready),
+            Err(failure) => {
+                let message = failure.to_string();
+                queue.left[index] = 0;
+                queue.results.extend(group.points.iter().map(|point| (point.key().clone(), Err(message.clone()))));
+                self.watcher.advanced(group.points.len(), self.time_left(&queue));
+            }
+        }
+        drop(queue);
+        self.changed.notify_all();
+    }
+
+    /// The points of a group. Pages are placed once for each way of placing.
+    fn record_and_place(&self, index: usize) -> Result<Vec<Ready>, PointError> {
+        let group = &self.groups[index];
+        let first = &group.points[0];
+        let source = Arc::new(first.workload.record(first.target(), self.threads)?);
+        let mut placed: Vec<(Way, Arc<PageTable>)> = Vec::new();
+        let mut ready = Vec::new();
+        for point in &group.points {
+            let way = Way::of(point);
+            let pages = match placed.iter().find(|(known, _)| *known == way) {
+                Some((_, pages)) => Arc::clone(pages),
+                None => {
+                    let pages = place(&point.machine, &point.design, &*source.program)
+                        .map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
+                    placed.push((way, Arc::clone(&pages)));
+                    pages
+                }
+            };
+            ready.push(Ready { point: point.clone(), recording: index, source: Arc::clone(&source), pages });
+        }
+        Ok(ready)
+    }
+
+    fn point(&self, ready: &Ready) {
+        let point = &ready.point;
+        let label = point.label();
+        self.watcher.started(&label);
+        let began = Instant::now();
+        let result = self.outcome(ready);
+        let seconds = began.elapsed().as_secs_f64();
+        self.watcher.ended(&label);
+        let mut queue = self.lock();
+        queue.left[ready.recording] -= 1;
+        match result {
+            Ok(result) => {
+                if result.is_ok() {
+                    let spent = queue.spent.entry(self.groups[ready.recording].recording.clone()).or_default();
+                    *spent = (spent.0 + seconds, spent.1 + 1);
+                }
+                queue.results.insert(point.key().clone(), result);
+            }
+            Err(error) => _ = queue.broken.get_or_insert(error),
+        }
+        self.watcher.advanced(1, self.time_left(&queue));
+        let broken = queue.broken.is_some();
+        drop(queue);
+        if broken {
+            self.changed.notify_all();
+        }
+    }
+
+    /// The result of a point: kept by another process meanwhile, or made and kept now.
+    fn outcome(&self, ready: &Ready) -> Result<Result<Arc<Outcome>, String>, StoreError> {
+        let point = &ready.point;
+        if let Some(store) = self.store
+            && let Found::Outcome(outcome) = store.load(point.key())?
+        {
+            return Ok(Ok(Arc::from(outcome)));
+        }
+        let made = unbroken(&point.label(), || self.make(ready));
+        let outcome = match made {
+            Ok(outcome) => outcome,
+            Err(failure) => return Ok(Err(failure.to_string())),
+        };
+        if let Some(store) = self.store {
+            store.save(point, &outcome)?;
+        }
+        Ok(Ok(Arc::new(outcome)))
+    }
+
+    fn make(&self, ready: &Ready) -> Result<Outcome, PointError> {
+        let Ready { point, source, pages, .. } = ready;
+        Ok(match point.pass {
+            Pass::Simulation => {
+                let threads = (self.threads / self.workers).max(1);
+                let pages = Some(Arc::clone(pages));
+                Outcome::Simulation(Box::new(run_one(&point.machine, &point.design, source, pages, threads, false)?))
+            }
+            Pass::Sharing => Outcome::Sharing(
+                inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages)
+                    .map_err(|error| PointError::Stream { label: source.label.clone(), error })?,
+            ),
+        })
+    }
+
+    /// About how long the rest will take; `None` where no point of this run or an earlier one says.
+    fn time_left(&self, queue: &Queue) -> Option<Duration> {
+        let (seconds, points) = queue.spent.values().fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let mean = (points > 0).then(|| seconds / points as f64);
+        let mut left = 0.0;
+        for (group, waiting) in self.groups.iter().zip(&queue.left).filter(|(_, waiting)| **waiting > 0) {
+            let measured = queue.spent.get(&group.recording).map(|(seconds, points)| seconds / *points as f64);
+            let each = measured.or_else(|| self.known.get(&group.recording).copied()).or(mean)?;
+            left += each * *waiting as f64;
+        }
+        Duration::try_from_secs_f64(left / self.workers as f64).ok()
+    }
+}
+
+/// What decides where pages are placed, besides the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Way {
+    placement: Placement,
+    scheduling: CtaScheduling,
+    modules: usize,
+    page_bytes: u64,
+    lines_per_entry: u32,
+}
+
+impl Way {
+    fn of(point: &Point) -> Way {
+        Way {
+            placement: point.design.placement,
+            scheduling: point.design.cta_scheduling,
+            modules: point.machine.topology.modules(),
+            page_bytes: point.machine.page_bytes,
+            lines_per_entry: point.machine.directory.lines_per_entry,
+        }
+    }
+}
+
+/// Runs `source` on `machine` under `design`; `checked`: its lines carry versions and every load is checked. A broken
+/// invariant of the simulator is an error here, so that other runs go on.
+///
+/// # Errors
+/// The run came to no result.
+pub fn run_one(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &Source,
+    pages: Option<Arc<PageTable>>,
+    threads: usize,
+    checked: bool,
+) -> Result<RunRecord, PointError> {
+    let simulate = |spec: &RunSpec| if checked { run_checked(spec, None) } else { run(spec) };
+    let label = format!("{} on {} under {}", source.label, machine.name, design.name);
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
+    let failed = |error| PointError::Run { label: label.clone(), error: Box::new(error) };
+    let mut record = unbroken(&label, || simulate(&spec).map_err(failed))?;
+    record.workload.clone_from(&source.label);
+    record.notes.extend(source.notes.iter().cloned());
+    Ok(record)
+}
+
+/// The result of `work`, or a failure where it panics.
+fn unbroken<T>(label: &str, work: impl FnOnce() -> Result<T, PointError>) -> Result<T, PointError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned();
+        Err(PointError::Broken { label: label.to_owned(), message })
+    })
+}

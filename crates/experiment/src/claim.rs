@@ -1,0 +1,204 @@
+//! Claims: what a figure, a directed program or the machine says of each.
+
+use crate::error::SpecError;
+use crate::figure::Table;
+use crate::mechanism;
+use crate::plan::{Plan, told};
+use crate::spec::{self, Cell, Kind, Take, Text};
+use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
+
+impl Plan {
+    /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
+    /// needs.
+    pub(crate) fn check_labels(&self) -> Result<(), SpecError> {
+        for published in &self.spec.published {
+            self.check_row("published.row", &published.row)?;
+            self.index("published.column", &published.column, self.spec.columns)?;
+        }
+        for (at, claim) in self.spec.claim.iter().enumerate() {
+            if self.spec.claim[..at].iter().any(|before| before.id.get() == claim.id.get()) {
+                return Err(self.file.refuse("claim.id", &claim.id, "another claim has this id"));
+            }
+            self.check_claim(claim)?;
+        }
+        Ok(())
+    }
+
+    fn check_claim(&self, claim: &spec::Claim) -> Result<(), SpecError> {
+        let refuse = |reason: &str| Err(self.file.refuse("claim", &claim.id, reason));
+        if let Some(name) = &claim.mechanism {
+            let known: Vec<String> = mechanism::list().iter().map(|one| one.name.to_owned()).collect();
+            if !known.iter().any(|known| known == name.get()) {
+                return Err(self.file.refuse("claim.mechanism", name, told("no such mechanism", name.get(), &known)));
+            }
+            let cells = !claim.of.is_empty() || !claim.to.is_empty();
+            return if cells { refuse("a mechanism measures by itself and takes no cells") } else { Ok(()) };
+        }
+        if claim.of.is_empty() {
+            return refuse("it needs cells in `of`, or a `mechanism`");
+        }
+        match claim.kind {
+            Kind::Identity if claim.paper.is_none() => return refuse("an identity needs the paper's value"),
+            Kind::Direction if claim.above.is_none() && claim.below.is_none() => {
+                return refuse("a direction needs `above` or `below`");
+            }
+            Kind::Mechanism => return refuse("a mechanism needs `mechanism`"),
+            Kind::Identity | Kind::Direction | Kind::Magnitude => {}
+        }
+        claim.of.iter().chain(&claim.to).try_for_each(|cell| self.check_cell(claim, cell))
+    }
+
+    fn check_cell(&self, claim: &spec::Claim, cell: &Cell) -> Result<(), SpecError> {
+        let refuse = |reason: &str| Err(self.file.refuse("claim", &claim.id, reason));
+        match (&cell.row, claim.each_row) {
+            (None, None) => return refuse("its cells need a row, or the claim `each_row`"),
+            (Some(_), Some(_)) => return refuse("with `each_row` its cells name no row"),
+            (Some(row), None) => self.check_row("claim.row", row)?,
+            (None, Some(_)) => {}
+        }
+        if cell.columns.is_empty() || (cell.columns.len() > 1) != cell.take.is_some() {
+            return refuse("a cell has one column, or several with `take`");
+        }
+        cell.columns.iter().try_for_each(|column| self.index("claim.columns", column, self.spec.columns).map(drop))
+    }
+
+    fn check_row(&self, key: &'static str, row: &Text) -> Result<(), SpecError> {
+        match row.get() {
+            "first" | "last" => Ok(()),
+            "mean" if self.summary().is_some() => Ok(()),
+            // At quick scale some rows are left out; a claim on one is not measured then.
+            _ if self.is_left_out(row.get()) => Ok(()),
+            _ => self.index(key, row, self.spec.rows).map(drop),
+        }
+    }
+
+    /// Whether a row exists at other scales.
+    fn is_left_out(&self, row: &str) -> bool {
+        if self.choice != crate::plan::ScaleChoice::Quick {
+            return false;
+        }
+        let whole = Plan::new(self.file.clone(), self.spec.clone(), crate::plan::ScaleChoice::Paper);
+        whole.is_ok_and(|plan| plan.labels(self.spec.rows).iter().any(|label| label == row))
+    }
+}
+
+/// What a claim's cells come to in `table`; `None` where one of them is missing.
+pub(crate) fn measured(claim: &spec::Claim, table: &Table) -> Option<f64> {
+    let Some(take) = claim.each_row else { return ratio(claim, table, None) };
+    let rows = table.rows.iter().filter(|row| !row.summary);
+    let values: Vec<f64> = rows.map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
+    taken(take, values)
+}
+
+fn ratio(claim: &spec::Claim, table: &Table, row: Option<&str>) -> Option<f64> {
+    let product = |cells: &[Cell]| cells.iter().try_fold(1.0, |product, one| Some(product * cell(one, table, row)?));
+    let (above, below) = (product(&claim.of)?, product(&claim.to)?);
+    Some(above / below).filter(|value| value.is_finite())
+}
+
+fn cell(cell: &Cell, table: &Table, row: Option<&str>) -> Option<f64> {
+    let label = row.or_else(|| cell.row.as_ref().map(Text::get))?;
+    let row = table.row(label)?;
+    let value = |column: &Text| row.values[table.columns.iter().position(|known| known == column.get())?];
+    let values: Vec<f64> = cell.columns.iter().map(value).collect::<Option<_>>()?;
+    match cell.take {
+        Some(take) => taken(take, values),
+        None => values.first().copied(),
+    }
+}
+
+fn taken(take: Take, mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    match take {
+        Take::Least => values.first().copied(),
+        Take::Greatest => values.last().copied(),
+        Take::Median => values.get(values.len().checked_sub(1)? / 2).copied(),
+    }
+}
+
+/// Whether `value` is what a direction says.
+pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
+    claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
+}
+
+/// The claims of a figure. `repetitions` gives those of a claim, by its index.
+pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>]) -> Vec<Claim> {
+    let one = |(at, claim): (usize, &spec::Claim)| match &claim.mechanism {
+        Some(name) => judge_mechanism(claim, name.get()),
+        None => judge_figure(claim, measured(claim, table), repetitions.get(at).cloned().unwrap_or_default()),
+    };
+    plan.spec.claim.iter().enumerate().filter(|(_, claim)| is_measurable(plan, claim)).map(one).collect()
+}
+
+/// Whether every row that the claim names is part of this run.
+fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
+    let labels = plan.labels(plan.spec.rows);
+    let there =
+        |row: &Text| ["first", "last", "mean"].contains(&row.get()) || labels.iter().any(|one| one == row.get());
+    claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
+}
+
+fn judge_mechanism(claim: &spec::Claim, name: &str) -> Claim {
+    let outcome = mechanism::list().iter().find(|one| one.name == name).expect("the plan was checked").measure();
+    let found = match outcome {
+        Ok(found) => found,
+        Err(error) => return Claim { verdict: Verdict::Fails, cause: Some(error), ..blank(claim) },
+    };
+    let expected = match found.predicted {
+        Some(predicted) => found.measured == predicted,
+        None => is_as_claimed(claim, found.measured),
+    };
+    Claim {
+        paper: found.predicted.or(claim.paper),
+        measured: Some(found.measured),
+        unit: found.unit.to_owned(),
+        verdict: if expected { Verdict::Holds } else { Verdict::Fails },
+        cause: claim.cause.clone().filter(|_| !expected),
+        ..blank(claim)
+    }
+}
+
+fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Repetition>) -> Claim {
+    let holds = match claim.kind {
+        Kind::Identity => {
+            let differs = measured.zip(claim.paper).map(|(measured, paper)| (measured - paper).abs());
+            differs.is_some_and(|difference| difference <= claim.tolerance)
+        }
+        Kind::Direction => measured.is_some_and(|value| is_as_claimed(claim, value)),
+        Kind::Mechanism | Kind::Magnitude => true,
+    };
+    let verdict = match (claim.kind, holds) {
+        (Kind::Magnitude, _) => Verdict::Shown,
+        (Kind::Direction, _) if measured.is_some() && repetitions.iter().any(|one| one.holds != holds) => {
+            Verdict::NotRobust
+        }
+        (_, true) => Verdict::Holds,
+        (_, false) => Verdict::Fails,
+    };
+    let cause = match (measured, verdict) {
+        (None, _) => Some("a point that it needs gave no result".to_owned()),
+        (Some(_), Verdict::Fails | Verdict::NotRobust) => claim.cause.clone(),
+        (Some(_), Verdict::Holds | Verdict::Shown) => None,
+    };
+    Claim { measured, verdict, cause, repetitions, ..blank(claim) }
+}
+
+/// A claim as stated, without an answer.
+fn blank(claim: &spec::Claim) -> Claim {
+    Claim {
+        id: claim.id.get().to_owned(),
+        kind: match claim.kind {
+            Kind::Identity => ClaimKind::Identity,
+            Kind::Mechanism => ClaimKind::Mechanism,
+            Kind::Direction => ClaimKind::Direction,
+            Kind::Magnitude => ClaimKind::Magnitude,
+        },
+        text: claim.text.clone(),
+        paper: claim.paper,
+        measured: None,
+        unit: claim.unit.clone(),
+        verdict: Verdict::Shown,
+        cause: None,
+        repetitions: Vec::new(),
+    }
+}

@@ -1,0 +1,162 @@
+//! From results to a figure.
+
+use crate::grid::{Change, Numbers};
+use crate::plan::{Plan, ScaleChoice};
+use crate::spec::{Dimension, Mean, Shape};
+use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
+
+/// The numbers of a figure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// Labels, without the head of the rows.
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    /// The numbers of `plan` under `change`.
+    pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
+        let workloads = plan.workloads_of(change);
+        let labels = plan.labels(plan.spec.rows);
+        let indices: Vec<usize> = match plan.spec.rows {
+            Dimension::Workload => workloads.clone(),
+            _ => (0..labels.len()).collect(),
+        };
+        let columns = plan.labels(plan.spec.columns);
+        let mut cell = |row, column| {
+            let at = plan.cell(row, column);
+            if !plan.is_mean_of_workloads() {
+                return plan.value(at, change, numbers);
+            }
+            let one = |index: &usize| {
+                let mut at = at;
+                at.workload = *index;
+                plan.value(at, change, numbers)
+            };
+            mean(plan.spec.mean, workloads.iter().map(one).collect())
+        };
+        let row = |index: usize| Row {
+            label: labels[index].clone(),
+            values: (0..columns.len()).map(|column| cell(index, column)).collect(),
+            summary: false,
+        };
+        let rows = indices.into_iter().map(row).collect();
+        let mut table = Table { columns, rows };
+        if let Some(label) = plan.summary() {
+            table.sum_up(label, plan.spec.mean);
+        }
+        table
+    }
+
+    fn sum_up(&mut self, label: &str, by: Option<Mean>) {
+        let column = |index: usize| mean(by, self.rows.iter().map(|row| row.values[index]).collect());
+        let values = (0..self.columns.len()).map(column).collect();
+        self.rows.push(Row { label: label.to_owned(), values, summary: true });
+    }
+
+    /// The row called `label`; `mean`, `first` and `last` name rows by their place.
+    pub(crate) fn row(&self, label: &str) -> Option<&Row> {
+        let mut others = self.rows.iter().filter(|row| !row.summary);
+        match label {
+            "mean" => self.rows.iter().find(|row| row.summary),
+            "first" => others.next(),
+            "last" => others.next_back(),
+            _ => self.rows.iter().find(|row| row.label == label),
+        }
+    }
+}
+
+/// A mean; `None` where a value is missing, there is none, or a geometric one is of what is not above zero.
+fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
+    let values = values.into_iter().collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
+    let count = values.len() as f64;
+    match by? {
+        Mean::Geometric if values.iter().any(|value| *value <= 0.0) => None,
+        Mean::Geometric => Some((values.iter().map(|value| value.ln()).sum::<f64>() / count).exp()),
+        Mean::Arithmetic => Some(values.iter().sum::<f64>() / count),
+    }
+}
+
+impl Plan {
+    /// The figure with these numbers.
+    pub(crate) fn figure(&self, table: &Table) -> Figure {
+        let head = match self.spec.rows {
+            Dimension::Workload => "workload".to_owned(),
+            Dimension::Design => "design".to_owned(),
+            Dimension::Machine => "machine".to_owned(),
+            Dimension::Metric => "metric".to_owned(),
+            Dimension::Step => self.spec.axis.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let published = self.spec.published.iter().map(|one| Published {
+            row: if one.row.get() == "mean" { self.summary().unwrap_or_default().into() } else { one.row.get().into() },
+            column: one.column.get().to_owned(),
+            value: one.value,
+            source: one.source.clone(),
+        });
+        Figure {
+            id: self.spec.id.clone(),
+            title: self.spec.title.clone(),
+            caption: format!("{} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
+            chart: self.chart(),
+            columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
+            rows: table.rows.clone(),
+            published: published.filter(|one| table.rows.iter().any(|row| row.label == one.row)).collect(),
+        }
+    }
+
+    fn chart(&self) -> Chart {
+        let chart = &self.spec.chart;
+        Chart {
+            kind: match chart.kind {
+                Shape::Bars => ChartKind::Bars,
+                Shape::Lines => ChartKind::Lines,
+                Shape::Stacked => ChartKind::Stacked,
+                Shape::Scatter => ChartKind::Scatter,
+                Shape::Table => ChartKind::Table,
+            },
+            x: chart.x.clone(),
+            y: chart.y.clone(),
+            unit: chart.unit.clone(),
+            log_y: chart.log_y,
+            reference: chart.reference,
+        }
+    }
+
+    /// Which workloads ran at which scale, and what was left out at quick scale.
+    fn what_ran(&self) -> String {
+        let mut scales: Vec<(String, Vec<&str>)> = Vec::new();
+        for one in &self.workloads {
+            let scale = one.scale.to_string();
+            match scales.iter_mut().find(|(known, _)| *known == scale) {
+                Some((_, labels)) => labels.push(&one.label),
+                None => scales.push((scale, vec![&one.label])),
+            }
+        }
+        let at =
+            |(scale, labels): &(String, Vec<&str>)| format!("at {scale} of machine and input: {}", labels.join(", "));
+        let mut text: Vec<String> = match &scales[..] {
+            [] => Vec::new(),
+            all => vec![format!("Run {}.", all.iter().map(at).collect::<Vec<_>>().join("; "))],
+        };
+        if self.choice == ScaleChoice::Quick && (!self.spec.quick.only.is_empty() || !self.spec.quick.steps.is_empty())
+        {
+            text.push("Other workloads or steps run at other scales only.".to_owned());
+        }
+        text.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_needs_every_value() {
+        let geometric = Some(Mean::Geometric);
+        assert!(mean(geometric, vec![Some(2.0), Some(8.0)]).is_some_and(|mean| (mean - 4.0).abs() < 1e-12));
+        assert_eq!(mean(Some(Mean::Arithmetic), vec![Some(2.0), Some(0.0)]), Some(1.0));
+        assert_eq!(mean(geometric, vec![Some(2.0), None]), None);
+        assert_eq!(mean(geometric, vec![Some(0.0)]), None);
+        assert_eq!(mean(geometric, Vec::new()), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The points of a plan, and the numbers they give.
+
+use crate::campaign::Results;
+use crate::error::PointError;
+use crate::hardware;
+use crate::outcome::{HARDWARE, Outcome};
+use crate::plan::{Origin, Plan};
+use crate::point::Point;
+use crate::spec::{Dimension, Metric, Relative, Text};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_machine::Scale;
+use tombolo_report::document::Failure;
+
+/// A change of all points of a plan, for a repetition. The default changes nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// In words; empty for none.
+    pub(crate) label: String,
+    pub(crate) seed: Option<u64>,
+    pub(crate) scale: Option<Scale>,
+    pub(crate) set: Vec<String>,
+    /// Workloads, by index; all where absent.
+    pub(crate) only: Option<Vec<usize>>,
+}
+
+/// One value of each dimension, by index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Coordinate {
+    pub(crate) workload: usize,
+    pub(crate) design: usize,
+    pub(crate) machine: usize,
+    /// None of the steps, or which.
+    pub(crate) step: Option<usize>,
+    pub(crate) metric: usize,
+}
+
+impl Coordinate {
+    fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
+        match dimension {
+            Dimension::Workload => self.workload = index,
+            Dimension::Design => self.design = index,
+            Dimension::Machine => self.machine = index,
+            Dimension::Step => self.step = Some(index),
+            Dimension::Metric => self.metric = index,
+        }
+        self
+    }
+}
+
+/// A point that was asked for: what it is, or why it cannot be.
+pub(crate) type Asked = Result<Point, Failure>;
+
+impl Plan {
+    /// Workloads of a change, by index.
+    pub(crate) fn workloads_of(&self, change: &Change) -> Vec<usize> {
+        change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
+    }
+
+    /// The coordinate of a cell, its workload the first where cells are means.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> Coordinate {
+        let first = Coordinate { step: Some(0), ..Coordinate::default() };
+        first.with(self.spec.rows, row).with(self.spec.columns, column)
+    }
+
+    /// Every point that the figure needs under a change, in the order of its cells; some several times.
+    pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        for coordinate in self.coordinates(change) {
+            if let Origin::Results(_) = self.origins[coordinate.metric] {
+                let metric = &self.spec.metric[coordinate.metric];
+                let base = metric.relative.map(|_| self.base(coordinate));
+                asked.extend([Some(coordinate), base].into_iter().flatten().map(|one| self.point(one, change)));
+            }
+        }
+        asked
+    }
+
+    fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
+        let workloads = self.workloads_of(change);
+        let indices = |dimension| match dimension {
+            Dimension::Workload => workloads.clone(),
+            _ => (0..self.labels(dimension).len()).collect(),
+        };
+        let mut all = Vec::new();
+        for row in indices(self.spec.rows) {
+            for column in indices(self.spec.columns) {
+                let cell = self.cell(row, column);
+                match self.is_mean_of_workloads() {
+                    true => all.extend(workloads.iter().map(|index| cell.with(Dimension::Workload, *index))),
+                    false => all.push(cell),
+                }
+            }
+        }
+        all
+    }
+
+    /// The coordinate that a value at `here` is normalised to.
+    fn base(&self, here: Coordinate) -> Coordinate {
+        let to = self.baselines[here.metric];
+        Coordinate {
+            machine: to.machine.unwrap_or(here.machine),
+            design: to.design.unwrap_or(here.design),
+            step: to.step.unwrap_or(here.step),
+            ..here
+        }
+    }
+
+    fn point(&self, at: Coordinate, change: &Change) -> Asked {
+        let settings = self.settings(at, change);
+        let label = || {
+            let (workload, machine) = (&self.workloads[at.workload].label, &self.machines[at.machine].name);
+            let with = if settings.is_empty() { String::new() } else { format!(" with {}", settings.join(", ")) };
+            format!("{workload} on {machine} under {}{with}", self.designs[at.design].name)
+        };
+        let failed = |error: PointError| Failure { point: label(), error: error.to_string() };
+        self.build(at, change, settings.clone()).map_err(failed)
+    }
+
+    fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
+        let common = self.spec.set.iter().map(|text| text.get().to_owned());
+        let step = at.step.map(|step| self.steps[step].set.clone()).unwrap_or_default();
+        common.chain(step).chain(change.set.iter().cloned()).collect()
+    }
+
+    fn build(&self, at: Coordinate, change: &Change, settings: Vec<String>) -> Result<Point, PointError> {
+        let workload = &self.workloads[at.workload];
+        let mut machine = self.machines[at.machine].description.clone();
+        let mut designs = [self.designs[at.design].description.clone()];
+        tombolo_machine::apply(&settings, &mut machine, &mut designs)?;
+        let machine = machine.check()?.scaled(change.scale.unwrap_or(workload.scale))?;
+        let [design] = designs;
+        let mut choice = Arc::clone(&workload.choice);
+        if let Some(seed) = change.seed {
+            Arc::make_mut(&mut choice).seed = seed;
+        }
+        let Origin::Results(pass) = self.origins[at.metric] else {
+            unreachable!("a point is built for what is measured")
+        };
+        Point::new(Arc::new(machine), Arc::new(design.check()?), choice, pass, settings)
+    }
+
+    /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.
+    pub(crate) fn value(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
+        let metric = &self.spec.metric[at.metric];
+        if let Origin::Hardware = self.origins[at.metric] {
+            return self.of_hardware(at, metric);
+        }
+        let mut measure = |at| {
+            let point = self.point(at, change).ok()?;
+            let value = numbers.quantity(&point, metric)?;
+            let scale = point.machine.scale;
+            let share = scale.numerator() as f64 / scale.denominator() as f64;
+            Some(if metric.per_scale { value / share } else { value })
+        };
+        let here = measure(at)?;
+        let relative = match metric.relative {
+            None => here,
+            Some(Relative::SpeedUp) => measure(self.base(at))? / here,
+            Some(Relative::Ratio) => here / measure(self.base(at))?,
+        };
+        Some(relative).filter(|value| value.is_finite())
+    }
+
+    fn of_hardware(&self, at: Coordinate, metric: &Metric) -> Option<f64> {
+        let mut machine = self.machines[at.machine].description.clone();
+        let change = Change::default();
+        tombolo_machine::apply(&self.settings(at, &change), &mut machine, &mut []).ok()?;
+        let machine = machine.check().ok()?;
+        divided(metric, |path| hardware::value(&machine, path.strip_prefix(HARDWARE)?))
+    }
+}
+
+/// Numbers of results by path, each result taken apart once.
+pub(crate) struct Numbers<'a> {
+    results: &'a Results,
+    flat: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+impl<'a> Numbers<'a> {
+    pub(crate) fn new(results: &'a Results) -> Numbers<'a> {
+        Numbers { results, flat: BTreeMap::new() }
+    }
+
+    fn quantity(&mut self, point: &Point, metric: &Metric) -> Option<f64> {
+        let outcome = self.results.get(point.key())?.as_ref().ok()?;
+        let flat = self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome));
+        divided(metric, |path| flat.get(path).copied())
+    }
+}
+
+fn numbers(outcome: &Outcome) -> BTreeMap<String, f64> {
+    let counters = outcome.counters().into_iter();
+    counters.filter_map(|(path, counter)| Some((path, counter.number()?))).collect()
+}
+
+/// `factor × sum of value ÷ sum of per`.
+fn divided(metric: &Metric, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let sum = |paths: &[Text]| paths.iter().try_fold(0.0, |sum, path| Some(sum + number(path.get())?));
+    let above = sum(&metric.value)? * metric.factor.unwrap_or(1.0);
+    if metric.per.is_empty() {
+        return Some(above);
+    }
+    match sum(&metric.per)? {
+        0.0 => metric.empty,
+        below => Some(above / below),
+    }
+}

@@ -1,0 +1,246 @@
+//! Mechanisms: directed programs whose bytes, invalidations or evictions are predicted in closed form.
+//!
+//! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
+//! touching them. A claim names a mechanism; the tests of this crate hold every one to its prediction.
+
+use std::sync::Arc;
+use tombolo_machine::{Description, MachineConfig};
+use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::{RunRecord, RunSpec, run};
+use tombolo_types::{Mask, Order, Scope};
+
+/// What a directed program gave, and what it had to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// In closed form; `None` where the claim itself says what is expected.
+    pub predicted: Option<f64>,
+    /// By simulation.
+    pub measured: f64,
+    /// Of both; empty for a count or a ratio.
+    pub unit: &'static str,
+}
+
+impl Measured {
+    fn count(predicted: u64, measured: u64) -> Measured {
+        Measured { predicted: Some(predicted as f64), measured: measured as f64, unit: "" }
+    }
+
+    fn bytes(predicted: u64, measured: u64) -> Measured {
+        Measured { unit: "B", ..Measured::count(predicted, measured) }
+    }
+}
+
+/// A directed program with its prediction.
+pub struct Mechanism {
+    /// What claims call it.
+    pub name: &'static str,
+    measure: fn() -> Result<Measured, String>,
+}
+
+impl Mechanism {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The run came to no result: a broken simulator.
+    pub fn measure(&self) -> Result<Measured, String> {
+        (self.measure)()
+    }
+}
+
+macro_rules! mechanisms {
+    ($($name:literal: $measured:expr,)+) => {
+        &[$(Mechanism { name: $name, measure: || $measured }),+]
+    };
+}
+
+/// Every mechanism.
+pub fn list() -> &'static [Mechanism] {
+    mechanisms! {
+        "shared-array-crosses-once": shared_array("hmg", 1),
+        "shared-array-crosses-once-in-software": shared_array("software-hierarchical", 1),
+        "shared-array-crosses-once-a-module": shared_array("nhcc", 4),
+        "shared-array-crosses-once-a-module-in-software": shared_array("software-flat", 4),
+        "flat-store-invalidates-every-sharer": flat_store(),
+        "system-home-invalidates-modules-and-gpus": system_home(),
+        "gpu-homes-forward-to-their-modules": gpu_homes(),
+        "false-sharing-invalidates-once-a-write": false_sharing("hmg", WRITES - 1),
+        "false-sharing-invalidates-once-a-write-flat": false_sharing("nhcc", WRITES - 1),
+        "software-never-invalidates-for-a-store": false_sharing("software-hierarchical", 0),
+        "false-sharing-time": false_sharing_time(),
+        "gpu-release-stays-on-its-gpu": release("hmg", Scope::Gpu, 0),
+        "gpu-release-stays-on-its-gpu-in-software": release("software-hierarchical", Scope::Gpu, 0),
+        "sys-release-asks-every-module-twice": release("hmg", Scope::Sys, 2),
+        "flat-release-asks-every-module-once": release("nhcc", Scope::Gpu, 1),
+        "directory-holds-four-lines-an-entry": directory(64, 0),
+        "directory-overflows-by-one": directory(68, 1),
+        "directory-overflows-beyond": directory(80, 4),
+        "directory-keeps-data-between-kernels": kernels("hmg", 1),
+        "flat-directory-keeps-data-between-kernels": kernels("nhcc", 1),
+        "ideal-keeps-data-between-kernels": kernels("ideal", 1),
+        "software-fetches-again-each-kernel": kernels("software-hierarchical", 3),
+        "flat-software-fetches-again-each-kernel": kernels("software-flat", 3),
+        "baseline-fetches-again-each-kernel": kernels("no-remote-caching", 3),
+    }
+}
+
+/// Writes of the two modules that share a region falsely.
+const WRITES: u64 = 10;
+/// Lines of the shared arrays: any number well below a cache.
+const LINES: u64 = 64;
+
+fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
+    let mut machine = tombolo_machine::machine("hmg-4x4").map_err(|error| error.to_string())?;
+    // Whole-line sectors, so that a line crosses in one message.
+    let all = [&["topology.sms_per_module=1", "l1.sector_bytes=128", "l2.sector_bytes=128"], settings].concat();
+    let none: &mut [Description<_>] = &mut [];
+    tombolo_machine::apply(&all, &mut machine, none).map_err(|error| error.to_string())?;
+    machine.check().map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn simulate(machine: &Arc<MachineConfig>, design: &str, kernels: Vec<Vec<Cta>>) -> Result<RunRecord, String> {
+    let design =
+        tombolo_machine::design(design).and_then(|design| design.check()).map_err(|error| error.to_string())?;
+    let program = Directed::new(kernels);
+    run(&RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 })
+        .map_err(|error| error.to_string())
+}
+
+/// A kernel of sixteen CTAs of which those in `active` run one warp each.
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
+    let mut ctas = vec![Cta::new(); 16];
+    for module in active {
+        ctas[module] = Cta::new().warp(|warp| write(module, warp));
+    }
+    ctas
+}
+
+fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
+    kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
+}
+
+/// Bytes of a message that carries a whole line.
+fn line_message(machine: &MachineConfig) -> u64 {
+    (machine.messages.header_bytes.0 + machine.line.bytes()).next_multiple_of(machine.messages.flit_bytes)
+}
+
+/// Bytes of messages with data that GPU 1 received.
+fn received(record: &RunRecord) -> u64 {
+    record.links.iter().find(|link| link.name == "gpu1.in").map_or(0, |link| link.data_bytes)
+}
+
+fn counter(record: &RunRecord, name: &str) -> u64 {
+    record.coherence.get(name).copied().unwrap_or(0)
+}
+
+/// An array of GPU 0 that the four modules of GPU 1 read crosses `copies` times.
+fn shared_array(design: &str, copies: u64) -> Result<Measured, String> {
+    let machine = machine(&[])?;
+    let record = simulate(&machine, design, vec![reads([0], 0..LINES), reads(4..8, 0..LINES)])?;
+    Ok(Measured::bytes(copies * LINES * line_message(&machine), received(&record)))
+}
+
+/// A store to a line that all sixteen modules have read.
+fn shared_store(design: &str) -> Result<RunRecord, String> {
+    let store = kernel([0], |_, warp| _ = warp.write([0]));
+    simulate(&machine(&[])?, design, vec![reads([0], 0..1), reads(0..16, 0..1), store])
+}
+
+/// The flat home tells every module but itself.
+fn flat_store() -> Result<Measured, String> {
+    Ok(Measured::count(15, counter(&shared_store("nhcc")?, "invalidations_by_store")))
+}
+
+/// The system home tells M - 1 modules and N - 1 GPUs.
+fn system_home() -> Result<Measured, String> {
+    Ok(Measured::count(3 + 3, counter(&shared_store("hmg")?, "invalidations_by_store")))
+}
+
+/// Each of N - 1 GPU homes tells M - 1 modules.
+fn gpu_homes() -> Result<Measured, String> {
+    Ok(Measured::count(3 * 3, counter(&shared_store("hmg")?, "invalidations_forwarded")))
+}
+
+/// Two modules take turns to read and write lines of one region, each its own: all writes but the first invalidate.
+fn false_sharing(design: &str, predicted: u64) -> Result<Measured, String> {
+    let mut kernels = vec![reads([0], 0..8)];
+    kernels.extend((0..WRITES as usize).map(|turn| {
+        kernel([1 + turn % 2], |module, warp| _ = warp.read([3 + module as u64]).write([3 + module as u64]))
+    }));
+    let record = simulate(&machine(&[])?, design, kernels)?;
+    Ok(Measured::count(predicted, counter(&record, "invalidations_by_store")))
+}
+
+/// Time under HMG over time under hierarchical software coherence: a module reads one line of each region again and
+/// again, more lines than its L1 and fewer than its L2 holds, while a module of another GPU writes the line beside.
+fn false_sharing_time() -> Result<Measured, String> {
+    /// Regions: twice as many lines as an L1 of 128 KB holds.
+    const REGIONS: u64 = 2048;
+    /// Rounds: after the first, software coherence reads from the L2.
+    const ROUNDS: u64 = 4;
+    let machine = machine(&[])?;
+    let shared = || {
+        kernel([4, 8], |module, warp| {
+            for region in (0..ROUNDS).flat_map(|_| 0..REGIONS) {
+                _ = if module == 4 { warp.read([4 * region]) } else { warp.write([4 * region + 1]).compute(200) };
+            }
+        })
+    };
+    let time = |design| Ok::<f64, String>(simulate(&machine, design, vec![reads([0], 0..1), shared()])?.time_s);
+    let ratio = time("hmg")? / time("software-hierarchical")?;
+    Ok(Measured { predicted: None, measured: ratio, unit: "" })
+}
+
+/// A release after stores to data of the own GPU asks the twelve modules of other GPUs `rounds` times to drain their
+/// invalidations; each answers. Nothing else crosses.
+fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> {
+    let machine = machine(&[])?;
+    let release = kernel([1], |_, warp| {
+        (0..LINES / 2).for_each(|line| _ = warp.write([line]));
+        warp.store([LINES / 2], Mask(1), Order::release(scope));
+    });
+    let record = simulate(&machine, design, vec![reads([0], 0..LINES), release])?;
+    let message = machine.messages.control_bytes.0.next_multiple_of(machine.messages.flit_bytes);
+    Ok(Measured::bytes(rounds * 12 * 2 * message, record.inter_gpu_bytes))
+}
+
+/// A directory of sixteen entries replaces one for each four lines beyond sixty-four.
+fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
+    let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"])?;
+    let record = simulate(&machine, "hmg", vec![reads([0], 0..lines), reads([1], 0..lines)])?;
+    // One sharer each, which drops four lines.
+    let told = counter(&record, "invalidations_by_eviction");
+    let dropped = counter(&record, "lines_invalidated_by_eviction");
+    if (told, dropped) != (predicted, 4 * predicted) {
+        return Err(format!("{told} sharers were told of {predicted} evictions and dropped {dropped} lines"));
+    }
+    Ok(Measured::count(predicted, counter(&record, "directory_evictions")))
+}
+
+/// An array of GPU 0 that three kernels of GPU 1 read crosses `fetched` times.
+fn kernels(design: &str, fetched: u64) -> Result<Measured, String> {
+    let machine = machine(&[])?;
+    let mut kernels = vec![reads([0], 0..LINES)];
+    kernels.extend((0..3).map(|_| reads([4], 0..LINES)));
+    let record = simulate(&machine, design, kernels)?;
+    Ok(Measured::bytes(fetched * LINES * line_message(&machine), received(&record)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prediction_comes_out_exactly() {
+        for mechanism in list() {
+            let found = mechanism.measure().unwrap_or_else(|error| panic!("{}: {error}", mechanism.name));
+            if let Some(predicted) = found.predicted {
+                assert_eq!(found.measured, predicted, "{}", mechanism.name);
+            }
+        }
+    }
+
+    #[test]
+    fn false_sharing_costs_time_under_a_directory() {
+        assert!(false_sharing_time().unwrap().measured > 1.0);
+    }
+}

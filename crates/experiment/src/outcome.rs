@@ -1,0 +1,177 @@
+//! What a point gives, and its counters by path.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use tombolo_model::stats::{L2Stats, SmStats};
+use tombolo_system::RunRecord;
+use tombolo_system::sharing::SharingRecord;
+
+/// How a point is worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pass {
+    /// By simulating it.
+    Simulation,
+    /// By counting shared lines in its streams.
+    Sharing,
+}
+
+impl Pass {
+    /// The word in a file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pass::Simulation => "simulation",
+            Pass::Sharing => "sharing",
+        }
+    }
+}
+
+/// The result of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Of a simulation.
+    Simulation(Box<RunRecord>),
+    /// Of the sharing pass.
+    Sharing(SharingRecord),
+}
+
+/// A counter, or a word such as a digest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Counter {
+    /// A count.
+    Whole(u64),
+    /// A measure.
+    Real(f64),
+    /// A word.
+    Word(String),
+}
+
+impl Counter {
+    /// Its number; `None` of a word.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Counter::Whole(count) => Some(*count as f64),
+            Counter::Real(value) => Some(*value),
+            Counter::Word(_) => None,
+        }
+    }
+}
+
+/// Path of what is computed from the machine alone.
+pub(crate) const HARDWARE: &str = "hardware.";
+/// Path of links, whose names are the machine's.
+const LINKS: &str = "links.";
+
+impl Outcome {
+    /// Every counter that is equal on every host, by path: `l2.hits`, `links.gpu0.out.bytes`.
+    pub fn counters(&self) -> BTreeMap<String, Counter> {
+        let mut counters = BTreeMap::new();
+        match self {
+            Outcome::Simulation(record) => {
+                let value = serde_json::to_value(record).expect("its keys are strings");
+                let fields = value.as_object().expect("a record is an object");
+                let simulated = fields.iter().filter(|(name, _)| !["host", "notes", "check"].contains(&name.as_str()));
+                simulated.for_each(|(name, value)| flatten(name, value, &mut counters));
+            }
+            Outcome::Sharing(record) => {
+                flatten("sharing", &serde_json::to_value(record).expect("its keys are strings"), &mut counters);
+            }
+        }
+        counters
+    }
+
+    /// What a run that was simulated noted.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Outcome::Simulation(record) => &record.notes,
+            Outcome::Sharing(_) => &[],
+        }
+    }
+}
+
+fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
+    let below = |fields: &Map<String, Value>, into: &mut BTreeMap<String, Counter>| {
+        fields.iter().for_each(|(name, value)| flatten(&format!("{path}.{name}"), value, into));
+    };
+    match value {
+        Value::Object(fields) => below(fields, into),
+        Value::Array(list) => list.iter().filter_map(Value::as_object).for_each(|fields| {
+            let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+            let rest = fields.iter().filter(|(key, _)| *key != "name");
+            rest.for_each(|(key, value)| flatten(&format!("{path}.{name}.{key}"), value, into));
+        }),
+        Value::Number(number) => {
+            let real = || Counter::Real(number.as_f64().unwrap_or(f64::NAN));
+            into.insert(path.to_owned(), number.as_u64().map_or_else(real, Counter::Whole));
+        }
+        Value::String(word) => _ = into.insert(path.to_owned(), Counter::Word(word.clone())),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The pass that counts `path`; an error lists the paths there are. Links are only known with a machine.
+pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
+    if path.starts_with(LINKS) {
+        return Ok(Pass::Simulation);
+    }
+    let sharing = Outcome::Sharing(SharingRecord::default()).counters();
+    if sharing.contains_key(path) {
+        return Ok(Pass::Sharing);
+    }
+    let run: Vec<String> = run_paths();
+    if run.iter().any(|known| known == path) {
+        return Ok(Pass::Simulation);
+    }
+    Err(run.into_iter().chain(sharing.into_keys()).collect())
+}
+
+/// Paths of the numbers of a run's record.
+fn run_paths() -> Vec<String> {
+    let named = |names: Vec<(&'static str, u64)>| names.into_iter().map(|(name, _)| (name.to_owned(), 0)).collect();
+    let record = RunRecord {
+        tombolo: String::new(),
+        machine: String::new(),
+        design: String::new(),
+        workload: String::new(),
+        scale: String::new(),
+        time_s: 0.0,
+        cycles: 0,
+        kernel_launches: 0,
+        warp_instructions: 0,
+        memory_instructions: 0,
+        transactions: 0,
+        l1: Default::default(),
+        l2: Default::default(),
+        links: Vec::new(),
+        inter_gpu_bytes: 0,
+        dram: Default::default(),
+        coherence: named(L2Stats::default().named().collect()),
+        sm: named(SmStats::default().named().collect()),
+        energy_pj: Default::default(),
+        digest: String::new(),
+        kernels: Vec::new(),
+        check: None,
+        notes: Vec::new(),
+        host: Default::default(),
+    };
+    let counters = Outcome::Simulation(Box::new(record)).counters();
+    counters.into_iter().filter(|(_, counter)| counter.number().is_some()).map(|(path, _)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_has_a_path_and_belongs_to_a_pass() {
+        assert_eq!(pass_of("time_s"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("coherence.stores_on_shared"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("links.gpu0.out.bytes"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("sharing.inter_gpu_loads"), Ok(Pass::Sharing));
+        let known = pass_of("l2.hit").unwrap_err();
+        assert!(known.contains(&"l2.hits".to_owned()));
+        assert!(!known.contains(&"digest".to_owned()), "a word is no counter");
+    }
+}

@@ -1,0 +1,368 @@
+//! An experiment resolved: machines, designs, workloads and steps found, every name in it checked.
+
+use crate::error::SpecError;
+use crate::hardware;
+use crate::outcome::{HARDWARE, Pass, pass_of};
+use crate::preset;
+use crate::reader::File;
+use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, Text};
+use crate::workload::{WorkloadChoice, only};
+use std::path::Path;
+use std::sync::Arc;
+use tombolo_machine::error::near;
+use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale};
+
+/// The scale that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScaleChoice {
+    /// Each experiment's own.
+    Quick,
+    /// The paper's: 1.
+    Paper,
+    /// This one for all.
+    Fixed(Scale),
+}
+
+impl std::fmt::Display for ScaleChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ScaleChoice::Quick => f.write_str("quick"),
+            ScaleChoice::Paper => f.write_str("paper"),
+            ScaleChoice::Fixed(scale) => scale.fmt(f),
+        }
+    }
+}
+
+/// A machine or a design by its name in the file.
+pub(crate) struct Named<T> {
+    pub(crate) name: String,
+    pub(crate) description: Description<T>,
+}
+
+/// A combination of steps of all axes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlannedStep {
+    pub(crate) label: String,
+    pub(crate) set: Vec<String>,
+}
+
+/// A workload at its scale.
+#[derive(Clone)]
+pub(crate) struct PlannedWorkload {
+    pub(crate) label: String,
+    pub(crate) choice: Arc<WorkloadChoice>,
+    pub(crate) scale: Scale,
+}
+
+/// What a metric is normalised to, by index; `None` is as in the value's own point.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PlannedBaseline {
+    pub(crate) machine: Option<usize>,
+    pub(crate) design: Option<usize>,
+    /// Outer: whether another step than the value's own. Inner: none, or which.
+    pub(crate) step: Option<Option<usize>>,
+}
+
+/// Where a metric's numbers come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// The machine alone.
+    Hardware,
+    /// Results of a pass.
+    Results(Pass),
+}
+
+/// An experiment, resolved.
+pub struct Plan {
+    /// As read.
+    pub spec: Experiment,
+    pub(crate) file: File,
+    pub(crate) choice: ScaleChoice,
+    pub(crate) machines: Vec<Named<MachineConfig>>,
+    /// Those of the file, then baselines beside them.
+    pub(crate) designs: Vec<Named<DesignConfig>>,
+    pub(crate) steps: Vec<PlannedStep>,
+    pub(crate) workloads: Vec<PlannedWorkload>,
+    pub(crate) baselines: Vec<PlannedBaseline>,
+    pub(crate) origins: Vec<Origin>,
+}
+
+impl Plan {
+    /// Reads the experiment at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has something that does not exist or does not fit.
+    pub fn open(path: &Path, choice: ScaleChoice) -> Result<Plan, SpecError> {
+        let file = File::open(path)?;
+        let spec = file.read()?;
+        Plan::new(file, spec, choice)
+    }
+
+    /// Resolves an experiment at a scale.
+    ///
+    /// # Errors
+    /// It names something that does not exist or does not fit.
+    pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
+        let mut plan = Plan {
+            machines: described(&file, "machines", &spec.machines, tombolo_machine::machine)?,
+            designs: described(&file, "designs", &spec.designs, tombolo_machine::design)?,
+            steps: steps(&file, &spec, choice)?,
+            workloads: workloads(&file, &spec, choice)?,
+            baselines: Vec::new(),
+            origins: Vec::new(),
+            spec,
+            file,
+            choice,
+        };
+        plan.check_settings()?;
+        plan.check_scales()?;
+        let metrics = std::mem::take(&mut plan.spec.metric);
+        for metric in &metrics {
+            let (origin, baseline) = (plan.origin(metric)?, plan.baseline(metric)?);
+            plan.origins.push(origin);
+            plan.baselines.push(baseline);
+        }
+        plan.spec.metric = metrics;
+        plan.check_shape()?;
+        plan.check_labels()?;
+        plan.check_repeats()?;
+        Ok(plan)
+    }
+
+    /// Labels of what rows or columns may be, in order.
+    pub(crate) fn labels(&self, dimension: Dimension) -> Vec<String> {
+        match dimension {
+            Dimension::Workload => self.workloads.iter().map(|one| one.label.clone()).collect(),
+            Dimension::Design => self.spec.designs.iter().map(|one| one.get().to_owned()).collect(),
+            Dimension::Machine => self.machines.iter().map(|one| one.name.clone()).collect(),
+            Dimension::Step => self.steps.iter().map(|one| one.label.clone()).collect(),
+            Dimension::Metric => self.spec.metric.iter().map(|one| one.name.clone()).collect(),
+        }
+    }
+
+    /// Label of the summary row, where there is one.
+    pub(crate) fn summary(&self) -> Option<&'static str> {
+        let mean = self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload)?;
+        Some(match mean {
+            Mean::Geometric => "geometric mean",
+            Mean::Arithmetic => "arithmetic mean",
+        })
+    }
+
+    /// Whether every cell is a mean over workloads.
+    pub(crate) fn is_mean_of_workloads(&self) -> bool {
+        self.spec.mean.is_some() && ![self.spec.rows, self.spec.columns].contains(&Dimension::Workload)
+    }
+
+    fn check_settings(&self) -> Result<(), SpecError> {
+        let of_steps = self.spec.axis.iter().flat_map(|axis| &axis.step).flat_map(|step| &step.set);
+        self.spec.set.iter().chain(of_steps).try_for_each(|setting| self.check_setting("set", setting.get(), setting))
+    }
+
+    /// An error where `setting`, which stands for `written`, names nothing of a machine or a design. A value that does
+    /// not fit fails at its point.
+    fn check_setting(&self, key: &'static str, setting: &str, written: &Text) -> Result<(), SpecError> {
+        for machine in &self.machines {
+            let mut machine = machine.description.clone();
+            tombolo_machine::apply(&[setting], &mut machine, &mut [])
+                .map_err(|error| self.file.refuse(key, written, error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Every machine must be as described at every scale before steps change it.
+    fn check_scales(&self) -> Result<(), SpecError> {
+        for (named, written) in self.machines.iter().zip(&self.spec.machines) {
+            let refuse = |error: ConfigError| self.file.refuse("machines", written, error.to_string());
+            let machine = named.description.check().map_err(refuse)?;
+            self.workloads.iter().try_for_each(|one| machine.scaled(one.scale).map(drop).map_err(refuse))?;
+        }
+        Ok(())
+    }
+
+    fn origin(&self, metric: &Metric) -> Result<Origin, SpecError> {
+        let mut origins = Vec::new();
+        for path in metric.value.iter().chain(&metric.per) {
+            origins.push(match path.get().strip_prefix(HARDWARE) {
+                Some(name) if hardware::NAMES.contains(&name) => None,
+                Some(_) => {
+                    let known: Vec<String> = hardware::NAMES.iter().map(|name| format!("{HARDWARE}{name}")).collect();
+                    return Err(self.no_counter(path, &known));
+                }
+                None => Some(pass_of(path.get()).map_err(|known| self.no_counter(path, &known))?),
+            });
+        }
+        let Some(first) = origins.first().copied() else {
+            return Err(self.file.misshapen("metric.value", format!("{} has no counter", metric.name)));
+        };
+        if origins.iter().any(|origin| *origin != first) {
+            let reason = "counters of a run, of the sharing pass and of the machine cannot be mixed";
+            return Err(self.file.refuse("metric.value", &metric.value[0], reason));
+        }
+        Ok(first.map_or(Origin::Hardware, Origin::Results))
+    }
+
+    fn no_counter(&self, path: &Text, known: &[String]) -> SpecError {
+        self.file.refuse("metric.value", path, told("no counter has this path", path.get(), known))
+    }
+
+    fn baseline(&mut self, metric: &Metric) -> Result<PlannedBaseline, SpecError> {
+        if metric.relative.is_some() != metric.to.is_some() {
+            return Err(self.file.misshapen("metric.to", "`relative` and `to` go together"));
+        }
+        let Some(Baseline { machine, design, step }) = metric.to.clone() else {
+            return Ok(PlannedBaseline::default());
+        };
+        let machine = machine.map(|name| self.index("metric.to.machine", &name, Dimension::Machine)).transpose()?;
+        let step = match step {
+            Some(label) if label.get() == "none" => Some(None),
+            Some(label) => Some(Some(self.index("metric.to.step", &label, Dimension::Step)?)),
+            None => None,
+        };
+        let design = design.map(|name| self.baseline_design(&name)).transpose()?;
+        Ok(PlannedBaseline { machine, design, step })
+    }
+
+    fn baseline_design(&mut self, name: &Text) -> Result<usize, SpecError> {
+        if let Some(index) = self.designs.iter().position(|design| design.name == name.get()) {
+            return Ok(index);
+        }
+        let one = std::slice::from_ref(name);
+        self.designs.extend(described(&self.file, "metric.to.design", one, tombolo_machine::design)?);
+        Ok(self.designs.len() - 1)
+    }
+
+    pub(crate) fn index(&self, key: &'static str, label: &Text, of: Dimension) -> Result<usize, SpecError> {
+        let labels = self.labels(of);
+        labels
+            .iter()
+            .position(|known| known == label.get())
+            .ok_or_else(|| self.file.refuse(key, label, told("it is not there", label.get(), &labels)))
+    }
+
+    fn check_shape(&self) -> Result<(), SpecError> {
+        let shape = |key, reason: String| Err(self.file.misshapen(key, reason));
+        let Experiment { rows, columns, .. } = self.spec;
+        if rows == columns {
+            return shape("columns", "rows and columns must differ".into());
+        }
+        let measured = self.origins.iter().any(|origin| matches!(origin, Origin::Results(_)));
+        if measured && (self.spec.designs.is_empty() || self.workloads.is_empty()) {
+            return shape("designs", "what is measured needs at least one design and one workload".into());
+        }
+        let all = [Dimension::Workload, Dimension::Design, Dimension::Machine, Dimension::Step, Dimension::Metric];
+        for hidden in all.into_iter().filter(|one| ![rows, columns].contains(one)) {
+            let count = self.labels(hidden).len();
+            let averaged = hidden == Dimension::Workload && self.is_mean_of_workloads();
+            if count > 1 && !averaged {
+                let reason = format!("{count} of {hidden:?} are neither rows nor columns; only workloads have a mean");
+                return shape("rows", reason);
+            }
+        }
+        for shown in [rows, columns] {
+            let labels = self.labels(shown);
+            if let Some(twice) = labels.iter().enumerate().find(|(at, label)| labels[..*at].contains(label)) {
+                return shape("rows", format!("{:?} stands for two", twice.1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `reason`, what looks alike, and all there is.
+pub(crate) fn told(reason: &str, name: &str, known: &[String]) -> String {
+    let hint = crate::error::suggestion(&near(name, known.iter().map(String::as_str)));
+    format!("{reason}{hint}; there are {}", known.join(", "))
+}
+
+fn described<T>(
+    file: &File,
+    key: &'static str,
+    names: &[Text],
+    find: impl Fn(&str) -> Result<Description<T>, ConfigError>,
+) -> Result<Vec<Named<T>>, SpecError> {
+    let one = |name: &Text| {
+        let description = find(name.get()).map_err(|error| file.refuse(key, name, error.to_string()))?;
+        Ok(Named { name: name.get().to_owned(), description })
+    };
+    names.iter().map(one).collect()
+}
+
+/// Every combination of steps: one without settings where there is no axis.
+fn steps(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<PlannedStep>, SpecError> {
+    let mut steps = vec![PlannedStep::default()];
+    for axis in &spec.axis {
+        let longer = |step: &PlannedStep| {
+            let before = step.clone();
+            axis.step.iter().map(move |next| {
+                let gap = if before.label.is_empty() { "" } else { ", " };
+                let set = next.set.iter().map(|setting| setting.get().to_owned());
+                PlannedStep {
+                    label: format!("{}{gap}{}", before.label, next.label),
+                    set: before.set.iter().cloned().chain(set).collect(),
+                }
+            })
+        };
+        steps = steps.iter().flat_map(longer).collect();
+    }
+    if choice == ScaleChoice::Quick && !spec.quick.steps.is_empty() {
+        let known: Vec<String> = steps.iter().map(|step| step.label.clone()).collect();
+        refuse_unknown(file, "quick.steps", &spec.quick.steps, &known)?;
+        steps.retain(|step| spec.quick.steps.iter().any(|label| label.get() == step.label));
+    }
+    Ok(steps)
+}
+
+fn refuse_unknown(file: &File, key: &'static str, labels: &[Text], known: &[String]) -> Result<(), SpecError> {
+    let stranger = labels.iter().find(|label| known.iter().all(|known| known != label.get()));
+    stranger.map_or(Ok(()), |label| Err(file.refuse(key, label, told("it is not there", label.get(), known))))
+}
+
+fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError> {
+    text.get().parse().map_err(|error: ConfigError| file.refuse(key, text, error.to_string()))
+}
+
+fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<PlannedWorkload>, SpecError> {
+    let common = spec.scale.as_ref().map_or(Ok(Scale::FULL), |text| scale(file, "scale", text))?;
+    let mut planned = Vec::new();
+    for text in &spec.workloads {
+        planned.push(workload(file, text, None, common, spec.seed)?);
+    }
+    if let Some(name) = &spec.suite {
+        let (of, suite) = preset::suite(name.get()).map_err(|error| file.refuse("suite", name, error.to_string()))?;
+        for one in &suite.workload {
+            let own = scale(&of, "scale", &one.scale)?;
+            planned.push(workload(&of, &one.workload, one.label.clone(), own, spec.seed)?);
+        }
+    }
+    match choice {
+        ScaleChoice::Quick => {
+            let known: Vec<String> = planned.iter().map(|one| one.label.clone()).collect();
+            let only = &spec.quick.only;
+            refuse_unknown(file, "quick.only", only, &known)?;
+            planned.retain(|one| only.is_empty() || only.iter().any(|label| label.get() == one.label));
+            if let Some(text) = &spec.quick.scale {
+                let scale = scale(file, "quick.scale", text)?;
+                planned.iter_mut().for_each(|one| one.scale = scale);
+            }
+        }
+        ScaleChoice::Paper => planned.iter_mut().for_each(|one| one.scale = Scale::FULL),
+        ScaleChoice::Fixed(scale) => planned.iter_mut().for_each(|one| one.scale = scale),
+    }
+    Ok(planned)
+}
+
+fn workload(
+    file: &File,
+    text: &Text,
+    label: Option<String>,
+    scale: Scale,
+    seed: u64,
+) -> Result<PlannedWorkload, SpecError> {
+    let refuse = |error: crate::error::PointError| file.refuse("workloads", text, error.to_string());
+    let mut choice = only(text.get()).map_err(refuse)?;
+    choice.check_parameters().map_err(refuse)?;
+    choice.seed = seed;
+    let label = label.unwrap_or_else(|| choice.label.clone());
+    Ok(PlannedWorkload { label, choice: Arc::new(choice), scale })
+}

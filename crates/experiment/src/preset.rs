@@ -1,0 +1,86 @@
+//! The papers, experiments and suites that ship: files below `presets`, embedded in the program. Adding one is adding
+//! a file.
+
+use crate::error::SpecError;
+use crate::reader::File;
+use crate::spec::{Experiment, Paper, Suite};
+use tombolo_machine::error::near;
+
+/// A file that ships.
+struct Preset {
+    /// Its folder: a paper, or `suites`.
+    group: &'static str,
+    /// Its name without ending.
+    name: &'static str,
+    text: &'static str,
+}
+
+static PRESETS: &[Preset] = include!(concat!(env!("OUT_DIR"), "/presets.rs"));
+
+/// The file of a paper's folder that tells of the paper.
+const ABOUT: &str = "paper";
+/// The folder of suites.
+const SUITES: &str = "suites";
+
+impl Preset {
+    fn file(&self) -> File {
+        File { name: format!("preset {}/{}.toml", self.group, self.name), text: self.text.to_owned() }
+    }
+}
+
+/// A line of a list.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Listed {
+    /// `hmg` or `hmg/figure-8`.
+    pub name: String,
+    /// One line.
+    pub description: String,
+}
+
+/// Papers with experiments that ship, in order of name.
+pub fn papers() -> Vec<&'static str> {
+    PRESETS.iter().filter(|preset| preset.name == ABOUT).map(|preset| preset.group).collect()
+}
+
+/// What ships of `paper`: what is told of it, and its experiments in the order of the paper.
+///
+/// # Errors
+/// No such paper ships, or a file of it is wrong, which a test excludes.
+pub fn paper(name: &str) -> Result<(Paper, Vec<(File, Experiment)>), SpecError> {
+    let about = PRESETS.iter().find(|preset| preset.group == name && preset.name == ABOUT);
+    let about = about.ok_or_else(|| unknown("paper", name, papers().into_iter().map(str::to_owned).collect()))?;
+    let files = PRESETS.iter().filter(|preset| preset.group == name && preset.name != ABOUT);
+    let experiments = files.map(|preset| preset.file()).map(|file| file.read().map(|spec| (file, spec)));
+    Ok((about.file().read()?, experiments.collect::<Result<_, _>>()?))
+}
+
+/// The suite called `name`.
+///
+/// # Errors
+/// No such suite ships.
+pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
+    let suites: Vec<&Preset> = PRESETS.iter().filter(|preset| preset.group == SUITES).collect();
+    let known = || suites.iter().map(|preset| preset.name.to_owned()).collect();
+    let found = suites.iter().find(|preset| preset.name == name).ok_or_else(|| unknown("suite", name, known()))?;
+    let file = found.file();
+    let suite = file.read()?;
+    Ok((file, suite))
+}
+
+/// Every paper, each followed by its experiments.
+pub fn list() -> Vec<Listed> {
+    let mut listed = Vec::new();
+    for name in papers() {
+        let (about, experiments) = paper(name).expect("a test reads all that ships");
+        listed.push(Listed { name: name.to_owned(), description: about.description });
+        let line = |spec: Experiment| Listed { name: format!("{name}/{}", spec.id), description: spec.title };
+        listed.extend(experiments.into_iter().map(|(_, spec)| line(spec)));
+    }
+    listed
+}
+
+/// An error about a name that is not among `known`.
+pub(crate) fn unknown(kind: &'static str, name: &str, known: Vec<String>) -> SpecError {
+    let near = near(name, known.iter().map(String::as_str));
+    SpecError::UnknownName { kind, name: name.to_owned(), near, known }
+}

@@ -1,0 +1,149 @@
+//! Repetitions of directions: other seeds, other scales, assumed values halved and doubled.
+
+use crate::claim::{is_as_claimed, measured};
+use crate::error::SpecError;
+use crate::figure::Table;
+use crate::grid::{Change, Numbers};
+use crate::plan::{Plan, ScaleChoice};
+use crate::spec::{self, Kind, Repeat, Text};
+use tombolo_machine::Scale;
+use tombolo_report::document::Repetition;
+
+impl Plan {
+    /// Every repetition must be possible.
+    pub(crate) fn check_repeats(&self) -> Result<(), SpecError> {
+        for repeat in &self.spec.repeat {
+            for text in &repeat.scales {
+                self.scale_of(text)?;
+            }
+            for path in &repeat.assumed {
+                self.halved_and_doubled(path)?;
+            }
+            for label in &repeat.only {
+                // At quick scale the figure itself may be of fewer workloads.
+                if self.choice != ScaleChoice::Quick {
+                    self.index("repeat.only", label, spec::Dimension::Workload)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The repetitions of this run; those that take long only where `robust`.
+    pub(crate) fn changes(&self, robust: bool) -> Result<Vec<Change>, SpecError> {
+        if self.spec.claim.iter().all(|claim| claim.kind != Kind::Direction || claim.mechanism.is_some()) {
+            return Ok(Vec::new());
+        }
+        let mut changes = Vec::new();
+        for repeat in self.spec.repeat.iter().filter(|repeat| robust || !repeat.on_request) {
+            let only = self.only(repeat);
+            if only.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            let one = |label: String| Change { label, only: only.clone(), ..Change::default() };
+            for seed in &repeat.seeds {
+                changes.push(Change { seed: Some(*seed), ..one(format!("seed {seed}")) });
+            }
+            for text in &repeat.scales {
+                let scale = self.scale_of(text)?;
+                if self.workloads.iter().any(|workload| workload.scale != scale) {
+                    changes.push(Change { scale: Some(scale), ..one(format!("scale {scale}")) });
+                }
+            }
+            for path in &repeat.assumed {
+                for (label, setting) in self.halved_and_doubled(path)? {
+                    changes.push(Change { set: vec![setting], ..one(label) });
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    fn only(&self, repeat: &Repeat) -> Option<Vec<usize>> {
+        let index = |label: &Text| self.workloads.iter().position(|one| one.label == label.get());
+        (!repeat.only.is_empty()).then(|| repeat.only.iter().filter_map(index).collect())
+    }
+
+    fn scale_of(&self, text: &Text) -> Result<Scale, SpecError> {
+        let refuse = |error: tombolo_machine::ConfigError| self.file.refuse("repeat.scales", text, error.to_string());
+        let scale = text.get().parse().map_err(refuse)?;
+        for machine in &self.machines {
+            machine.description.check().and_then(|machine| machine.scaled(scale)).map_err(refuse)?;
+        }
+        Ok(scale)
+    }
+
+    /// A label and a setting for half and for twice the value at `path` of the first machine.
+    fn halved_and_doubled(&self, path: &Text) -> Result<[(String, String); 2], SpecError> {
+        let refuse = |reason: String| self.file.refuse("repeat.assumed", path, reason);
+        let named = &self.machines[0];
+        let values = named.description.values();
+        let value = values.iter().find(|value| value.path == path.get()).map(|value| &value.value);
+        let value = value.ok_or_else(|| refuse(format!("machine {} has no value there", named.name)))?;
+        let [half, twice] = half_and_twice(value)
+            .ok_or_else(|| refuse(format!("{value} cannot be halved and doubled: a number with a unit can")))?;
+        let setting = |value: String| format!("{}={value}", path.get());
+        for value in [&half, &twice] {
+            let mut changed = named.description.clone();
+            let set = changed.set(path.get(), value).and_then(|()| changed.check().map(drop));
+            set.map_err(|error| refuse(error.to_string()))?;
+        }
+        let label = |factor: &str| format!("{} × {factor}", path.get());
+        Ok([(label("1/2"), setting(half)), (label("2"), setting(twice))])
+    }
+}
+
+/// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one.
+fn half_and_twice(value: &str) -> Option<[String; 2]> {
+    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let number: u64 = number.parse().ok().filter(|number| *number > 0 && !unit.starts_with(['.', '/']))?;
+    let half = match (number % 2, unit) {
+        (0, _) => format!("{}{unit}", number / 2),
+        (_, "") => (number / 2).max(1).to_string(),
+        _ => format!("{}.5{unit}", number / 2),
+    };
+    (!unit.is_empty() || number > 1).then(|| [half, format!("{}{unit}", number.checked_mul(2).unwrap_or(number))])
+}
+
+/// What each change makes of each direction: by claim, in the order of the file.
+pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers<'_>) -> Vec<Vec<Repetition>> {
+    let mut all = vec![Vec::new(); plan.spec.claim.len()];
+    for change in changes {
+        let table = Table::of(plan, change, numbers);
+        for (claim, repetitions) in plan.spec.claim.iter().zip(&mut all) {
+            if claim.kind != Kind::Direction || claim.mechanism.is_some() || !has_rows(claim, &table) {
+                continue;
+            }
+            let measured = measured(claim, &table);
+            let holds = measured.is_some_and(|value| is_as_claimed(claim, value));
+            let of = change.only.as_ref().map(|only| only.iter().map(|index| plan.workloads[*index].label.as_str()));
+            let of = of.map(|labels| format!(" ({})", labels.collect::<Vec<_>>().join(", "))).unwrap_or_default();
+            repetitions.push(Repetition { change: format!("{}{of}", change.label), measured, holds });
+        }
+    }
+    all
+}
+
+/// Whether the rows that a claim names are part of a repetition.
+fn has_rows(claim: &spec::Claim, table: &Table) -> bool {
+    let cells = claim.of.iter().chain(&claim.to);
+    cells.filter_map(|cell| cell.row.as_ref()).all(|row| table.row(row.get()).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_halved_and_doubled_with_its_unit() {
+        let both = |half: &str, twice: &str| Some([half.to_owned(), twice.to_owned()]);
+        assert_eq!(half_and_twice("256"), both("128", "512"));
+        assert_eq!(half_and_twice("1us"), both("0.5us", "2us"));
+        assert_eq!(half_and_twice("40 cycles"), both("20 cycles", "80 cycles"));
+        assert_eq!(half_and_twice("5"), both("2", "10"));
+        assert_eq!(half_and_twice("1"), None, "half of one unit is none");
+        assert_eq!(half_and_twice("greedy-oldest"), None);
+        assert_eq!(half_and_twice("infinite"), None);
+    }
+}

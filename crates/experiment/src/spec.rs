@@ -1,0 +1,446 @@
+//! What an experiment file holds. The doc comments are also the descriptions of the editor schema.
+
+use serde::Deserialize;
+
+/// Text that knows where in its file it stands.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Text(toml::Spanned<String>);
+
+impl Text {
+    /// The text.
+    pub fn get(&self) -> &str {
+        self.0.get_ref()
+    }
+
+    /// Offset of its first byte in the file.
+    pub fn offset(&self) -> usize {
+        self.0.span().start
+    }
+}
+
+/// One figure: what to run, how to normalise it, how to draw it, what the paper states, and what is claimed.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Short name, such as `figure-8`.
+    pub id: String,
+    /// Heading of the figure.
+    pub title: String,
+    /// What is shown, how it is normalised, how to read it.
+    pub caption: String,
+    /// Machines: names of `list machines`, or paths of .toml files.
+    pub machines: Vec<Text>,
+    /// Designs: names of `list designs`, or paths of .toml files.
+    #[serde(default)]
+    pub designs: Vec<Text>,
+    /// Workloads as on the command line, such as `triad,elements=4096`.
+    #[serde(default)]
+    pub workloads: Vec<Text>,
+    /// Name of a suite that ships, whose workloads follow `workloads`.
+    #[serde(default)]
+    pub suite: Option<Text>,
+    /// Settings of every point, such as `l2.bytes=6MB`.
+    #[serde(default)]
+    pub set: Vec<Text>,
+    /// Fraction of machine and input to run, for workloads whose suite states none; 1 where nothing is stated.
+    #[serde(default)]
+    pub scale: Option<Text>,
+    /// Seed of generated inputs.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// What is different at quick scale.
+    #[serde(default)]
+    pub quick: Quick,
+    /// Swept values: every combination of a step of each axis is run.
+    #[serde(default)]
+    pub axis: Vec<Axis>,
+    /// What the rows of the figure are.
+    pub rows: Dimension,
+    /// What its columns are.
+    pub columns: Dimension,
+    /// How workloads are summed up: in a last row, or in every cell where neither rows nor columns are workloads.
+    #[serde(default)]
+    pub mean: Option<Mean>,
+    /// What is measured: one, or as many as there are rows or columns of metrics.
+    pub metric: Vec<Metric>,
+    /// How to draw it.
+    pub chart: Chart,
+    /// Values that the paper's text or tables state.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// Claims about this figure.
+    #[serde(default)]
+    pub claim: Vec<Claim>,
+    /// How its directions are repeated before they are called robust.
+    #[serde(default)]
+    pub repeat: Vec<Repeat>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What is different at quick scale.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Quick {
+    /// Replaces the scale of every workload.
+    #[serde(default)]
+    pub scale: Option<Text>,
+    /// Runs these workloads alone: labels.
+    #[serde(default)]
+    pub only: Vec<Text>,
+    /// Runs these steps of the axis alone: labels.
+    #[serde(default)]
+    pub steps: Vec<Text>,
+}
+
+/// A list of workloads with the scale of each.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// One line.
+    pub description: String,
+    /// The workloads, in order.
+    pub workload: Vec<SuiteWorkload>,
+}
+
+/// A workload of a suite.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SuiteWorkload {
+    /// As on the command line, such as `nw,length=4096`.
+    pub workload: Text,
+    /// What figures call it; its name where absent.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// Its quick scale.
+    pub scale: Text,
+}
+
+/// A swept value.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Axis {
+    /// What is swept.
+    pub name: String,
+    /// Its values, in order.
+    pub step: Vec<Step>,
+}
+
+/// One value of an axis.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What the figure calls it.
+    pub label: String,
+    /// Settings, such as `gpu_link.rate=100GB/s`.
+    pub set: Vec<Text>,
+}
+
+/// What rows or columns may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Dimension {
+    /// Workloads.
+    Workload,
+    /// Designs.
+    Design,
+    /// Machines.
+    Machine,
+    /// Combinations of steps of the axes.
+    Step,
+    /// Metrics.
+    Metric,
+}
+
+/// A mean over workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Mean {
+    /// Of ratios.
+    Geometric,
+    /// Of counts and shares.
+    Arithmetic,
+}
+
+/// What is measured: `factor × sum of value ÷ sum of per`, then normalised.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// What the figure calls it.
+    pub name: String,
+    /// Counters of a run's record by path (`time_s`, `coherence.stores_on_shared`), of the sharing pass
+    /// (`sharing.inter_gpu_loads`) or of the machine (`hardware.directory_bits_per_entry`); summed.
+    pub value: Vec<Text>,
+    /// Counters to divide by; summed.
+    #[serde(default)]
+    pub per: Vec<Text>,
+    /// The value where the divisor is zero; none where absent.
+    #[serde(default)]
+    pub empty: Option<f64>,
+    /// Factor, for units.
+    #[serde(default)]
+    pub factor: Option<f64>,
+    /// Divides by the scale: for absolute rates.
+    #[serde(default)]
+    pub per_scale: bool,
+    /// How it is normalised; as measured where absent.
+    #[serde(default)]
+    pub relative: Option<Relative>,
+    /// To what it is normalised.
+    #[serde(default)]
+    pub to: Option<Baseline>,
+}
+
+/// How a value is normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Relative {
+    /// Baseline ÷ value: of times.
+    SpeedUp,
+    /// Value ÷ baseline.
+    Ratio,
+}
+
+/// The point that values are normalised to: what is absent is as in the value's own point.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Its machine, one of `machines`.
+    #[serde(default)]
+    pub machine: Option<Text>,
+    /// Its design, which need not be one of `designs`.
+    #[serde(default)]
+    pub design: Option<Text>,
+    /// Its step of the axes: the label of one, or `none` for a point without any of their settings.
+    #[serde(default)]
+    pub step: Option<Text>,
+}
+
+/// How a figure is drawn.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// Shape.
+    pub kind: Shape,
+    /// What the horizontal axis shows.
+    #[serde(default)]
+    pub x: String,
+    /// What the vertical axis shows.
+    #[serde(default)]
+    pub y: String,
+    /// Unit of the vertical axis; empty for a ratio.
+    #[serde(default)]
+    pub unit: String,
+    /// Whether the vertical axis is logarithmic.
+    #[serde(default)]
+    pub log_y: bool,
+    /// Value of the vertical axis to mark with a line.
+    #[serde(default)]
+    pub reference: Option<f64>,
+}
+
+/// Shapes of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// A group of bars a row.
+    Bars,
+    /// A line a column.
+    Lines,
+    /// A bar a row, a part a column.
+    Stacked,
+    /// A point a row.
+    Scatter,
+    /// No drawing.
+    Table,
+}
+
+/// A value that the paper states.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Row of the figure.
+    pub row: Text,
+    /// Column of the figure.
+    pub column: Text,
+    /// The value, in the figure's unit.
+    pub value: f64,
+    /// Where the paper states it.
+    pub source: String,
+}
+
+/// The four kinds of claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Arithmetic of the paper: measured must equal `paper`, as precisely as the paper states it.
+    Identity,
+    /// A closed-form prediction of a directed program: must pass.
+    Mechanism,
+    /// One ahead of another, or a trend; repeated before it is called robust.
+    Direction,
+    /// Shown beside the paper's value, never judged.
+    Magnitude,
+}
+
+/// A claim: `product of the cells in of ÷ product of the cells in to`, and what it must be.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Short name, unique among the claims of a paper.
+    pub id: Text,
+    /// Its kind.
+    pub kind: Kind,
+    /// In words.
+    pub text: String,
+    /// What the paper states, where it states a number.
+    #[serde(default)]
+    pub paper: Option<f64>,
+    /// Unit of both.
+    #[serde(default)]
+    pub unit: String,
+    /// The directed program that measures a mechanism.
+    #[serde(default)]
+    pub mechanism: Option<Text>,
+    /// Cells above the line.
+    #[serde(default)]
+    pub of: Vec<Cell>,
+    /// Cells below the line.
+    #[serde(default)]
+    pub to: Vec<Cell>,
+    /// For every row but the summary: cells name no row, and the results are taken together this way.
+    #[serde(default)]
+    pub each_row: Option<Take>,
+    /// It must be above this.
+    #[serde(default)]
+    pub above: Option<f64>,
+    /// It must be below this.
+    #[serde(default)]
+    pub below: Option<f64>,
+    /// An identity may differ by this: half a unit of the last digit that the paper states.
+    #[serde(default)]
+    pub tolerance: f64,
+    /// Why, if it does not hold.
+    #[serde(default)]
+    pub cause: Option<String>,
+}
+
+/// A cell of the figure, or several of one row taken together.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Label of its row; `mean` for the summary row, `first` and `last` for the ends of the others.
+    #[serde(default)]
+    pub row: Option<Text>,
+    /// Labels of its columns.
+    pub columns: Vec<Text>,
+    /// How several columns are taken together.
+    #[serde(default)]
+    pub take: Option<Take>,
+}
+
+/// How several numbers become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Take {
+    /// The least.
+    Least,
+    /// The greatest.
+    Greatest,
+    /// The one in the middle; of two in the middle the lower.
+    Median,
+}
+
+/// Repetitions of the directions of a figure, each under one change.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// Runs only where it is asked for (`--robust`), because it takes long.
+    #[serde(default)]
+    pub on_request: bool,
+    /// Other seeds.
+    #[serde(default)]
+    pub seeds: Vec<u64>,
+    /// Other scales.
+    #[serde(default)]
+    pub scales: Vec<Text>,
+    /// Values of the machine that are assumed: each is halved and doubled.
+    #[serde(default)]
+    pub assumed: Vec<Text>,
+    /// Workloads, by label; all of the figure where absent. Named in the caption.
+    #[serde(default)]
+    pub only: Vec<Text>,
+}
+
+/// What a paper's folder says of the paper.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// Heading of the report.
+    pub title: String,
+    /// One line.
+    pub description: String,
+    /// Remarks on the whole.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+impl schemars::JsonSchema for Text {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The schema that editors read must be that of the types. `UPDATE_SCHEMA=1 cargo test` writes it.
+    #[test]
+    fn the_editor_schemas_are_up_to_date() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
+        let schemas = [("experiment", schemars::schema_for!(Experiment)), ("suite", schemars::schema_for!(Suite))];
+        for (name, schema) in schemas {
+            let text = serde_json::to_string_pretty(&schema).expect("its keys are strings") + "\n";
+            let path = folder.join(format!("{name}.json"));
+            if std::env::var_os("UPDATE_SCHEMA").is_some() {
+                std::fs::write(&path, &text).expect("written");
+            }
+            let found = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(found == text, "{} differs; UPDATE_SCHEMA=1 cargo test writes it", path.display());
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A folder of finished results: one file each, named after what decides it, whole or not there.
+//!
+//! A result is written to a file of its own, synced, and renamed into place, so that a process that is killed at any
+//! moment leaves whole results and at most a part that nothing reads. Any number of processes may share a folder.
+//! A file that was damaged is noticed by its checksum and its point runs again.
+
+use crate::error::StoreError;
+use crate::outcome::Outcome;
+use crate::point::{Identity, Key, Point};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Age at which a part that was not finished belongs to nobody. Source: assumed; writing one takes milliseconds.
+const STALE: Duration = Duration::from_secs(600);
+/// Ending of a part.
+const PART: &str = "part";
+
+/// What a file holds: the text of a [`Kept`], and its checksum.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    blake3: String,
+    kept: Box<RawValue>,
+}
+
+/// A result and what it is of.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    point: Identity,
+    outcome: Outcome,
+}
+
+/// What the folder has of a point.
+#[derive(Debug)]
+pub enum Found {
+    /// Its result.
+    Outcome(Box<Outcome>),
+    /// Nothing.
+    Nothing,
+    /// A file that is damaged: why. It counts as nothing.
+    Damaged(String),
+}
+
+/// The folder.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    points: PathBuf,
+}
+
+impl Store {
+    /// Opens or makes the folder.
+    ///
+    /// # Errors
+    /// It cannot be made or written.
+    pub fn open(folder: &Path) -> Result<Store, StoreError> {
+        let points = folder.join("points");
+        fs::create_dir_all(&points).map_err(|error| failed(&points, "make the folder", error))?;
+        let store = Store { folder: folder.to_owned(), points };
+        store.sweep();
+        tempfile::Builder::new()
+            .suffix(".part")
+            .tempfile_in(&store.points)
+            .map_err(|error| failed(&store.points, "create a file in the folder", error))?;
+        Ok(store)
+    }
+
+    /// The folder's path.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Removes old parts of processes that were killed. What cannot be removed does no harm.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.points) else { return };
+        for entry in entries.flatten() {
+            let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+            if entry.path().extension().is_some_and(|end| end == PART) && old().is_some_and(|age| age > STALE) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+    }
+
+    /// The file of a point.
+    pub fn file(&self, key: &Key) -> PathBuf {
+        self.points.join(format!("{key}.json"))
+    }
+
+    /// What there is of a point.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub fn load(&self, key: &Key) -> Result<Found, StoreError> {
+        let path = self.file(key);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(failed(&path, "read the file", error)),
+        };
+        Ok(match open(&bytes, key) {
+            Ok(outcome) => Found::Outcome(Box::new(outcome)),
+            Err(reason) => Found::Damaged(format!("{}: {reason}; its point runs again", path.display())),
+        })
+    }
+
+    /// Keeps the result of a point.
+    ///
+    /// # Errors
+    /// It cannot be written; nothing is left under its name then.
+    pub fn save(&self, point: &Point, outcome: &Outcome) -> Result<(), StoreError> {
+        let kept = Kept { point: point.identity().clone(), outcome: outcome.clone() };
+        let kept = serde_json::value::to_raw_value(&kept).expect("its keys are strings");
+        let sealed = Sealed { blake3: blake3::hash(kept.get().as_bytes()).to_hex().to_string(), kept };
+        let bytes = serde_json::to_vec(&sealed).expect("its keys are strings");
+        write_whole(&self.file(point.key()), &bytes)
+    }
+
+    /// Seconds that points of each recording took when they last ran: advice for order and estimates.
+    pub(crate) fn costs(&self) -> BTreeMap<String, f64> {
+        let text = fs::read(self.folder.join("costs.json")).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Keeps [`Store::costs`].
+    pub(crate) fn save_costs(&self, costs: &BTreeMap<String, f64>) -> Result<(), StoreError> {
+        let bytes = serde_json::to_vec_pretty(costs).expect("its keys are strings");
+        write_whole(&self.folder.join("costs.json"), &bytes)
+    }
+}
+
+/// The outcome in a file, or what is wrong with it.
+fn open(bytes: &[u8], key: &Key) -> Result<Outcome, String> {
+    let sealed: Sealed = serde_json::from_slice(bytes).map_err(|error| format!("not a result: {error}"))?;
+    if blake3::hash(sealed.kept.get().as_bytes()).to_hex().as_str() != sealed.blake3 {
+        return Err("its checksum is wrong".to_owned());
+    }
+    let kept: Kept = serde_json::from_str(sealed.kept.get()).map_err(|error| format!("not a result: {error}"))?;
+    if kept.point.key() != *key {
+        return Err("it is the result of another point".to_owned());
+    }
+    Ok(kept.outcome)
+}
+
+fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {
+    StoreError { path: path.to_owned(), action, error }
+}
+
+/// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
+///
+/// # Errors
+/// It cannot be written; the old file stays.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let mut part = tempfile::Builder::new()
+        .suffix(".part")
+        .tempfile_in(folder)
+        .map_err(|error| failed(path, "create the file", error))?;
+    let written = part.write_all(bytes).and_then(|()| part.as_file().sync_all());
+    written.map_err(|error| failed(path, "write the file", error))?;
+    part.persist(path).map_err(|error| failed(path, "put the file in place", error.error))?;
+    // The name is only safe from a loss of power when the folder is synced; where a system cannot, it is as safe as
+    // that system makes it.
+    drop(fs::File::open(folder).and_then(|folder| folder.sync_all()));
+    Ok(())
+}

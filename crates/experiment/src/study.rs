@@ -1,0 +1,220 @@
+//! What `reproduce` and `sweep` run: the points of several experiments, once each, and the document they make.
+
+use crate::campaign::{Results, Watcher, run_points};
+use crate::claim::judge;
+use crate::configuration::configurations;
+use crate::error::{SpecError, StoreError};
+use crate::export::Sheet;
+use crate::figure::Table;
+use crate::grid::{Asked, Change, Numbers};
+use crate::plan::{Plan, ScaleChoice};
+use crate::point::Point;
+use crate::preset;
+use crate::repeat::repetitions;
+use crate::store::{Store, write_whole};
+use std::collections::BTreeSet;
+use std::path::Path;
+use tombolo_report::Document;
+use tombolo_report::document::Failure;
+
+/// Experiments that make one report.
+pub struct Study {
+    title: String,
+    paper: String,
+    notes: Vec<String>,
+    plans: Vec<Plan>,
+    choice: ScaleChoice,
+}
+
+/// One of several equal parts of the points, for machines that share a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    pub index: usize,
+    /// Of how many, at least 1.
+    pub of: usize,
+}
+
+/// How to run a study.
+pub struct Options<'a> {
+    /// Where results, tables and the report go.
+    pub out: &'a Path,
+    /// At most so many threads.
+    pub threads: usize,
+    /// Whether repetitions that take long run too.
+    pub robust: bool,
+    /// Runs a part of the points and makes no document.
+    pub shard: Option<Shard>,
+    /// The command that makes the document again.
+    pub command: String,
+    /// Version of the simulator.
+    pub version: &'static str,
+    /// Who is told what is under way.
+    pub watcher: &'a dyn Watcher,
+}
+
+/// Why a study gave no document.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// An experiment is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// Results cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Study {
+    /// The experiments of a paper, or the one called `figure`.
+    ///
+    /// # Errors
+    /// No such paper or figure ships.
+    pub fn of_paper(name: &str, figure: Option<&str>, choice: ScaleChoice) -> Result<Study, SpecError> {
+        let (about, mut experiments) = preset::paper(name)?;
+        if let Some(id) = figure {
+            let known: Vec<String> = experiments.iter().map(|(_, spec)| spec.id.clone()).collect();
+            let wanted = if id.chars().all(|c| c.is_ascii_digit()) { format!("figure-{id}") } else { id.to_owned() };
+            experiments.retain(|(_, spec)| spec.id == wanted);
+            if experiments.is_empty() {
+                return Err(preset::unknown("figure", id, known));
+            }
+        }
+        let plans = experiments.into_iter().map(|(file, spec)| Plan::new(file, spec, choice));
+        let plans = plans.collect::<Result<_, _>>()?;
+        Ok(Study { title: about.title, paper: name.to_owned(), notes: about.notes, plans, choice })
+    }
+
+    /// A user's own experiment.
+    ///
+    /// # Errors
+    /// The file cannot be read, or names what does not exist or does not fit.
+    pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
+        let plan = Plan::open(path, choice)?;
+        let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
+        Ok(Study { title, paper, notes: Vec::new(), plans: vec![plan], choice })
+    }
+
+    /// Short name: the paper's, or the experiment's.
+    pub fn name(&self) -> &str {
+        &self.paper
+    }
+
+    /// How many points there are to run.
+    ///
+    /// # Errors
+    /// A repetition is not possible.
+    pub fn count(&self, robust: bool) -> Result<usize, SpecError> {
+        Ok(self.points(robust)?.0.len())
+    }
+
+    /// The points that cannot be, each with the reason.
+    ///
+    /// # Errors
+    /// A repetition is not possible.
+    pub fn impossible(&self, robust: bool) -> Result<Vec<String>, SpecError> {
+        let failures = self.points(robust)?.1.into_iter();
+        Ok(failures.map(|failure| format!("{}: {}", failure.point, failure.error)).collect())
+    }
+
+    /// Runs what is not finished and writes the tables and the document into the folder. `None` of a shard.
+    ///
+    /// # Errors
+    /// Results cannot be kept. What was finished is kept and not run again.
+    pub fn run(&self, options: &Options<'_>) -> Result<Option<Document>, StudyError> {
+        let (points, mut failures) = self.points(options.robust)?;
+        let store = Store::open(options.out)?;
+        let part = options.shard.map_or(0..points.len(), |shard| {
+            let cut = |index: usize| points.len() * index / shard.of;
+            cut(shard.index)..cut(shard.index + 1)
+        });
+        let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
+        if options.shard.is_some() {
+            return Ok(None);
+        }
+        failures.extend(points.iter().filter_map(|point| {
+            let error = results.get(point.key())?.as_ref().err()?;
+            Some(Failure { point: point.label(), error: error.clone() })
+        }));
+        let document = self.document(options, &results, failures)?;
+        let sheet = Sheet::of(&points, &results);
+        write_whole(&options.out.join("results.csv"), sheet.csv().as_bytes())?;
+        let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
+        write_whole(&options.out.join("results.parquet"), &parquet)?;
+        let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
+        write_whole(&options.out.join("report.json"), &json)?;
+        write_whole(&options.out.join("report.html"), tombolo_report::html(&document).as_bytes())?;
+        Ok(Some(document))
+    }
+
+    /// All points, each once, those of one recording together; and those that cannot be.
+    fn points(&self, robust: bool) -> Result<(Vec<Point>, Vec<Failure>), SpecError> {
+        let mut asked: Vec<Asked> = Vec::new();
+        for plan in &self.plans {
+            asked.extend(plan.points(&Change::default()));
+            for change in plan.changes(robust)? {
+                asked.extend(plan.points(&change));
+            }
+        }
+        let (mut points, mut failures, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for one in asked {
+            match one {
+                Ok(point) if seen.insert(point.key().clone()) => points.push(point),
+                Ok(_) => {}
+                Err(failure) if failures.contains(&failure) => {}
+                Err(failure) => failures.push(failure),
+            }
+        }
+        points.sort_by_cached_key(Point::recording);
+        Ok((points, failures))
+    }
+
+    fn document(
+        &self,
+        options: &Options<'_>,
+        results: &Results,
+        failures: Vec<Failure>,
+    ) -> Result<Document, SpecError> {
+        let mut numbers = Numbers::new(results);
+        let (mut claims, mut figures) = (Vec::new(), Vec::new());
+        for plan in &self.plans {
+            let table = Table::of(plan, &Change::default(), &mut numbers);
+            let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
+            claims.extend(judge(plan, &table, &repeated));
+            figures.push(plan.figure(&table));
+        }
+        Ok(Document {
+            title: self.title.clone(),
+            paper: self.paper.clone(),
+            scale: self.scale(),
+            tombolo: options.version.to_owned(),
+            command: options.command.clone(),
+            claims,
+            figures,
+            configurations: configurations(&self.plans),
+            failures,
+            notes: self.notes.iter().cloned().chain(noted(results)).collect(),
+        })
+    }
+
+    /// The scale asked for, and what it was.
+    fn scale(&self) -> String {
+        let all = self.plans.iter().flat_map(|plan| &plan.workloads);
+        let mut scales: Vec<_> = all.map(|one| (one.scale.numerator(), one.scale.denominator())).collect();
+        scales.sort_by(|a, b| (b.0 * a.1).cmp(&(a.0 * b.1)));
+        scales.dedup();
+        let words: Vec<String> = scales
+            .iter()
+            .map(|(above, below)| if *below == 1 { above.to_string() } else { format!("{above}/{below}") })
+            .collect();
+        match self.choice {
+            ScaleChoice::Fixed(scale) => scale.to_string(),
+            choice if words.is_empty() => choice.to_string(),
+            choice => format!("{choice} ({})", words.join(", ")),
+        }
+    }
+}
+
+/// The notes of all results, each once.
+fn noted(results: &Results) -> BTreeSet<String> {
+    results.values().flatten().flat_map(|outcome| outcome.notes().iter().cloned()).collect()
+}

@@ -1,0 +1,240 @@
+//! Workloads as users name them, and the programs they become.
+
+use crate::error::PointError;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_machine::error::near;
+use tombolo_types::LineSize;
+use tombolo_types::stream::Program;
+use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
+use tombolo_workload::parameter::Kind;
+use tombolo_workload::record::{RecordOptions, Recording};
+use tombolo_workload::scale::Scale;
+use tombolo_workload::simt::Scaling;
+
+/// Seed of generated inputs where none is asked for: any number, the same for everyone.
+pub const SEED: u64 = 1;
+
+/// A program, ready to run.
+#[derive(Clone)]
+pub struct Source {
+    /// As the user named it.
+    pub label: String,
+    /// What runs.
+    pub program: Arc<dyn Program>,
+    /// What a reader of the result should know.
+    pub notes: Vec<String>,
+}
+
+/// A workload with its parameters and its seed.
+#[derive(Clone)]
+pub struct WorkloadChoice {
+    workload: &'static dyn Workload,
+    /// Key and value, in the order given.
+    given: Vec<(String, String)>,
+    /// As given.
+    pub label: String,
+    /// Of generated inputs.
+    pub seed: u64,
+}
+
+/// Reads `W[,key=value…]`, several of them separated by commas or as several words: a part without `=` begins
+/// the next workload.
+///
+/// # Errors
+/// A workload that does not exist, or a parameter before any workload.
+pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
+    let mut choices: Vec<WorkloadChoice> = Vec::new();
+    for word in words {
+        // A parameter belongs to a workload of its own word.
+        let first = choices.len();
+        for part in word.split(',').map(str::trim) {
+            match part.split_once('=') {
+                None => choices.push(WorkloadChoice {
+                    workload: find(part)?,
+                    given: Vec::new(),
+                    label: part.into(),
+                    seed: SEED,
+                }),
+                Some((key, value)) => {
+                    let owner = choices[first..].last_mut().ok_or_else(|| orphan(part))?;
+                    owner.given.push((key.trim().to_owned(), value.trim().to_owned()));
+                    owner.label = format!("{},{part}", owner.label);
+                }
+            }
+        }
+    }
+    Ok(choices)
+}
+
+/// Reads one workload; several are an error.
+///
+/// # Errors
+/// As [`workloads`], or several.
+pub fn only(word: &str) -> Result<WorkloadChoice, PointError> {
+    let mut chosen = workloads(&[word.to_owned()])?;
+    match (chosen.pop(), chosen.is_empty()) {
+        (Some(choice), true) => Ok(choice),
+        _ => Err(PointError::Workloads { value: word.to_owned(), reason: "one workload is expected here" }),
+    }
+}
+
+fn orphan(part: &str) -> PointError {
+    PointError::Workloads { value: part.to_owned(), reason: "a parameter follows its workload: W,key=value" }
+}
+
+fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
+    let known: Vec<&str> = list().iter().map(|workload| workload.name()).collect();
+    list().iter().copied().find(|workload| workload.name() == name).ok_or_else(|| PointError::UnknownWorkload {
+        name: name.to_owned(),
+        near: near(name, known.iter().copied()),
+        known,
+    })
+}
+
+/// For what a program is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    line: LineSize,
+    warp_width: u32,
+    scale: Scale,
+}
+
+impl Target {
+    /// For machines with lines and warps like those of `machine`; the input at `scale`.
+    pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
+        let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
+        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input }
+    }
+
+    /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
+    pub fn of(machine: &MachineConfig) -> Target {
+        Target::new(machine, machine.scale)
+    }
+
+    /// Scale of the input.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+}
+
+impl WorkloadChoice {
+    /// Name of the workload, without parameters.
+    pub fn name(&self) -> &'static str {
+        self.workload.name()
+    }
+
+    /// An error where it cannot be laid out, before anything large is done.
+    ///
+    /// # Errors
+    /// Parameters that the workload does not take, or not at this scale.
+    pub fn check(&self, target: Target) -> Result<(), PointError> {
+        footprint(self.workload, &self.request(target)?)?;
+        Ok(())
+    }
+
+    /// An error where a parameter is not what the workload takes. Lays nothing out.
+    ///
+    /// # Errors
+    /// Parameters that the workload does not take.
+    pub fn check_parameters(&self) -> Result<(), PointError> {
+        Request::new(self.workload, Scale::FULL, &self.given, self.seed).map(drop).map_err(PointError::from)
+    }
+
+    /// Every parameter with its value, given or not, in the order of the workload; of a file, a hash of what it
+    /// holds.
+    ///
+    /// # Errors
+    /// Parameters that the workload does not take, or a file that cannot be read.
+    pub fn parameters(&self) -> Result<Vec<(&'static str, String)>, PointError> {
+        let request = Request::new(self.workload, Scale::FULL, &self.given, self.seed)?;
+        let of = |parameter: &tombolo_workload::parameter::Parameter| {
+            let value = request.values.text(parameter.name);
+            let value = match parameter.kind {
+                Kind::File if !value.is_empty() => file_hash(value)?,
+                Kind::File | Kind::Count { .. } | Kind::Choice(_) => value.to_owned(),
+            };
+            Ok((parameter.name, value))
+        };
+        self.workload.parameters().iter().map(of).collect()
+    }
+
+    /// Runs it once with up to `threads` threads, and keeps its streams.
+    ///
+    /// # Errors
+    /// Parameters that do not fit, or a program that breaks a rule of the language.
+    pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
+        let options = RecordOptions {
+            warp_width: target.warp_width,
+            line: target.line,
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            ..RecordOptions::default()
+        };
+        let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
+        let notes = self.notes(target.scale, &recording);
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes })
+    }
+
+    fn request(&self, target: Target) -> Result<Request, PointError> {
+        Ok(Request::new(self.workload, target.scale, &self.given, self.seed)?)
+    }
+
+    /// What scaling does to it beyond making it smaller.
+    fn notes(&self, scale: Scale, recording: &Recording) -> Vec<String> {
+        let mut notes = Vec::new();
+        if scale == Scale::FULL {
+            return notes;
+        }
+        let label = &self.label;
+        if self.workload.nonlinear() {
+            notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
+        }
+        if recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed) {
+            notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
+        }
+        notes
+    }
+}
+
+fn file_hash(path: &str) -> Result<String, PointError> {
+    let bytes = std::fs::read(path).map_err(|error| PointError::File { path: path.to_owned(), error })?;
+    Ok(blake3::hash(&bytes).to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(words: &[&str]) -> Result<Vec<String>, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let choices = workloads(&words).map_err(|failure| failure.to_string())?;
+        Ok(choices.into_iter().map(|choice| choice.label).collect())
+    }
+
+    #[test]
+    fn a_part_without_equals_begins_the_next_workload() {
+        let both = ["triad,elements=64,iterations=2", "triad"].map(str::to_owned).to_vec();
+        assert_eq!(labels(&["triad,elements=64,iterations=2,triad"]), Ok(both.clone()));
+        assert_eq!(labels(&["triad,elements=64,iterations=2", "triad"]), Ok(both));
+    }
+
+    #[test]
+    fn a_parameter_needs_a_workload_before_it() {
+        assert!(labels(&["elements=64"]).unwrap_err().contains("workload elements=64: a parameter follows"));
+        assert!(labels(&["triad", "elements=64"]).unwrap_err().contains("follows its workload"));
+    }
+
+    #[test]
+    fn an_unknown_workload_gets_a_suggestion() {
+        let message = labels(&["tria"]).unwrap_err();
+        assert!(message.contains("\"tria\" (did you mean triad?)"), "{message}");
+    }
+
+    #[test]
+    fn parameters_are_told_with_their_defaults() {
+        let choice = only("triad,iterations=2").unwrap();
+        let expected = [("elements", "33554432".to_owned()), ("iterations", "2".to_owned())];
+        assert_eq!(choice.parameters().unwrap(), expected);
+        assert!(only("triad,iterations=0").unwrap().check_parameters().is_err());
+    }
+}

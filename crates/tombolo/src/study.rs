@@ -1,0 +1,108 @@
+//! What `reproduce` and `sweep` share: arguments, interrupts, and what is printed.
+
+use crate::WRONG_INPUT;
+use crate::failure::Failure;
+use crate::output::{complain, show};
+use crate::progress::Progress;
+use crate::threads::ThreadsArgument;
+use std::path::Path;
+use std::process::ExitCode;
+use tombolo_experiment::{Options, ScaleChoice, Shard, Study};
+use tombolo_report::Document;
+use tombolo_report::document::{Claim, ClaimKind, Verdict};
+
+/// Status of an answer "no".
+const NO: u8 = 1;
+/// Status of a program ended by an interrupt. Source: POSIX shells, 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+/// How a study is run and shown.
+#[derive(clap::Args)]
+pub(crate) struct StudyArguments {
+    /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
+    #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale)]
+    pub(crate) scale: ScaleChoice,
+    /// Repeats directions also with assumed values halved and doubled, which takes long
+    #[arg(long)]
+    pub(crate) robust: bool,
+    /// Status 1 where an identity or a mechanism fails
+    #[arg(long)]
+    strict: bool,
+    /// Prints the report as one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(crate) threads: ThreadsArgument,
+}
+
+fn scale(text: &str) -> Result<ScaleChoice, String> {
+    match text {
+        "quick" => Ok(ScaleChoice::Quick),
+        "paper" => Ok(ScaleChoice::Paper),
+        _ => text.parse().map(ScaleChoice::Fixed).map_err(|error: tombolo_machine::ConfigError| error.to_string()),
+    }
+}
+
+impl StudyArguments {
+    /// Runs `study` into `out` and prints what came out. Status 2 where a point gave no result.
+    pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, Failure> {
+        let progress = Progress::new(study.count(self.robust)?);
+        tell_when_interrupted(out);
+        let options = Options {
+            out,
+            threads: self.threads.count(),
+            robust: self.robust,
+            shard,
+            command: command(),
+            version: env!("CARGO_PKG_VERSION"),
+            watcher: &progress,
+        };
+        let document = study.run(&options)?;
+        drop(progress);
+        let Some(document) = document else { return Ok(ExitCode::SUCCESS) };
+        for failure in &document.failures {
+            complain(&format!("error: {}: {}", failure.point, failure.error));
+        }
+        show(self.json, &document, |_| text(&document, out))?;
+        Ok(self.status(&document))
+    }
+
+    fn status(&self, document: &Document) -> ExitCode {
+        let must = |claim: &&Claim| matches!(claim.kind, ClaimKind::Identity | ClaimKind::Mechanism);
+        let broken = document.claims.iter().filter(must).any(|claim| claim.verdict != Verdict::Holds);
+        match (document.failures.is_empty(), self.strict && broken) {
+            (false, _) => ExitCode::from(WRONG_INPUT),
+            (true, true) => ExitCode::from(NO),
+            (true, false) => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// The command line as given, which makes the report again.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Has an interrupt say that nothing finished is lost.
+fn tell_when_interrupted(out: &Path) {
+    let folder = out.display().to_string();
+    // Where the system refuses, an interrupt ends the program without a word, and as little is lost.
+    let _ = ctrlc::try_set_handler(move || {
+        complain(&format!("\ninterrupted: what is finished is in {folder}; the same command goes on from there"));
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+/// Columns of a terminal that does not say how many it has. Source: assumed, what fits most.
+const COLUMNS: usize = 100;
+
+/// Claims and figures, for people.
+fn text(document: &Document, out: &Path) -> String {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
+    let folder = out.display();
+    format!(
+        "{}\n{folder}: report.html, report.json, results.csv, results.parquet\n",
+        tombolo_report::text(document, columns)
+    )
+}

@@ -1,0 +1,313 @@
+//! Sweeps and reproductions: kept, resumed, shared, and what they refuse.
+
+use crate::{json, outcome, stderr, stdout, tombolo};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// Twelve points that take a moment each.
+const SPEC: &str = r#"
+id = "small"
+title = "A small sweep"
+caption = "Of nothing in particular."
+machines = ["hmg-4x4"]
+designs = ["nhcc", "hmg"]
+workloads = ["pathfinder,columns=65536,rows=60", "triad,elements=65536,iterations=2"]
+scale = "1/32"
+rows = "step"
+columns = "design"
+mean = "geometric"
+
+[[metric]]
+name = "speed-up"
+value = ["time_s"]
+relative = "speed-up"
+to = { design = "no-remote-caching", step = "none" }
+
+[chart]
+kind = "lines"
+
+[[axis]]
+name = "bandwidth"
+step = [
+    { label = "100", set = ["gpu_link.rate=100GB/s"] },
+    { label = "400", set = ["gpu_link.rate=400GB/s"] },
+]
+
+[[claim]]
+id = "faster-links-help"
+kind = "direction"
+text = "Faster links help"
+of = [{ row = "400", columns = ["hmg"] }]
+to = [{ row = "100", columns = ["hmg"] }]
+above = 1.0
+
+[[repeat]]
+seeds = [2]
+"#;
+
+/// A folder with a spec in it.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(spec: &str) -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("spec.toml"), spec).expect("written");
+        Bench { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn words(&self, out: &str, more: &[&str]) -> Vec<String> {
+        let path = |name: &str| self.path(name).display().to_string();
+        let words = ["sweep".to_owned(), path("spec.toml"), "--out".to_owned(), path(out)];
+        words.into_iter().chain(more.iter().map(|word| (*word).to_owned())).collect()
+    }
+
+    fn sweep(&self, out: &str, more: &[&str]) -> Output {
+        let words = self.words(out, more);
+        outcome(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Finished points with the time each was written.
+    fn points(&self, out: &str) -> BTreeMap<PathBuf, std::time::SystemTime> {
+        let Ok(entries) = fs::read_dir(self.path(out).join("points")) else { return BTreeMap::new() };
+        let files = entries.map(|entry| entry.expect("readable").path());
+        let whole = files.filter(|file| file.extension().is_some_and(|end| end == "json"));
+        whole
+            .map(|file| (file.clone(), fs::metadata(&file).and_then(|found| found.modified()).expect("a file")))
+            .collect()
+    }
+}
+
+/// The document without the command line that made it.
+fn document(text: &str) -> Value {
+    let mut value: Value = serde_json::from_str(text).expect("one document");
+    value["command"].take();
+    value
+}
+
+#[test]
+fn a_sweep_killed_three_times_ends_with_identical_results() {
+    let bench = Bench::new(SPEC);
+    let whole = bench.sweep("whole", &["--threads", "1"]);
+    assert!(whole.status.success(), "{}", stderr(&whole));
+    let (mut written, total) = (bench.points("killed"), bench.points("whole").len());
+    for kill in 1..=3 {
+        let words = bench.words("killed", &["--threads", "1"]);
+        let mut child = tombolo(&words.iter().map(String::as_str).collect::<Vec<_>>()).spawn().expect("it starts");
+        let patience = Instant::now() + Duration::from_secs(60);
+        while bench.points("killed").len() < kill * total / 4 && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("it is killed");
+        child.wait().expect("a child");
+        let now = bench.points("killed");
+        assert!(written.iter().all(|(file, at)| now.get(file) == Some(at)), "a finished point is not run again");
+        assert!(now.len() < total, "it was killed before its end");
+        assert!(!bench.path("killed").join("results.csv").exists(), "no table of a part");
+        written = now;
+    }
+    assert!(!written.is_empty(), "something was finished before the last kill");
+    assert!(bench.sweep("killed", &["--threads", "2"]).status.success());
+    let after = bench.points("killed");
+    assert!(written.iter().all(|(file, at)| after.get(file) == Some(at)), "a finished point is not run again");
+    assert_eq!(bench.read("killed/results.csv"), bench.read("whole/results.csv"));
+    assert_eq!(fs::read(bench.path("killed/results.parquet")).ok(), fs::read(bench.path("whole/results.parquet")).ok());
+    assert_eq!(document(&bench.read("killed/report.json")), document(&bench.read("whole/report.json")));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_says_where_to_go_on() {
+    let bench = Bench::new(SPEC);
+    let words = bench.words("out", &["--threads", "1"]);
+    let mut command = tombolo(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let child = command.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while bench.points("out").is_empty() && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("every Unix has it").success());
+    let output = child.wait_with_output().expect("a child");
+    assert_eq!(output.status.code(), Some(130), "it was still running");
+    assert!(stderr(&output).contains("interrupted: what is finished is in"), "{}", stderr(&output));
+    assert!(bench.sweep("out", &[]).status.success());
+}
+
+#[test]
+fn a_damaged_point_is_told_and_run_again() {
+    let bench = Bench::new(SPEC);
+    assert!(bench.sweep("out", &[]).status.success());
+    let table = bench.read("out/results.csv");
+    let files: Vec<PathBuf> = bench.points("out").into_keys().collect();
+    let text = fs::read_to_string(&files[0]).expect("a point");
+    fs::write(&files[0], text.replacen("\"cycles\":", "\"cycles\":1", 1)).expect("written");
+    fs::write(&files[1], &text[..text.len() / 2]).expect("written");
+    fs::copy(&files[3], &files[2]).expect("copied");
+    fs::write(bench.path("out/costs.json"), "not JSON").expect("written");
+    let again = bench.sweep("out", &[]);
+    assert!(again.status.success(), "{}", stderr(&again));
+    for (file, reason) in files.iter().zip(["checksum is wrong", "not a result", "result of another point"]) {
+        let name = file.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+        let told = stderr(&again).lines().any(|line| line.contains(name) && line.contains(reason));
+        assert!(told, "{name}: {reason} is not in {}", stderr(&again));
+    }
+    assert_eq!(bench.read("out/results.csv"), table);
+}
+
+#[test]
+fn two_processes_may_share_a_folder() {
+    let bench = Bench::new(SPEC);
+    let words = bench.words("out", &["--threads", "1"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut children: Vec<_> =
+        (0..2).map(|_| tombolo(&words).stdout(std::process::Stdio::null()).spawn().expect("it starts")).collect();
+    assert!(children.iter_mut().all(|child| child.wait().expect("a child").success()));
+    let shared = bench.read("out/results.csv");
+    assert!(bench.sweep("alone", &[]).status.success());
+    assert_eq!(shared, bench.read("alone/results.csv"));
+}
+
+#[test]
+fn shards_make_what_a_whole_sweep_makes() {
+    let bench = Bench::new(SPEC);
+    for shard in ["0/3", "2/3", "1/3"] {
+        assert!(bench.sweep("out", &["--shard", shard]).status.success());
+    }
+    let before = bench.points("out");
+    assert!(!bench.path("out/results.csv").exists(), "a part makes no table");
+    assert!(bench.sweep("out", &[]).status.success());
+    assert_eq!(bench.points("out"), before, "nothing was left to run");
+    let script = bench.sweep("cluster", &["--engine", "slurm", "--jobs", "3", "--threads", "1"]);
+    assert!(script.status.success(), "{}", stderr(&script));
+    let text = bench.read("cluster/sweep.sbatch");
+    assert!(text.contains("#SBATCH --array=0-2") && text.contains("--shard \"$SLURM_ARRAY_TASK_ID/3\""), "{text}");
+}
+
+#[test]
+fn a_point_that_cannot_be_is_told_and_the_rest_is_done() {
+    let bench = Bench::new(&SPEC.replace("gpu_link.rate=400GB/s", "l2.ways=4096"));
+    let output = bench.sweep("out", &["--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("l2.ways"), "{}", stderr(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let rows = document["figures"][0]["rows"].as_array().expect("rows");
+    assert!(rows[0]["values"].as_array().is_some_and(|values| values.iter().all(Value::is_number)), "{rows:?}");
+    assert!(rows[1]["values"].as_array().is_some_and(|values| values.iter().all(Value::is_null)), "{rows:?}");
+    assert_eq!(document["claims"][0]["verdict"], "fails");
+    assert!(document["failures"].as_array().is_some_and(|failures| failures.len() == 4), "{}", document["failures"]);
+}
+
+#[test]
+fn a_sweep_has_the_keys_that_scripts_rely_on() {
+    let bench = Bench::new(SPEC);
+    let words = bench.words("out", &["--json"]);
+    let document = json(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((&document["paper"], &document["scale"]), (&"small".into(), &"quick (1/32)".into()));
+    let claim = &document["claims"][0];
+    for key in ["id", "kind", "text", "paper", "measured", "unit", "verdict"] {
+        assert!(claim.get(key).is_some(), "{key}");
+    }
+    assert_eq!(claim["repetitions"].as_array().map(Vec::len), Some(1), "another seed");
+    let figure = &document["figures"][0];
+    assert_eq!(figure["columns"], serde_json::json!(["bandwidth", "nhcc", "hmg"]));
+    let table = bench.read("out/results.csv");
+    let heads: Vec<&str> = table.lines().next().expect("a head").split(',').collect();
+    assert!(
+        ["key", "point_design", "time_s", "l2.hits", "digest"].iter().all(|head| heads.contains(head)),
+        "{heads:?}"
+    );
+    assert!(!heads.iter().any(|head| head.starts_with("host")), "what differs from run to run is left out");
+}
+
+/// That a changed spec is refused with every one of `expected`, and nothing is written.
+fn refused(from: &str, to: &str, expected: &[&str]) {
+    let bench = Bench::new(&SPEC.replacen(from, to, 1));
+    let output = bench.sweep("out", &[]);
+    assert_eq!(output.status.code(), Some(2), "{to}");
+    for part in expected {
+        assert!(stderr(&output).contains(part), "{to}: {part:?} is not in {}", stderr(&output));
+    }
+    assert!(!bench.path("out").exists(), "nothing is written");
+}
+
+#[test]
+fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
+    refused("caption =", "captain =", &["spec.toml:4: captain", "`caption`"]);
+    refused("rows = \"step\"", "rows = \"steps\"", &["spec.toml:9: ", "\"steps\"", "`step`"]);
+    refused("[\"nhcc\", \"hmg\"]", "[\"nhcc\", \"hmgg\"]", &["spec.toml:6: designs = \"hmgg\"", "did you mean hmg?"]);
+    refused("triad,elements", "triad,element", &["spec.toml:7: workloads = ", "elements"]);
+    refused("scale = \"1/32\"", "scale = \"1/33\"", &["scale 1/33", "1/32"]);
+    refused("\"time_s\"", "\"times\"", &["spec.toml:15: metric.value = \"times\"", "did you mean time_s?"]);
+    refused("gpu_link.rate=100GB/s", "gpu_link.rat=100GB/s", &["spec.toml:25: set = ", "did you mean gpu_link.rate?"]);
+    refused("row = \"400\"", "row = \"401\"", &["spec.toml:33: claim.row = \"401\"", "did you mean", "400"]);
+    refused("mean = \"geometric\"", "", &["rows", "only workloads have a mean"]);
+    refused("id = \"small\"", "id = ", &["spec.toml:2: "]);
+}
+
+#[test]
+fn a_paper_that_does_not_ship_yet_is_told_apart_from_one_that_is_none() {
+    let output = outcome(&["reproduce", "gps"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("gps are not part of this version yet; there are those of hmg"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stderr(&outcome(&["reproduce", "hmgg"])).contains("did you mean hmg?"));
+    assert!(stderr(&outcome(&["reproduce", "hmg", "--figure", "15"])).contains("no figure is called \"15\""));
+}
+
+#[test]
+fn what_needs_no_simulation_is_reproduced_exactly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    let document = json(&["reproduce", "hmg", "--figure", "hardware-cost", "--strict", "--json", "--out", out]);
+    let claims = document["claims"].as_array().expect("claims");
+    assert!(claims.len() >= 4 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
+    let shown = stdout(&outcome(&["reproduce", "hmg", "--figure", "hardware-cost", "--out", out]));
+    assert!(shown.contains("55") && shown.contains("report.html"), "{shown}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("M + N - 2 sharers"), "it shows the claims");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_folder_that_cannot_be_written_is_told() {
+    let bench = Bench::new(SPEC);
+    let words = bench.words("spec.toml", &[]);
+    let output = outcome(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("spec.toml/points: cannot make the folder"), "{}", stderr(&output));
+    assert!(Path::new(&bench.path("spec.toml")).is_file());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_without_room_is_told_and_leaves_no_half_result() {
+    let bench = Bench::new(SPEC);
+    // No file may grow beyond a block: writes fail as on a full disk.
+    let limited = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tombolo")])
+        .args(bench.words("out", &[]))
+        .output()
+        .expect("every Linux has a shell");
+    assert_eq!(limited.status.code(), Some(2), "{}", stderr(&limited));
+    assert!(stderr(&limited).contains("cannot write the file"), "{}", stderr(&limited));
+    let left = fs::read_dir(bench.path("out/points")).expect("a folder").count();
+    assert_eq!(left, 0, "neither results nor parts of them");
+    assert!(bench.sweep("out", &[]).status.success(), "with room it goes on");
+}
