@@ -29,3 +29,4 @@ pub mod axiomatic;
 pub mod explore;
 pub mod litmus;
 pub mod random;
+pub mod verify;

@@ -285,6 +285,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
+    /// Whether requests go by the GPU home.
+    fn is_hierarchical(&self) -> bool;
+
     /// Whether an acquire beyond the CTA invalidates the L1.
     fn invalidates_l1(&self) -> bool;
 
