@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use tombolo_check::verify::CorpusError;
 use tombolo_machine::ConfigError;
 use tombolo_system::RunError;
 use tombolo_types::stream::StreamError;
@@ -38,6 +39,9 @@ pub(crate) enum Failure {
         /// What is wrong.
         error: StreamError,
     },
+    /// Litmus tests that cannot be read.
+    #[error(transparent)]
+    Litmus(#[from] CorpusError),
     /// A value of the command line that does not fit the others.
     #[error("{flag} {value}: {reason}")]
     Argument {

@@ -2,7 +2,7 @@
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
 //! [`source`] (workloads and traces), [`output`] (standard output and files), [`table`] (aligned text),
-//! [`campaign`] (many runs side by side), [`comparison`] and [`summary`] (what is printed of results),
+//! [`campaign`] (many runs side by side), [`comparison`], [`summary`] and [`verdict`] (what is printed of results),
 //! [`progress`], [`threads`].
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
@@ -24,6 +24,7 @@ mod source;
 mod summary;
 mod table;
 mod threads;
+mod verdict;
 
 /// Status of a run whose input was wrong, or that gave no result.
 const WRONG_INPUT: u8 = 2;

@@ -154,6 +154,7 @@ impl<'a> Job<'a> {
             event: Event::Unreached,
             expected: None,
             outcomes: Vec::new(),
+            reached: 0,
             allowed: 0,
             states: 0,
             placements: 0,
@@ -169,12 +170,13 @@ impl<'a> Job<'a> {
         let (judged, sum) = (task.judged, std::mem::take(&mut exploring.sum));
         let reached = sum.outcomes.iter().any(|state| judged.is_event(state));
         let (verdict, reason) = self.verdict(task, exploring.counted, &sum);
-        let violated = sum.violation.is_some();
+        let (violated, listed) = (sum.violation.is_some(), self.case.file.is_some());
         let named = |state| Assignments { program: &judged.program, state }.entries().collect::<Outcome>();
         TestReport {
             event: if reached { Event::Reached } else { Event::Unreached },
             expected: Some(if judged.allows_event() { Expected::Allowed } else { Expected::Forbidden }),
-            outcomes: sum.outcomes.iter().map(named).collect(),
+            outcomes: sum.outcomes.iter().filter(|state| listed || judged.is_event(state)).map(named).collect(),
+            reached: sum.outcomes.len(),
             allowed: judged.allowed.states().len(),
             states: sum.states,
             placements: exploring.counted / 2,

@@ -70,8 +70,10 @@ pub struct TestReport {
     pub event: Event,
     /// What the model says of the event; `None` where it was not asked.
     pub expected: Option<Expected>,
-    /// Final states reached.
+    /// Final states reached; of a random program only those that the model forbids.
     pub outcomes: Vec<Outcome>,
+    /// How many final states were reached.
+    pub reached: usize,
     /// Final states that the model allows.
     pub allowed: usize,
     /// States explored, over all placements.

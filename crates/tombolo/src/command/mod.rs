@@ -1,6 +1,7 @@
 //! The subcommands, one file each: its arguments, and an `execute` that answers with an exit status. Adding one
 //! is a file, its line in the list of modules, and its variant and line below.
 
+mod check;
 mod compare;
 mod list;
 mod run;
@@ -16,6 +17,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Checks designs against the memory model, exhaustively, on small programs
+    Check(check::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
     /// Lists what there is to choose from
@@ -28,6 +31,7 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Check(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }
