@@ -8,7 +8,7 @@
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
-//! - `reduce` leaves out steps that lose no outcome; `property` is what must hold besides outcomes;
+//! - `reduce` and `persistent` leave out steps that lose no outcome; `property` is what must hold besides outcomes;
 //!   `search` visits, `chart` prints the way to a violation.
 //!
 //! Modelled: any capacity of caches and directories (whatever may be evicted is, in some branch), any
@@ -20,6 +20,7 @@ mod config;
 mod l2;
 mod layout;
 mod machine;
+mod persistent;
 mod property;
 mod reduce;
 mod search;
