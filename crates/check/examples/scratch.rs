@@ -9,12 +9,13 @@ fn main() {
         Case::core()
     } else if args[3] == "random" {
         let n: u64 = args[4].parse().unwrap();
-        (0..n).map(|i| Case::random(7, i, 4)).collect()
+        (0..n).map(|i| Case::random(7, i + std::env::var("FROM").map_or(0, |f| f.parse::<u64>().unwrap()), 2)).collect()
     } else {
         args[3..].iter().flat_map(|p| read_tests(std::path::Path::new(p)).unwrap()).collect()
     };
     let t0 = Instant::now();
     let (mut total, mut n) = (0, 0);
+    let mut whole = 0;
     for case in &cases {
         for d in &designs {
             let t = Instant::now();
@@ -22,7 +23,7 @@ fn main() {
             let r = &r[0].tests[0];
             total += r.states;
             n += 1;
-            if args[3] != "random" || r.verdict != Verdict::Ok {
+            if args[3] != "random" || r.verdict == Verdict::Violation {
                 println!(
                     "{:28} {:22} {:6}/{:6} placements {:10} states {:?}/{:?} out {}/{} {:?} {} {:.2?}",
                     r.name,

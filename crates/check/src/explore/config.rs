@@ -60,10 +60,13 @@ pub struct Config {
     pub reductions: Reductions,
     /// States after which the search gives up.
     pub max_states: usize,
+    /// Executions drawn step by step where the search has given up: they go to the end.
+    pub walks: usize,
 }
 
 impl Config {
-    /// The protocol with its default options, cold, evictions at access, all reductions, a million states.
+    /// The protocol with its default options, cold, evictions at access, all reductions, a million states, no
+    /// walks.
     pub fn new(protocol: &'static str) -> Config {
         Config {
             protocol,
@@ -72,6 +75,7 @@ impl Config {
             evictions: Evictions::AtAccess,
             reductions: Reductions::ALL,
             max_states: 1_000_000,
+            walks: 0,
         }
     }
 

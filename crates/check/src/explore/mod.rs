@@ -64,7 +64,7 @@ pub struct Report {
     pub states: usize,
     /// How it ended.
     pub verdict: Verdict,
-    /// The shortest way to the violation, as a message sequence chart.
+    /// The way to the violation, the shortest unless it was found on a walk, as a message sequence chart.
     pub trace: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! One test under one design: its explorations, taken up by any number of threads, counted in order.
 
-use super::case::{Case, Judged, Obstacle};
+use super::case::{Case, Judged, Obstacle, Placements};
 use super::coverage::{Place, coverage};
 use super::report::{Event, Expected, Outcome, TestReport, Verdict};
 use super::{Budget, Design, Watch};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many times a large program may cost what a small one may.
-const LARGE: u64 = 3;
+const LARGE: u64 = 6;
 
 pub(super) struct Job<'a> {
     case: &'a Case,
@@ -36,6 +36,7 @@ struct Task<'a> {
     places: Vec<Place>,
     whole: bool,
     states: u64,
+    states_of_placement: usize,
 }
 
 /// A job under way.
@@ -86,7 +87,8 @@ impl<'a> Job<'a> {
         let config = Config {
             options: self.design.options,
             start: place.start,
-            max_states: self.budget.states_of_placement,
+            max_states: task.states_of_placement,
+            walks: self.budget.walks,
             ..Config::new(self.design.protocol)
         };
         let forbidden = |state: &FinalState| !task.judged.allowed.contains(state);
@@ -139,8 +141,13 @@ impl<'a> Job<'a> {
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
         let coverage = coverage(&judged.program, self.case.placements, gpu_homes);
         let is_large = judged.program.locations.len() > 2 || judged.program.threads.len() > 3;
-        let states = self.budget.states_of_test * if is_large { LARGE } else { 1 };
-        Ok(Task { judged, places: coverage.places, whole: coverage.whole, states })
+        let (states, states_of_placement) = match self.case.placements {
+            Placements::Drawn { .. } => (u64::MAX, self.budget.states_of_random),
+            Placements::All => {
+                (self.budget.states_of_test * if is_large { LARGE } else { 1 }, self.budget.states_of_placement)
+            }
+        };
+        Ok(Task { judged, places: coverage.places, whole: coverage.whole, states, states_of_placement })
     }
 
     fn not_run(&self, obstacle: Obstacle) -> TestReport {
@@ -205,8 +212,8 @@ impl<'a> Job<'a> {
         }
         if sum.cut > 0 {
             let reason = format!(
-                "{} of {places} explorations end after {} states each",
-                sum.cut, self.budget.states_of_placement
+                "{} of {places} explorations end after {} states, then {} random walks",
+                sum.cut, task.states_of_placement, self.budget.walks
             );
             return (Verdict::Bounded, Some(reason));
         }

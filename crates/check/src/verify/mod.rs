@@ -60,15 +60,20 @@ impl Design {
 pub struct Budget {
     /// States of one placement.
     pub states_of_placement: usize,
-    /// States of a test over all its placements; thrice as many where it has more than two locations or more
-    /// than three threads.
+    /// States of a test over all its placements; six times as many where it has more than two locations or
+    /// more than three threads.
     pub states_of_test: u64,
+    /// States of one placement of a random program.
+    pub states_of_random: usize,
+    /// Executions drawn where the states of a placement are spent.
+    pub walks: usize,
 }
 
 impl Default for Budget {
-    /// Three million states of a placement, at most 400 MB of memory; forty million of a test.
+    /// Three million states of a placement (at most 400 MB of memory); five million of a test (about ten
+    /// seconds on two cores); six thousand of a placement of a random program, then sixty walks.
     fn default() -> Budget {
-        Budget { states_of_placement: 3_000_000, states_of_test: 40_000_000 }
+        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 6_000, walks: 60 }
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Stdio;
 fn help_lists_every_command() {
     let help = outcome(&["--help"]);
     assert!(help.status.success());
-    for command in ["run", "compare", "trace", "list"] {
+    for command in ["run", "compare", "check", "trace", "list"] {
         assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
         let own = outcome(&[command, "--help"]);
         assert!(own.status.success() && stdout(&own).contains("Usage: tombolo"), "{command}");
