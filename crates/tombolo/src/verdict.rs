@@ -149,3 +149,44 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
     let caught = mutants.iter().filter(|mutant| mutant.caught).count();
     format!("\n{}{caught} of {} broken protocols are caught\n", table.render(colours), mutants.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_check::verify::mutants::MutantReport;
+    use tombolo_check::verify::{Budget, Case, Design, verify};
+    use tombolo_protocol::vi::Options;
+
+    const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
+        st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\
+        ~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
+
+    /// A design that promises what it does not keep.
+    fn broken(mutants: Option<Vec<MutantReport>>) -> Verification {
+        let design = Design::new("boast", "ideal", Options::default(), true).unwrap();
+        let case = Case::parse("message.litmus", MESSAGE).unwrap();
+        Verification::of(
+            verify(&[design], &[case], Budget::default(), 1, &()),
+            mutants,
+            Host { wall_s: 0.0, threads: 1 },
+        )
+    }
+
+    #[test]
+    fn a_broken_promise_does_not_hold_and_is_shown() {
+        let verification = broken(None);
+        assert!(!verification.holds());
+        assert_eq!(verification.violations, 1);
+        let text = verification.text(false);
+        assert!(text.contains("violation: forbidden outcome") && text.contains("--->|"), "{text}");
+        assert!(text.contains("P1:r0=1; P1:r1=0"), "{text}");
+    }
+
+    #[test]
+    fn a_mutant_that_passes_does_not_hold() {
+        let passed = MutantReport { name: "any".into(), protocol: "hmg", caught: false, by: None, trace: None };
+        let verification = Verification::of(Vec::new(), Some(vec![passed]), Host { wall_s: 0.0, threads: 1 });
+        assert!(!verification.holds());
+        assert!(verification.text(false).contains("0 of 1 broken protocols"));
+    }
+}

@@ -43,11 +43,17 @@ enum Standing {
 
 impl<P: Coherence> Machine<'_, P> {
     /// The smallest part of `steps` found that is enough; all of them where none is.
-    pub(super) fn enough(&self, state: &State, steps: Vec<Step>) -> Vec<Step> {
+    pub(super) fn enough(&self, state: &State, mut steps: Vec<Step>) -> Vec<Step> {
         if self.loops || steps.len() < 2 {
             return steps;
         }
         let standings: Vec<Standing> = (0..state.threads.len()).map(|thread| self.standing(state, thread)).collect();
+        // A thread that must wait has no step; a part of such alone would be an end that is none.
+        let waits = |step: &Step| match *step {
+            Step::Thread { thread, .. } => standings[thread as usize] != Standing::Ready,
+            Step::Deliver { .. } | Step::Evict { .. } | Step::Replace { .. } => false,
+        };
+        steps.retain(|step| !waits(step));
         let mut best: Option<(usize, Part)> = None;
         let mut seeds: Vec<Part> = Vec::new();
         for step in &steps {

@@ -182,7 +182,7 @@ pub(super) struct Message {
 pub enum Violation {
     /// A protocol met an event that it says must not happen, or broke a rule of its host.
     Unexpected(&'static str),
-    /// A state without successors in which a thread is not done or something is still held.
+    /// A state without successors in which a thread is not done, or something is held or in flight.
     Deadlock,
     /// At rest, a readable copy in an L2 differs from its home.
     Stale {
