@@ -17,9 +17,11 @@
 use super::machine::Machine;
 use super::state::{Awaited, Body, Channel, Hold, State};
 use super::step::Step;
+use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
 use tombolo_protocol::Coherence;
 use tombolo_protocol::front::Stage;
+use tombolo_protocol::l1::{self, Load};
 
 /// A set of regions and of threads: bit `i` is number `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,21 +181,25 @@ impl<P: Coherence> Machine<'_, P> {
             None | Some(Stage::AwaitResult) => Standing::Waits(own()),
             Some(Stage::AwaitLoads) => Standing::Waits(all()),
             Some(Stage::Issue) if !self.can_issue(state, thread) => Standing::Waits(own()),
-            Some(Stage::Issue) => {
-                let location = instruction.location().expect("only an access is issued");
-                let line = self.layout.cell(location).line;
-                if self.issue(&mut state.clone(), thread, false) {
-                    Standing::Ready
-                } else {
-                    Standing::Waits(self.region_bit(line))
-                }
-            }
+            Some(Stage::Issue) => match self.stalled_on(state, thread, instruction) {
+                None => Standing::Ready,
+                Some(line) => Standing::Waits(self.region_bit(line)),
+            },
             Some(Stage::Acquire(_) | Stage::Release(_)) if self.is_asking(state, thread) => Standing::Ready,
             Some(Stage::Acquire(_) | Stage::Release(_)) => match self.watched_regions(state, thread) {
                 0 => Standing::Ready,
                 regions => Standing::Waits(regions),
             },
         }
+    }
+
+    /// The line whose pending miss a load must wait for. Nothing else that has its operands waits.
+    fn stalled_on(&self, state: &State, thread: usize, instruction: &Instruction) -> Option<u8> {
+        let Instruction::Load { order, location, .. } = *instruction else { return None };
+        let at = self.layout.cell(location);
+        let mut slot = state.l1[self.l1_index(self.sm_of[thread], at.line)];
+        let load = l1::load(&self.protocol, &mut slot.line, slot.pending, mask_of(at.cell), order.scope);
+        (load == Load::Stall).then_some(at.line)
     }
 
     /// Whether a request of the thread's plan is on its way to an L2.
