@@ -8,7 +8,8 @@
 //! - [`random`] makes programs that are the same on every platform for the same seed.
 //!
 //! The fourth, [`explore`], runs litmus programs on the protocols of [`tombolo_protocol`] in every way they
-//! can run.
+//! can run; the fifth, [`verify`], does so for many tests, designs and placements within budgets and says what
+//! came of it. `docs/verification.md` says what that proves.
 //!
 //! ```
 //! use tombolo_check::axiomatic::{Limits, outcomes};
@@ -23,9 +24,10 @@
 //! ```
 //!
 //! Not modelled: proxies, aliases, mixed-size accesses, loops in the axiomatic model.
-//! Read [`litmus::program`] next, then [`axiomatic`] and [`explore`].
+//! Read [`litmus::program`] next, then [`axiomatic`], [`explore`] and [`verify`].
 
 pub mod axiomatic;
 pub mod explore;
 pub mod litmus;
 pub mod random;
+pub mod verify;

@@ -74,7 +74,7 @@ pub fn program(seed: u64, index: u64) -> Program {
 }
 
 /// A stream of pseudo-random numbers. Source: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct Dice {
+pub(crate) struct Dice {
     state: u64,
 }
 
@@ -82,7 +82,7 @@ impl Dice {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// The stream of program `index`: independent of how many numbers other programs draw.
-    fn new(seed: u64, index: u64) -> Dice {
+    pub(crate) fn new(seed: u64, index: u64) -> Dice {
         let mut series = Dice { state: seed };
         let mut dice = Dice { state: series.next() ^ index.wrapping_mul(Dice::STEP) };
         dice.next();
@@ -98,7 +98,7 @@ impl Dice {
     }
 
     /// A number below `end`, which is small: the bias is below 2^-50.
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 

@@ -51,10 +51,12 @@ pub struct Channels {
     pub control: Delivery,
 }
 
-/// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels.
+/// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels. The
+/// paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
+/// invalidation has been taken, and is what the explorer assumes.
 pub const CHANNELS: Channels = Channels {
     up: Delivery::FifoPerLine,
-    down: Delivery::Fifo,
+    down: Delivery::FifoPerRegion,
     up_with_downgrades: Delivery::FifoPerRegion,
     control: Delivery::Unordered,
 };
@@ -284,6 +286,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
+
+    /// Whether requests go by the GPU home.
+    fn is_hierarchical(&self) -> bool;
 
     /// Whether an acquire beyond the CTA invalidates the L1.
     fn invalidates_l1(&self) -> bool;

@@ -11,12 +11,14 @@
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`], [`ideal`]: one
 //!   protocol each: where a line may live, where a scope is served, what acquire and release do.
+//! - [`catalogue`]: all of them by name.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
 //! - [`fault`]: deliberately broken rules, for showing that the explorer catches them.
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
 
+pub mod catalogue;
 pub mod coherence;
 pub mod data;
 pub mod directory;
@@ -33,6 +35,7 @@ pub mod software_hierarchical;
 pub mod topology;
 pub mod vi;
 
+pub use catalogue::PROTOCOLS;
 pub use coherence::{Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot};
 pub use data::Data;
 pub use directory::Sharers;

@@ -130,6 +130,10 @@ impl<R: Rules> Coherence for Vi<R> {
         R::caches(class)
     }
 
+    fn is_hierarchical(&self) -> bool {
+        R::HIERARCHICAL
+    }
+
     fn invalidates_l1(&self) -> bool {
         !self.options.keep_l1
     }

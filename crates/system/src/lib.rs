@@ -20,4 +20,4 @@ pub mod sharing;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{RunError, RunSpec, run, run_checked};
+pub use run::{RunError, RunSpec, protocol_options, run, run_checked};

@@ -8,7 +8,7 @@ use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecor
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
-use tombolo_machine::design::{self, Coherence as CoherenceAxis, Invalidate, Links};
+use tombolo_machine::design::{self, Invalidate, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
@@ -22,8 +22,9 @@ use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
-use tombolo_protocol::vi::{Options, Rules, Vi, WritePolicy};
-use tombolo_protocol::{Coherence, Fault, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
+use tombolo_protocol::catalogue::{Visitor, choose};
+use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::{Coherence, Fault};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps, Rate};
 
@@ -102,27 +103,23 @@ fn dispatch<D: Contents>(spec: &RunSpec, fault: Option<Fault>, watch: &D::Watch)
         Some(pages) => Arc::clone(pages),
         None => place(&spec.machine, &spec.design, &*spec.program)?,
     };
-    let options = Options {
-        write: match spec.design.l2_write {
+    let simulation = Simulation::<D> { spec, pages, watch };
+    let name = spec.design.coherence.word();
+    let options = Options { fault, ..protocol_options(&spec.design) };
+    choose(name, options, simulation).expect("a test finds a protocol for every coherence")
+}
+
+/// The options of a design's protocol.
+pub fn protocol_options(design: &DesignConfig) -> Options {
+    Options {
+        write: match design.l2_write {
             design::WritePolicy::Through => WritePolicy::Through,
             design::WritePolicy::Back => WritePolicy::Back,
         },
-        downgrade: spec.design.downgrade,
-        spare_home_lines: spec.design.invalidate == Invalidate::Remote,
-        keep_l1: !spec.design.l1_coherent,
-        fault,
-    };
-    match spec.design.coherence {
-        CoherenceAxis::NoRemoteCaching => {
-            simulate::<no_remote_caching::NoRemoteCachingRules, D>(spec, pages, options, watch)
-        }
-        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules, D>(spec, pages, options, watch),
-        CoherenceAxis::SoftwareHierarchical => {
-            simulate::<software_hierarchical::SoftwareHierarchicalRules, D>(spec, pages, options, watch)
-        }
-        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules, D>(spec, pages, options, watch),
-        CoherenceAxis::Hmg => simulate::<hmg::HmgRules, D>(spec, pages, options, watch),
-        CoherenceAxis::Ideal => simulate::<ideal::IdealRules, D>(spec, pages, options, watch),
+        downgrade: design.downgrade,
+        spare_home_lines: design.invalidate == Invalidate::Remote,
+        keep_l1: !design.l1_coherent,
+        fault: None,
     }
 }
 
@@ -156,22 +153,28 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-fn simulate<R: Rules, D: Contents>(
-    spec: &RunSpec,
+/// A run that lacks its protocol.
+struct Simulation<'a, D: Contents> {
+    spec: &'a RunSpec,
     pages: Arc<PageTable>,
-    options: Options,
-    watch: &D::Watch,
-) -> Result<RunRecord, RunError> {
-    let machine = Arc::new(with_links(&spec.machine, spec.design.links));
-    let layout = layout(&machine);
-    let protocol = Vi::<R>::new(options);
-    let mut engine = build::<_, D>(spec, &machine, layout, protocol, pages, watch);
-    let started = Instant::now();
-    let stats = engine.run(spec.threads);
-    let wall = started.elapsed().as_secs_f64();
-    let parts = engine.into_partitions();
-    let outcome = Outcome { spec, machine: &machine, stats, wall };
-    outcome.record(&parts)
+    watch: &'a D::Watch,
+}
+
+impl<D: Contents> Visitor for Simulation<'_, D> {
+    type Output = Result<RunRecord, RunError>;
+
+    fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
+        let Simulation { spec, pages, watch } = self;
+        let machine = Arc::new(with_links(&spec.machine, spec.design.links));
+        let layout = layout(&machine);
+        let mut engine = build::<_, D>(spec, &machine, layout, protocol, pages, watch);
+        let started = Instant::now();
+        let stats = engine.run(spec.threads);
+        let wall = started.elapsed().as_secs_f64();
+        let parts = engine.into_partitions();
+        let outcome = Outcome { spec, machine: &machine, stats, wall };
+        outcome.record(&parts)
+    }
 }
 
 /// The machine with its links as the design has them.
@@ -351,4 +354,16 @@ fn peak_rss_bytes() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kb| kb.trim().parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_protocol::PROTOCOLS;
+
+    #[test]
+    fn every_coherence_of_a_design_has_a_protocol_and_every_protocol_a_coherence() {
+        let words: Vec<&str> = design::Coherence::ALL.iter().map(|coherence| coherence.word()).collect();
+        assert_eq!(words, PROTOCOLS);
+    }
 }

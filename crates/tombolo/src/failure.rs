@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use tombolo_check::verify::CorpusError;
 use tombolo_experiment::{PointError, SpecError, StoreError, StudyError};
 use tombolo_machine::ConfigError;
 use tombolo_workload::trace::TraceError;
@@ -32,6 +33,9 @@ pub(crate) enum Failure {
     /// A trace that cannot be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// Litmus tests that cannot be read.
+    #[error(transparent)]
+    Litmus(#[from] CorpusError),
     /// A value of the command line that does not fit the others.
     #[error("{flag} {value}: {reason}")]
     Argument {

@@ -1,8 +1,8 @@
 //! The command line: reads what is asked, runs it, prints the answer.
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
-//! [`source`] (traces), [`output`] (standard output and files), [`table`] (aligned text), [`comparison`] and
-//! [`summary`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
+//! [`source`] (traces), [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
+//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
 //! [`threads`]. Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
@@ -24,6 +24,7 @@ mod study;
 mod summary;
 mod table;
 mod threads;
+mod verdict;
 
 /// Status of a run whose input was wrong, or that gave no result.
 const WRONG_INPUT: u8 = 2;

@@ -11,22 +11,26 @@ use tombolo_experiment::campaign::Watcher;
 /// Between two pictures of the bar.
 const TICK: Duration = Duration::from_millis(200);
 
-/// One bar: how many runs are done, which are under way, and how long the rest will take.
+/// One bar: how many runs, or tests, are done, which are under way, and how long the rest will take.
 pub(crate) struct Progress {
     bar: ProgressBar,
     under_way: Mutex<Vec<String>>,
 }
 
-/// What stands on the bar; `{prefix}` is the estimate.
-const LOOK: &str = "{bar:30} {pos}/{len} runs, {elapsed}{prefix}: {wide_msg}";
-
 impl Progress {
     /// A bar over `runs` runs.
     pub(crate) fn new(runs: usize) -> Progress {
+        Progress::over(runs, "runs")
+    }
+
+    /// A bar over `count` things called `noun`.
+    pub(crate) fn over(count: usize, noun: &str) -> Progress {
         let shown = std::io::stderr().is_terminal();
         let draw = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), draw);
-        let style = ProgressStyle::with_template(LOOK);
+        let bar = ProgressBar::with_draw_target(Some(count as u64), draw);
+        // `{prefix}` is the estimate.
+        let look = format!("{{bar:30}} {{pos}}/{{len}} {noun}, {{elapsed}}{{prefix}}: {{wide_msg}}");
+        let style = ProgressStyle::with_template(&look);
         bar.set_style(style.expect("the template names only keys that exist"));
         if shown {
             bar.enable_steady_tick(TICK);

@@ -99,7 +99,7 @@ fn ends<P: Coherence>(machine: &Machine<'_, P>, channel: Channel) -> (usize, usi
     let own = |sm: u8| l2(machine.sms[sm as usize].module);
     match channel {
         Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
-        Channel::Up { from, to, .. } | Channel::Down { from, to } => (l2(from), l2(to)),
+        Channel::Up { from, to, .. } | Channel::Down { from, to, .. } => (l2(from), l2(to)),
         Channel::ToSm { sm, .. } => (own(sm), sm as usize),
         Channel::Memory { module, .. } => (l2(module), l2(module)),
         Channel::Result { register } => {

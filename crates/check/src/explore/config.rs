@@ -34,13 +34,15 @@ pub struct Reductions {
     pub forget: bool,
     /// Take a step at once that commutes with every other one that can still come before it.
     pub eager: bool,
+    /// Take steps of one region before those of others where nothing can come between.
+    pub partial_order: bool,
 }
 
 impl Reductions {
     /// All of them.
-    pub const ALL: Reductions = Reductions { forget: true, eager: true };
+    pub const ALL: Reductions = Reductions { forget: true, eager: true, partial_order: true };
     /// None: for validating the others.
-    pub const NONE: Reductions = Reductions { forget: false, eager: false };
+    pub const NONE: Reductions = Reductions { forget: false, eager: false, partial_order: false };
 }
 
 /// What to explore.
@@ -58,10 +60,13 @@ pub struct Config {
     pub reductions: Reductions,
     /// States after which the search gives up.
     pub max_states: usize,
+    /// Executions drawn step by step where the search has given up: they go to the end.
+    pub walks: usize,
 }
 
 impl Config {
-    /// The protocol with its default options, cold, evictions at access, all reductions, a million states.
+    /// The protocol with its default options, cold, evictions at access, all reductions, a million states, no
+    /// walks.
     pub fn new(protocol: &'static str) -> Config {
         Config {
             protocol,
@@ -70,6 +75,7 @@ impl Config {
             evictions: Evictions::AtAccess,
             reductions: Reductions::ALL,
             max_states: 1_000_000,
+            walks: 0,
         }
     }
 

@@ -23,6 +23,7 @@ struct Sink<'a> {
     line: u8,
     /// What keeps its order with this line on the way up.
     lane: u8,
+    region: u8,
     hand: Option<Hand>,
     effects: u32,
 }
@@ -84,7 +85,7 @@ impl Effects<Values> for Sink<'_> {
             }
             (Reply::Fill { mask, data }, Source::Module(to)) => {
                 let to = self.other_module(to);
-                self.send(Channel::Down { from: self.at, to }, Body::Fill { mask, data });
+                self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Fill { mask, data });
             }
             (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
             (Reply::Old { data }, _) => match hand.order.result {
@@ -111,7 +112,7 @@ impl Effects<Values> for Sink<'_> {
 
     fn invalidate(&mut self, to: ModuleId, _: Cause) {
         let to = self.other_module(to);
-        self.send(Channel::Down { from: self.at, to }, Body::Invalidate { watched: 0 });
+        self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Invalidate { watched: 0 });
     }
 
     fn downgrade(&mut self, to: ModuleId) {
@@ -156,7 +157,8 @@ impl<P: Coherence> Machine<'_, P> {
             pending: state.l2[index].pending,
             entry: state.entries[entry],
         };
-        let mut sink = Sink { state, at, line, lane: self.lane(line), hand, effects: 0 };
+        let region = self.layout.region(line as usize) as u8;
+        let mut sink = Sink { state, at, line, lane: self.lane(line), region, hand, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];

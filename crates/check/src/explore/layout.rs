@@ -1,6 +1,7 @@
 //! Where a program runs: threads on SMs, locations on lines, lines on homes.
 
 use crate::litmus::{Location, Program};
+use crate::random::Dice;
 use std::collections::BTreeSet;
 use std::fmt;
 use tombolo_protocol::{Homes, Topology};
@@ -64,6 +65,30 @@ pub(super) struct Cell {
 }
 
 impl Layout {
+    /// A machine on which nothing is laid out yet.
+    fn empty(shape: Shape) -> Layout {
+        Layout {
+            gpus: shape.gpus,
+            modules_per_gpu: shape.modules_per_gpu,
+            threads: Vec::new(),
+            sharing: shape.sharing,
+            regions: Vec::new(),
+        }
+    }
+
+    /// Regions that the locations of `program` take.
+    fn regions_of(&self, program: &Program) -> usize {
+        let lines = self.lines(program.locations.len());
+        (0..lines).map(|line| self.region(line) + 1).max().unwrap_or(0)
+    }
+
+    /// Modules that hold a thread or are some home of a region: the more, the more messages there are to go
+    /// wrong.
+    pub fn modules_used(&self) -> usize {
+        let homes = self.regions.iter().flat_map(|homes| homes.gpus.iter().copied().chain([homes.system]));
+        self.threads.iter().map(|sm| sm.module).chain(homes).collect::<BTreeSet<_>>().len()
+    }
+
     /// Where a location lies.
     pub(super) fn cell(&self, location: Location) -> Cell {
         let index = location.0 as u8;
@@ -147,18 +172,13 @@ pub struct Shape {
 
 /// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
 ///
-/// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names.
+/// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names; the GPUs it names are
+/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there.
 pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
-    let base = Layout {
-        gpus: shape.gpus,
-        modules_per_gpu: shape.modules_per_gpu,
-        threads: Vec::new(),
-        sharing: shape.sharing,
-        regions: Vec::new(),
-    };
-    let lines = base.lines(program.locations.len());
-    let regions = (0..lines).map(|line| base.region(line) + 1).max().unwrap_or(0);
-    let renamings = renamings(shape);
+    let base = Layout::empty(shape);
+    let regions = base.regions_of(program);
+    // The program says which GPU each thread is on: only GPUs without threads have names to exchange.
+    let renamings = renamings(shape, gpus_of(program));
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for threads in thread_placements(program, shape) {
@@ -173,8 +193,55 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     all
 }
 
+/// How many ways [`layouts`] looks at, before it leaves out those that are equal up to renaming.
+pub fn possible_layouts(program: &Program, shape: Shape) -> u64 {
+    let empty = Layout::empty(shape);
+    let homes = (0..empty.regions_of(program)).map(|region| home_options(program, &empty, region, shape).len() as u64);
+    homes.fold(thread_placements(program, shape).len() as u64, u64::saturating_mul)
+}
+
+/// One of [`layouts`], drawn.
+pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> Layout {
+    let names = gpu_names(program);
+    let mut layout = Layout::empty(shape);
+    for (index, thread) in program.threads.iter().enumerate() {
+        let mate = program.threads[..index].iter().position(|other| other.placement == thread.placement);
+        let sm = match mate {
+            Some(mate) => layout.threads[mate],
+            None => {
+                let options = sm_options(&layout.threads, machine_gpu(&names, thread.placement.gpu), shape);
+                options[dice.below(options.len())]
+            }
+        };
+        layout.threads.push(sm);
+    }
+    for region in 0..layout.regions_of(program) {
+        let options = home_options(program, &layout, region, shape);
+        layout.regions.push(options[dice.below(options.len())].clone());
+    }
+    layout
+}
+
+/// GPUs that the threads of `program` name.
+pub fn gpus_of(program: &Program) -> u8 {
+    gpu_names(program).len() as u8
+}
+
+fn gpu_names(program: &Program) -> Vec<GpuId> {
+    let mut names: Vec<GpuId> = program.threads.iter().map(|thread| thread.placement.gpu).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The GPU of the machine that stands for the one that the program calls `name`.
+fn machine_gpu(names: &[GpuId], name: GpuId) -> GpuId {
+    GpuId(names.partition_point(|other| *other < name) as u8)
+}
+
 /// Every assignment of the program's CTAs to SMs.
 fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
+    let names = gpu_names(program);
     let mut partial: Vec<Vec<Sm>> = vec![Vec::new()];
     for (index, thread) in program.threads.iter().enumerate() {
         let mate = program.threads[..index].iter().position(|other| other.placement == thread.placement);
@@ -183,7 +250,7 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
             .flat_map(|placed| {
                 let options = match mate {
                     Some(mate) => vec![placed[mate]],
-                    None => sm_options(&placed, thread.placement.gpu, shape),
+                    None => sm_options(&placed, machine_gpu(&names, thread.placement.gpu), shape),
                 };
                 options.into_iter().map(move |sm| placed.iter().copied().chain([sm]).collect())
             })
@@ -245,17 +312,20 @@ fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape)
 
 /// Whether a thread of `gpu` accesses the region.
 fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> bool {
-    program.threads.iter().filter(|thread| thread.placement.gpu == gpu).any(|thread| {
+    let names = gpu_names(program);
+    program.threads.iter().filter(|thread| machine_gpu(&names, thread.placement.gpu) == gpu).any(|thread| {
         let locations = thread.code.iter().filter_map(|instruction| instruction.location());
         locations.map(|location| placed.region(placed.cell(location).line as usize)).any(|at| at == region)
     })
 }
 
-/// Every renaming of modules that keeps the modules of a GPU together: `renaming[module]` is the new name.
-fn renamings(shape: Shape) -> Vec<Vec<u8>> {
+/// Every renaming of modules that keeps the modules of a GPU together and the first `fixed` GPUs as they are:
+/// `renaming[module]` is the new name.
+fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {
     let inner = permutations(shape.modules_per_gpu);
     let mut all = Vec::new();
-    for gpus in permutations(shape.gpus) {
+    for gpus in permutations(shape.gpus - fixed) {
+        let gpus: Vec<u8> = (0..fixed).chain(gpus.iter().map(|gpu| fixed + gpu)).collect();
         let mut partial: Vec<Vec<u8>> = vec![Vec::new()];
         for gpu in 0..shape.gpus {
             let target = gpus[gpu as usize] * shape.modules_per_gpu;

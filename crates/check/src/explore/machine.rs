@@ -2,10 +2,10 @@
 
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
-use super::reduce::{Remaining, remaining};
+use super::reduce::{Remaining, remaining, synchronises};
 use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
 use super::values::{CELLS, Values};
-use crate::litmus::{FinalState, Instruction, Location, Program, Register, Value};
+use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -53,7 +53,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
         let regions = layout.regions.len();
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
-        let remaining = program.threads.iter().map(|thread| remaining(&thread.code, line_of)).collect();
+        let synchronises = |instruction: &Instruction| synchronises(&protocol, instruction, 0);
+        let of_thread = |thread: &Thread| remaining(&thread.code, line_of, synchronises);
+        let remaining = program.threads.iter().map(of_thread).collect();
         let loops = program.has_loop();
         Machine {
             protocol,

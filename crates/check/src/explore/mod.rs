@@ -8,7 +8,7 @@
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
-//! - `reduce` leaves out steps that lose no outcome; `property` is what must hold besides outcomes;
+//! - `reduce` and `persistent` leave out steps that lose no outcome; `property` is what must hold besides outcomes;
 //!   `search` visits, `chart` prints the way to a violation.
 //!
 //! Modelled: any capacity of caches and directories (whatever may be evicted is, in some branch), any
@@ -20,6 +20,7 @@ mod config;
 mod l2;
 mod layout;
 mod machine;
+mod persistent;
 mod property;
 mod reduce;
 mod search;
@@ -30,19 +31,18 @@ mod sync;
 mod values;
 
 pub use config::{Config, Evictions, Reductions, Start};
-pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, layouts};
+pub(crate) use layout::drawn_layout;
+pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;
 
 use crate::litmus::{FinalState, Program};
 use machine::Machine;
 use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::hmg::Hmg;
-use tombolo_protocol::ideal::Ideal;
-use tombolo_protocol::nhcc::Nhcc;
-use tombolo_protocol::no_remote_caching::NoRemoteCaching;
-use tombolo_protocol::software_flat::SoftwareFlat;
-use tombolo_protocol::software_hierarchical::SoftwareHierarchical;
+use tombolo_protocol::catalogue::{Visitor, choose};
+
+pub use tombolo_protocol::PROTOCOLS;
+pub use tombolo_protocol::catalogue::UnknownProtocol;
 
 /// How an exploration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,49 +64,70 @@ pub struct Report {
     pub states: usize,
     /// How it ended.
     pub verdict: Verdict,
-    /// The shortest way to the violation, as a message sequence chart.
+    /// The way to the violation, the shortest unless it was found on a walk, as a message sequence chart.
     pub trace: Option<String>,
 }
 
-/// A protocol that [`Config`] names no type for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no protocol is named {name:?}; there are {}", PROTOCOLS.join(", "))]
-pub struct UnknownProtocol {
-    /// The name given.
-    pub name: String,
+/// GPUs of the largest machine explored, two modules each.
+pub const MAX_GPUS: u8 = 4;
+/// Most threads of a program: sets of them have as many bits.
+const MAX_THREADS: usize = u8::BITS as usize;
+/// Most locations of a program: sets of lines have as many bits.
+const MAX_LOCATIONS: usize = u8::BITS as usize;
+
+/// Why the explorer does not take a program: what there is too much of. `None` where it does.
+pub fn too_large(program: &Program) -> Option<String> {
+    let parts = [
+        ("threads", program.threads.len(), MAX_THREADS),
+        ("locations", program.locations.len(), MAX_LOCATIONS),
+        ("GPUs", gpus_of(program) as usize, MAX_GPUS as usize),
+    ];
+    parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }
 
-/// The protocols by name: a new one is one line.
-macro_rules! protocols {
-    ($($name:literal => $protocol:ident),+ $(,)?) => {
-        /// Names of the protocols that can be explored.
-        pub const PROTOCOLS: &[&str] = &[$($name),+];
+/// Whether the protocol of a configuration sends requests by GPU homes, so that it matters where these are.
+///
+/// # Errors
+/// Where the configuration names no protocol there is.
+pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
+    struct Asked;
+    impl Visitor for Asked {
+        type Output = bool;
 
-        /// Explores `program` laid out as `layout`; `forbidden` says which final states must not be reached.
-        ///
-        /// # Errors
-        /// Where the configuration names no protocol there is.
-        pub fn run(
-            program: &Program,
-            layout: &Layout,
-            config: &Config,
-            forbidden: &dyn Fn(&FinalState) -> bool,
-        ) -> Result<Report, UnknownProtocol> {
-            match config.protocol {
-                $($name => Ok(explore($protocol::new(config.options), program, layout, config, forbidden)),)+
-                name => Err(UnknownProtocol { name: name.to_owned() }),
-            }
+        fn visit<P: Coherence>(self, protocol: P) -> bool {
+            protocol.is_hierarchical()
         }
-    };
+    }
+    choose(config.protocol, config.options, Asked)
 }
 
-protocols! {
-    "no-remote-caching" => NoRemoteCaching,
-    "software-flat" => SoftwareFlat,
-    "software-hierarchical" => SoftwareHierarchical,
-    "nhcc" => Nhcc,
-    "hmg" => Hmg,
-    "ideal" => Ideal,
+/// Explores `program` laid out as `layout`; `forbidden` says which final states must not be reached.
+///
+/// # Errors
+/// Where the configuration names no protocol there is.
+pub fn run(
+    program: &Program,
+    layout: &Layout,
+    config: &Config,
+    forbidden: &dyn Fn(&FinalState) -> bool,
+) -> Result<Report, UnknownProtocol> {
+    choose(config.protocol, config.options, Exploration { program, layout, config, forbidden })
+}
+
+/// An exploration that lacks its protocol.
+struct Exploration<'a> {
+    program: &'a Program,
+    layout: &'a Layout,
+    config: &'a Config,
+    forbidden: &'a dyn Fn(&FinalState) -> bool,
+}
+
+impl Visitor for Exploration<'_> {
+    type Output = Report;
+
+    fn visit<P: Coherence>(self, protocol: P) -> Report {
+        explore(protocol, self.program, self.layout, self.config, self.forbidden)
+    }
 }
 
 fn explore<P: Coherence>(

@@ -14,7 +14,7 @@ impl<P: Coherence> Machine<'_, P> {
             return state.broken;
         }
         if !state.messages.is_empty() {
-            return None;
+            return is_final.then_some(Violation::Deadlock);
         }
         if is_final {
             let done = (0..state.threads.len()).all(|thread| self.instruction(state, thread).is_none());

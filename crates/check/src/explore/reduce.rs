@@ -17,16 +17,18 @@
 //! or an instruction of a program without loops.
 
 use super::machine::Machine;
+use super::sm::operation;
 use super::state::{Body, Channel, Hold, Message, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
-use tombolo_protocol::front::Stage;
+use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::{Class, Coherence, Request};
 use tombolo_types::ModuleId;
 
 /// A set of lines: bit `i` is line `i`.
-type LineSet = u8;
+pub(super) type LineSet = u8;
 
 /// What a thread may still do from an instruction on, whatever its branches do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,25 +37,37 @@ pub(super) struct Remaining {
     loads: LineSet,
     /// Lines it may access.
     accesses: LineSet,
+    /// Whether it may begin a release, or an acquire that invalidates L2s.
+    synchronises: bool,
 }
 
 impl Remaining {
     fn and(self, other: Remaining) -> Remaining {
-        Remaining { loads: self.loads | other.loads, accesses: self.accesses | other.accesses }
+        Remaining {
+            loads: self.loads | other.loads,
+            accesses: self.accesses | other.accesses,
+            synchronises: self.synchronises || other.synchronises,
+        }
     }
 }
 
 /// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
-/// instruction's location lies.
-pub(super) fn remaining(code: &[Instruction], line_of: impl Fn(&Instruction) -> Option<u8>) -> Vec<Remaining> {
+/// instruction's location lies, `synchronises` whether it begins a release or an acquire that matters.
+pub(super) fn remaining(
+    code: &[Instruction],
+    line_of: impl Fn(&Instruction) -> Option<u8>,
+    synchronises: impl Fn(&Instruction) -> bool,
+) -> Vec<Remaining> {
     let mut from = vec![Remaining::default(); code.len() + 1];
     loop {
         let before = from.clone();
         for (at, instruction) in code.iter().enumerate().rev() {
-            let own = line_of(instruction).map_or(Remaining::default(), |line| Remaining {
-                loads: if matches!(instruction, Instruction::Load { .. }) { 1 << line } else { 0 },
-                accesses: 1 << line,
-            });
+            let accesses = line_of(instruction).map_or(0, |line| 1 << line);
+            let own = Remaining {
+                loads: if matches!(instruction, Instruction::Load { .. }) { accesses } else { 0 },
+                accesses,
+                synchronises: synchronises(instruction),
+            };
             let jump = instruction.target().map_or(Remaining::default(), |target| from[target]);
             from[at] = own.and(from[at + 1]).and(jump);
         }
@@ -63,7 +77,31 @@ pub(super) fn remaining(code: &[Instruction], line_of: impl Fn(&Instruction) -> 
     }
 }
 
+/// Whether `instruction`, from stage `from` on, begins a release or an acquire that invalidates L2s.
+pub(super) fn synchronises(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> bool {
+    let Some((operation, order)) = operation(instruction) else { return false };
+    let stages = front::stages(operation, order);
+    (from..front::MAX_STAGES).map_while(|index| stages.get(index)).any(|stage| match stage {
+        Stage::Release(_) => true,
+        Stage::Acquire(scope) => !protocol.acquire(Sync::Thread(scope)).is_empty(),
+        Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => false,
+    })
+}
+
 impl<P: Coherence> Machine<'_, P> {
+    /// Lines that `thread` may still access: those of accesses it has not issued yet.
+    pub(super) fn accesses_left(&self, state: &State, thread: usize) -> LineSet {
+        self.remaining_of(state, thread).accesses
+    }
+
+    /// Whether `thread` has a release, or an acquire that invalidates L2s, before it or under way.
+    pub(super) fn synchronises(&self, state: &State, thread: usize) -> bool {
+        let at = state.threads[thread];
+        let later = self.remaining[thread].get(at.pc as usize + 1).is_some_and(|later| later.synchronises);
+        let instruction = self.instruction(state, thread);
+        later || instruction.is_some_and(|now| synchronises(&self.protocol, now, at.stage as usize))
+    }
+
     /// What `thread` has not issued yet.
     fn remaining_of(&self, state: &State, thread: usize) -> Remaining {
         let at = state.threads[thread].pc as usize;

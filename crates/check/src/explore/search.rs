@@ -1,16 +1,20 @@
 //! Breadth-first search over the states of a machine.
 //!
 //! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), so a
-//! search holds whole states only at its frontier.
+//! search holds whole states only at its frontier. A search that spends its budget is followed by walks.
 
 use super::machine::Machine;
 use super::state::{State, Violation};
 use super::step::Step;
 use crate::litmus::FinalState;
+use crate::random::Dice;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::Coherence;
+
+/// Steps of a walk: more than any program without loops takes.
+const WALK_STEPS: usize = 10_000;
 
 /// What a search found.
 pub(super) struct Found {
@@ -56,6 +60,7 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
         }
         if found.states + frontier.len() > machine.config.max_states {
             found.bounded = true;
+            walk(machine, forbidden, &mut found);
             return found;
         }
     }
@@ -63,6 +68,38 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
         found.violation = Some((Violation::Endless, Vec::new()));
     }
     found
+}
+
+/// Takes steps at random from the start to the end of an execution, over and over: what a search that has
+/// given up reaches of the ends. The same on every run.
+fn walk<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut Found) {
+    for walk in 0..machine.config.walks {
+        let mut dice = Dice::new(machine.config.walks as u64, walk as u64);
+        let (mut state, mut taken) = (machine.initial(), Vec::new());
+        while taken.len() < WALK_STEPS {
+            found.states += 1;
+            let next = step_at_random(machine, &state, &mut dice);
+            if let Some(violation) = judge(machine, &state, next.is_none(), forbidden, &mut found.outcomes) {
+                found.violation = Some((violation, taken));
+                return;
+            }
+            let Some((step, next)) = next else { break };
+            taken.push(step);
+            state = next;
+        }
+    }
+}
+
+/// One of the steps that do not have to wait.
+fn step_at_random<P: Coherence>(machine: &Machine<'_, P>, state: &State, dice: &mut Dice) -> Option<(Step, State)> {
+    let mut steps = machine.steps(state);
+    while !steps.is_empty() {
+        let step = steps.swap_remove(dice.below(steps.len()));
+        if let Some(next) = machine.after(state, step) {
+            return Some((step, next));
+        }
+    }
+    None
 }
 
 fn judge<P: Coherence>(

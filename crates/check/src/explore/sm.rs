@@ -119,7 +119,7 @@ impl<P: Coherence> Machine<'_, P> {
         passed
     }
 
-    fn registers_of(&self, thread: usize) -> impl Iterator<Item = usize> + use<P> {
+    pub(super) fn registers_of(&self, thread: usize) -> impl Iterator<Item = usize> + use<P> {
         let base = self.register_base[thread] as usize;
         base..base + self.program.threads[thread].registers.len()
     }
@@ -259,7 +259,7 @@ impl<P: Coherence> Machine<'_, P> {
             if state.registers[register as usize].awaits.is_some() {
                 return false;
             }
-            let awaits = Some(Awaited::Atomic { cell: at.cell });
+            let awaits = Some(Awaited::Atomic { line: at.line, cell: at.cell });
             state.registers[register as usize] = RegisterState { value: 0, awaits };
         }
         let slot = &mut state.l1[self.l1_index(sm, at.line)];
@@ -310,7 +310,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn take_result(&self, state: &mut State, register: u16, data: Values) {
         let register = &mut state.registers[register as usize];
         match register.awaits {
-            Some(Awaited::Atomic { cell }) => {
+            Some(Awaited::Atomic { cell, .. }) => {
                 *register = RegisterState { value: data.0[cell as usize], awaits: None };
             }
             Some(Awaited::Load { .. }) | None => {
@@ -366,7 +366,7 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
 }
 
 /// What a memory operation or fence is to [`front`]; `None` for anything else.
-fn operation(instruction: &Instruction) -> Option<(Operation, Ordering)> {
+pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Ordering)> {
     match *instruction {
         Instruction::Load { order, .. } => Some((Operation::Load, order)),
         Instruction::Store { order, .. } => Some((Operation::Store, order)),

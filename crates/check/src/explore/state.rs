@@ -1,8 +1,9 @@
 //! One state of the explored machine: everything a later step can depend on, and nothing else.
 
-use super::values::Values;
+use super::values::{Values, cells};
 use crate::litmus::Value;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_protocol::{Action as PlanAction, Collector, LineState, Pending, Request, Sharers};
 use tombolo_types::{Mask, ModuleId};
@@ -34,6 +35,8 @@ pub(super) enum Awaited {
     },
     /// The result of an atomic on a cell of a line.
     Atomic {
+        /// The line.
+        line: u8,
         /// The cell.
         cell: u8,
     },
@@ -128,8 +131,8 @@ pub(super) enum Channel {
     ToL2 { sm: u8, line: u8 },
     /// Toward a home, per line or per region.
     Up { from: ModuleId, to: ModuleId, lane: u8 },
-    /// From a home.
-    Down { from: ModuleId, to: ModuleId },
+    /// From a home, per region.
+    Down { from: ModuleId, to: ModuleId, region: u8 },
     /// From an L2 to an SM, per line: the slices of an L2 keep no order between lines.
     ToSm { sm: u8, line: u8 },
     /// From a module's memory, per line: one miss is pending at a time.
@@ -179,7 +182,7 @@ pub(super) struct Message {
 pub enum Violation {
     /// A protocol met an event that it says must not happen, or broke a rule of its host.
     Unexpected(&'static str),
-    /// A state without successors in which a thread is not done or something is still held.
+    /// A state without successors in which a thread is not done, or something is held or in flight.
     Deadlock,
     /// At rest, a readable copy in an L2 differs from its home.
     Stale {
@@ -215,7 +218,7 @@ impl fmt::Display for Violation {
 }
 
 /// One state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) threads: Vec<ThreadState>,
     /// All registers, in the order of [`FlatRegister`].
@@ -234,6 +237,53 @@ pub(super) struct State {
     pub(super) messages: Vec<Message>,
     /// What went wrong in the step that led here.
     pub(super) broken: Option<Violation>,
+}
+
+/// Slots without anything, most of them, are left out, so each names its kind and index; bytes that are not valid do not count.
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.threads.hash(hasher);
+        self.registers.hash(hasher);
+        for (index, slot) in self.l1.iter().enumerate() {
+            let line = slot.line.map(|line| (line.valid.0, 0, line.data));
+            let pending = slot.pending.map(|pending| (pending.miss, pending.poisoned));
+            hash_slot(1 << 8 | index, line, pending, hasher);
+        }
+        for (index, slot) in self.l2.iter().enumerate() {
+            let line = slot.line.map(|line| (line.valid.0, line.dirty.0, line.data));
+            hash_slot(2 << 8 | index, line, slot.pending.map(|pending| (pending, false)), hasher);
+        }
+        for (index, entry) in self.entries.iter().enumerate() {
+            if let Some(sharers) = entry {
+                let index = 3 << 8 | index as u64;
+                hasher.write_u64(index << 48 | u64::from(sharers.modules) << 16 | u64::from(sharers.gpus));
+            }
+        }
+        self.memory.hash(hasher);
+        self.held.hash(hasher);
+        self.messages.hash(hasher);
+        self.broken.hash(hasher);
+    }
+}
+
+/// One slot of a cache: valid and dirty cells with their contents, and the miss with whether it is poisoned.
+/// Masks have two bits and scopes two.
+fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Option<(Pending, bool)>, to: &mut H) {
+    if line.is_none() && miss.is_none() {
+        return;
+    }
+    let (valid, dirty, data) = line.unwrap_or_default();
+    let miss = miss.map_or(0, |(miss, poisoned)| {
+        1 | u64::from(miss.stale) << 1
+            | u64::from(poisoned) << 2
+            | u64::from(miss.mask.0) << 3
+            | (miss.scope as u64) << 5
+    });
+    let is_line = u64::from(line.is_some());
+    to.write_u64((index as u64) << 48 | miss << 8 | u64::from(valid) << 4 | u64::from(dirty) << 1 | is_line);
+    for cell in cells(Mask(valid)) {
+        to.write_u64(data.0[cell] as u64);
+    }
 }
 
 impl State {

@@ -61,7 +61,7 @@ impl<P: Coherence> Machine<'_, P> {
         if !steps.is_empty() {
             self.spontaneous_steps(state, &mut steps);
         }
-        steps
+        if self.config.reductions.partial_order { self.enough(state, steps) } else { steps }
     }
 
     pub(super) fn thread_steps(&self, state: &State, steps: &mut Vec<Step>) {

@@ -1,6 +1,7 @@
 //! The subcommands, one file each: its arguments, and an `execute` that answers with an exit status. Adding one
 //! is a file, its line in the list of modules, and its variant and line below.
 
+mod check;
 mod compare;
 mod list;
 mod report;
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Reproduce(reproduce::Arguments),
     /// Runs an experiment of your own
     Sweep(sweep::Arguments),
+    /// Checks designs against the memory model, exhaustively, on small programs
+    Check(check::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
     /// Makes one HTML page of the results in a folder
@@ -39,6 +42,7 @@ impl Command {
             Command::Compare(arguments) => arguments.execute(),
             Command::Reproduce(arguments) => arguments.execute(),
             Command::Sweep(arguments) => arguments.execute(),
+            Command::Check(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),

@@ -1,0 +1,137 @@
+//! What is tested: a program, the final states the model allows it, and the event that is asked for.
+
+use super::corpus::CORE;
+use crate::axiomatic::{Limits, ModelError, Outcomes, outcomes};
+use crate::explore::too_large;
+use crate::litmus::{Condition, FinalState, Litmus, LitmusError, Program, parse};
+use crate::random;
+
+/// Candidate executions that the model may look at for a test.
+const CANDIDATES: u64 = 10_000_000;
+
+/// A test that is read and not yet judged by the model.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The test's own name.
+    pub name: String,
+    /// Where it was read.
+    pub file: Option<String>,
+    /// What runs; or the construct that is recognised and not supported.
+    content: Result<(Program, Option<Condition>), String>,
+    /// How its placements are chosen.
+    pub(super) placements: Placements,
+}
+
+/// Which placements of a program are explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placements {
+    /// All, up to renaming.
+    All,
+    /// This many, drawn from a seed.
+    Drawn {
+        /// How many, each from cold and from warm caches.
+        count: usize,
+        /// From what.
+        seed: u64,
+    },
+}
+
+/// Why a test is not run, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// It holds what the model or the explorer does not take.
+    Unsupported(String),
+    /// The model's budget ends before its answer.
+    Bounded(String),
+}
+
+/// A test with the model's answer.
+pub(super) struct Judged {
+    pub(super) program: Program,
+    pub(super) allowed: Outcomes,
+    condition: Option<Condition>,
+}
+
+impl Case {
+    /// A litmus test in `text`; a test that holds an unsupported construct is a case that says so.
+    ///
+    /// # Errors
+    /// Where the text is no litmus test.
+    pub fn parse(file: &str, text: &str) -> Result<Case, LitmusError> {
+        match parse(file, text) {
+            Ok(litmus) => Ok(Case { file: Some(file.to_owned()), ..Case::of(litmus) }),
+            Err(error) => match error.unsupported() {
+                Some(construct) => Ok(Case {
+                    name: stem(file).to_owned(),
+                    file: Some(file.to_owned()),
+                    content: Err(format!("`{construct}` is not supported")),
+                    placements: Placements::All,
+                }),
+                None => Err(error),
+            },
+        }
+    }
+
+    /// A litmus test, wherever it comes from.
+    pub fn of(litmus: Litmus) -> Case {
+        Case {
+            name: litmus.program.name.clone(),
+            file: None,
+            content: Ok((litmus.program, Some(litmus.condition))),
+            placements: Placements::All,
+        }
+    }
+
+    /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both.
+    pub fn random(seed: u64, index: u64, count: usize) -> Case {
+        let program = random::program(seed, index);
+        let draw = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index;
+        Case {
+            name: program.name.clone(),
+            file: None,
+            content: Ok((program, None)),
+            placements: Placements::Drawn { count, seed: draw },
+        }
+    }
+
+    /// The tests that ship with the crate.
+    pub fn core() -> Vec<Case> {
+        let read = |(file, text): &(&str, &str)| Case::parse(file, text).expect("a test reads every shipped file");
+        CORE.iter().map(read).collect()
+    }
+
+    /// Asks the model.
+    pub(super) fn judge(&self) -> Result<Judged, Obstacle> {
+        let (program, condition) = self.content.clone().map_err(Obstacle::Unsupported)?;
+        if let Some(reason) = too_large(&program) {
+            return Err(Obstacle::Unsupported(reason));
+        }
+        let allowed = outcomes(&program, &Limits { candidates: CANDIDATES }).map_err(|error| match error {
+            ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
+            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
+        })?;
+        Ok(Judged { program, allowed, condition })
+    }
+}
+
+impl Judged {
+    /// Whether `state` shows the event: that of the condition, or for a program without one any state that
+    /// the model forbids.
+    pub(super) fn is_event(&self, state: &FinalState) -> bool {
+        match &self.condition {
+            Some(condition) => condition.event(&self.program, state),
+            None => !self.allowed.contains(state),
+        }
+    }
+
+    /// Whether the model allows the event.
+    pub(super) fn allows_event(&self) -> bool {
+        self.allowed.states().iter().any(|state| self.is_event(state))
+    }
+}
+
+/// A file's name without folder and ending.
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".litmus").unwrap_or(name)
+}

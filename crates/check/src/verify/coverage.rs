@@ -1,0 +1,126 @@
+//! Which placements of a program are explored, and in which order.
+//!
+//! A program runs on the GPUs that it names and, while there are fewer than four, one more on which only
+//! homes are; each GPU has two modules. Smaller machines are among these: their placements leave modules
+//! unused.
+
+use super::case::Placements;
+use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
+use crate::litmus::Program;
+use crate::random::Dice;
+
+/// Modules of each GPU explored: two are the fewest with a home elsewhere on the same GPU.
+const MODULES_PER_GPU: u8 = 2;
+/// Placements, before symmetry, up to which all are listed. Beyond, [`DRAWN`] of them are drawn.
+const LISTED: u64 = 200_000;
+/// Placements drawn where there are too many to list.
+const DRAWN: usize = 10_000;
+/// How far apart in the order of listing neighbours in the order of exploring are: a budget that ends early
+/// leaves a sample of everything behind.
+const STRIDE: usize = 16;
+
+/// One exploration.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) layout: Layout,
+    pub(super) start: Start,
+}
+
+/// The explorations of one program under one design.
+pub(super) struct Coverage {
+    /// In the order to explore them.
+    pub(super) places: Vec<Place>,
+    /// Whether these are all there are, or all that were asked for.
+    pub(super) whole: bool,
+}
+
+/// What to explore. `gpu_homes` says whether GPU homes matter.
+pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: bool) -> Coverage {
+    let shape = |sharing| Shape {
+        gpus: (gpus_of(program) + 1).min(MAX_GPUS),
+        modules_per_gpu: MODULES_PER_GPU,
+        sharing,
+        gpu_homes,
+        shared_sms: true,
+    };
+    match placements {
+        Placements::All => all(program, shape),
+        Placements::Drawn { count, seed } => {
+            let mut dice = Dice::new(seed, 0);
+            let sharings = sharings(program);
+            let drawn = (0..count).map(|_| {
+                let sharing = sharings[dice.below(sharings.len())];
+                drawn_layout(program, shape(sharing), &mut dice)
+            });
+            Coverage { places: both_starts(drawn), whole: true }
+        }
+    }
+}
+
+fn all(program: &Program, shape: impl Fn(Sharing) -> Shape) -> Coverage {
+    let (mut chosen, mut whole) = (Vec::new(), true);
+    for &sharing in sharings(program) {
+        let shape = shape(sharing);
+        if possible_layouts(program, shape) <= LISTED {
+            chosen.extend(layouts(program, shape));
+        } else {
+            whole = false;
+            let mut dice = Dice::new(DRAWN as u64, sharing as u64);
+            chosen.extend((0..DRAWN).map(|_| drawn_layout(program, shape, &mut dice)));
+        }
+    }
+    // The most telling first; a stable order keeps those of one sharing together.
+    chosen.sort_by_key(|layout| std::cmp::Reverse(layout.modules_used()));
+    let strided = (0..STRIDE).flat_map(|first| chosen.iter().skip(first).step_by(STRIDE).cloned());
+    Coverage { places: both_starts(strided), whole }
+}
+
+/// Ways for locations to share lines and regions; one location shares with nobody.
+fn sharings(program: &Program) -> &'static [Sharing] {
+    if program.locations.len() > 1 { &Sharing::ALL } else { &[Sharing::Apart] }
+}
+
+fn both_starts(layouts: impl Iterator<Item = Layout>) -> Vec<Place> {
+    let starts = |layout: Layout| [Start::Cold, Start::Warm].map(|start| Place { layout: layout.clone(), start });
+    layouts.flat_map(starts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::Case;
+    use std::collections::BTreeSet;
+
+    fn program(places: &str, body: &str) -> Program {
+        let text = format!("PTX test {{x=0; y=0;}} {places} ; {body} ; exists x=0");
+        crate::litmus::parse("test", &text).unwrap().program
+    }
+
+    #[test]
+    fn a_machine_has_a_gpu_without_threads_while_it_may() {
+        let one = program("P0@cta 0,gpu 0 | P1@cta 1,gpu 0", "st.weak x,1 | st.weak y,1");
+        let coverage = coverage(&one, Placements::All, true);
+        assert!(coverage.whole);
+        assert!(coverage.places.iter().all(|place| place.layout.gpus == 2));
+        assert!(coverage.places.iter().any(|place| place.layout.regions.iter().all(|homes| homes.system.0 >= 2)));
+    }
+
+    #[test]
+    fn names_of_gpus_do_not_matter() {
+        let body = "st.weak x,1 | st.weak x,2";
+        let count = |places| coverage(&program(places, body), Placements::All, true).places.len();
+        assert_eq!(count("P0@cta 0,gpu 0 | P1@cta 0,gpu 1"), count("P0@cta 0,gpu 7 | P1@cta 0,gpu 200"));
+    }
+
+    #[test]
+    fn every_core_test_has_each_placement_once() {
+        for case in Case::core() {
+            let Ok(judged) = case.judge() else { panic!("{} is judged", case.name) };
+            let coverage = coverage(&judged.program, Placements::All, true);
+            let distinct: BTreeSet<_> =
+                coverage.places.iter().map(|place| (&place.layout, place.start == Start::Warm)).collect();
+            assert_eq!(distinct.len(), coverage.places.len(), "{}", case.name);
+            assert!(coverage.whole, "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! One test under one design: its explorations, taken up by any number of threads, counted in order.
+
+use super::case::{Case, Judged, Obstacle, Placements};
+use super::coverage::{Place, coverage};
+use super::report::{Event, Expected, Outcome, TestReport, Verdict};
+use super::{Budget, Design, Watch};
+use crate::explore::{self, Config, Report};
+use crate::litmus::{Assignments, FinalState};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many times a large program may cost what a small one may.
+const LARGE: u64 = 6;
+
+pub(super) struct Job<'a> {
+    case: &'a Case,
+    judged: &'a Result<Judged, Obstacle>,
+    design: &'a Design,
+    budget: Budget,
+    progress: Mutex<Progress<'a>>,
+}
+
+/// How far a job is.
+enum Progress<'a> {
+    /// Nobody has taken it up.
+    Fresh,
+    /// Under way.
+    Exploring(Box<Exploring<'a>>),
+    /// Done.
+    Done(Box<TestReport>),
+}
+
+/// What is explored, shared by those at it.
+struct Task<'a> {
+    judged: &'a Judged,
+    places: Vec<Place>,
+    whole: bool,
+    states: u64,
+    states_of_placement: usize,
+}
+
+/// A job under way.
+struct Exploring<'a> {
+    task: Arc<Task<'a>>,
+    /// The next place to take up.
+    next: usize,
+    /// Reports of places behind one that is not done.
+    early: BTreeMap<usize, Report>,
+    /// Places counted: all before this one are done.
+    counted: usize,
+    /// Whether no more place counts.
+    closed: bool,
+    sum: Sum,
+}
+
+/// What the places counted have come to.
+#[derive(Default)]
+struct Sum {
+    states: u64,
+    outcomes: BTreeSet<FinalState>,
+    /// Places that their own budget ended.
+    cut: usize,
+    violation: Option<(explore::Violation, String)>,
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn new(
+        case: &'a Case,
+        judged: &'a Result<Judged, Obstacle>,
+        design: &'a Design,
+        budget: Budget,
+    ) -> Job<'a> {
+        Job { case, judged, design, budget, progress: Mutex::new(Progress::Fresh) }
+    }
+
+    pub(super) fn into_report(self) -> TestReport {
+        match self.progress.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Progress::Done(report) => *report,
+            Progress::Fresh | Progress::Exploring(_) => unreachable!("workers leave when every job is done"),
+        }
+    }
+
+    /// Explores one more place, if there is one that nobody has taken up.
+    pub(super) fn explore_next(&self, watch: &dyn Watch) -> bool {
+        let Some((task, index)) = self.take(watch) else { return false };
+        let place = &task.places[index];
+        let config = Config {
+            options: self.design.options,
+            start: place.start,
+            max_states: task.states_of_placement,
+            walks: self.budget.walks,
+            ..Config::new(self.design.protocol)
+        };
+        let forbidden = |state: &FinalState| !task.judged.allowed.contains(state);
+        let report = explore::run(&task.judged.program, &place.layout, &config, &forbidden)
+            .expect("a design names a protocol there is");
+        self.put(&task, index, report, watch);
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress<'a>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, watch: &dyn Watch) -> Option<(Arc<Task<'a>>, usize)> {
+        let mut progress = self.lock();
+        if let Progress::Fresh = *progress {
+            watch.begins(&self.case.name, &self.design.name);
+            match self.task() {
+                Ok(task) => *progress = Progress::Exploring(Box::new(Exploring::new(task))),
+                Err(obstacle) => {
+                    *progress = Progress::Done(Box::new(self.not_run(obstacle)));
+                    watch.ends(&self.case.name, &self.design.name);
+                }
+            }
+        }
+        let Progress::Exploring(exploring) = &mut *progress else { return None };
+        let index = exploring.next;
+        if exploring.closed || index == exploring.task.places.len() {
+            return None;
+        }
+        exploring.next += 1;
+        Some((Arc::clone(&exploring.task), index))
+    }
+
+    fn put(&self, task: &Task<'_>, index: usize, report: Report, watch: &dyn Watch) {
+        let mut progress = self.lock();
+        let Progress::Exploring(exploring) = &mut *progress else { return };
+        exploring.early.insert(index, report);
+        exploring.count();
+        if exploring.closed {
+            let report = self.report(task, exploring);
+            *progress = Progress::Done(Box::new(report));
+            watch.ends(&self.case.name, &self.design.name);
+        }
+    }
+
+    fn task(&self) -> Result<Task<'a>, Obstacle> {
+        let judged = self.judged.as_ref().map_err(Obstacle::clone)?;
+        let config = Config { options: self.design.options, ..Config::new(self.design.protocol) };
+        let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
+        let coverage = coverage(&judged.program, self.case.placements, gpu_homes);
+        let is_large = judged.program.locations.len() > 2 || judged.program.threads.len() > 3;
+        let (states, states_of_placement) = match self.case.placements {
+            Placements::Drawn { .. } => (u64::MAX, self.budget.states_of_random),
+            Placements::All => {
+                (self.budget.states_of_test * if is_large { LARGE } else { 1 }, self.budget.states_of_placement)
+            }
+        };
+        Ok(Task { judged, places: coverage.places, whole: coverage.whole, states, states_of_placement })
+    }
+
+    fn not_run(&self, obstacle: Obstacle) -> TestReport {
+        let (verdict, reason) = match obstacle {
+            Obstacle::Unsupported(reason) => (Verdict::Unsupported, reason),
+            Obstacle::Bounded(reason) => (Verdict::Bounded, reason),
+        };
+        TestReport {
+            name: self.case.name.clone(),
+            file: self.case.file.clone(),
+            event: Event::Unreached,
+            expected: None,
+            outcomes: Vec::new(),
+            reached: 0,
+            allowed: 0,
+            states: 0,
+            placements: 0,
+            placements_of: 0,
+            verdict,
+            reason: Some(reason),
+            trace: None,
+            program: None,
+        }
+    }
+
+    fn report(&self, task: &Task<'_>, exploring: &mut Exploring<'_>) -> TestReport {
+        let (judged, sum) = (task.judged, std::mem::take(&mut exploring.sum));
+        let reached = sum.outcomes.iter().any(|state| judged.is_event(state));
+        let (verdict, reason) = self.verdict(task, exploring.counted, &sum);
+        let (violated, listed) = (sum.violation.is_some(), self.case.file.is_some());
+        let named = |state| Assignments { program: &judged.program, state }.entries().collect::<Outcome>();
+        TestReport {
+            event: if reached { Event::Reached } else { Event::Unreached },
+            expected: Some(if judged.allows_event() { Expected::Allowed } else { Expected::Forbidden }),
+            outcomes: sum.outcomes.iter().filter(|state| listed || judged.is_event(state)).map(named).collect(),
+            reached: sum.outcomes.len(),
+            allowed: judged.allowed.states().len(),
+            states: sum.states,
+            placements: exploring.counted / 2,
+            placements_of: task.places.len() / 2,
+            verdict,
+            reason,
+            trace: sum.violation.map(|(_, trace)| trace),
+            program: (violated && self.case.file.is_none()).then(|| judged.program.to_string()),
+            ..self.not_run(Obstacle::Bounded(String::new()))
+        }
+    }
+
+    fn verdict(&self, task: &Task<'_>, counted: usize, sum: &Sum) -> (Verdict, Option<String>) {
+        let places = task.places.len();
+        if !self.design.promises_ptx {
+            let seen =
+                sum.violation.as_ref().map(|(violation, _)| format!("reaches what the model forbids: {violation}"));
+            return (Verdict::NotPromised, Some(seen.unwrap_or_else(|| "does not violate the model here".to_owned())));
+        }
+        if let Some((violation, _)) = &sum.violation {
+            return (Verdict::Violation, Some(violation.to_string()));
+        }
+        if counted < places {
+            let reason = format!("{} states end after {counted} of {places} explorations", task.states);
+            return (Verdict::Bounded, Some(reason));
+        }
+        if sum.cut > 0 {
+            let reason = format!(
+                "{} of {places} explorations end after {} states, then {} random walks",
+                sum.cut, task.states_of_placement, self.budget.walks
+            );
+            return (Verdict::Bounded, Some(reason));
+        }
+        if !task.whole {
+            return (Verdict::Bounded, Some(format!("{} placements drawn from all", places / 2)));
+        }
+        (Verdict::Ok, None)
+    }
+}
+
+impl<'a> Exploring<'a> {
+    fn new(task: Task<'a>) -> Exploring<'a> {
+        let task = Arc::new(task);
+        Exploring { task, next: 0, early: BTreeMap::new(), counted: 0, closed: false, sum: Sum::default() }
+    }
+
+    /// Counts the places that are done and have no undone one before them, until one closes the job.
+    fn count(&mut self) {
+        while !self.closed
+            && let Some(report) = self.early.remove(&self.counted)
+        {
+            self.counted += 1;
+            self.sum.add(report);
+            self.closed = self.counted == self.task.places.len()
+                || self.sum.violation.is_some()
+                || self.sum.states >= self.task.states;
+        }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, report: Report) {
+        self.states += report.states as u64;
+        self.outcomes.extend(report.outcomes);
+        match report.verdict {
+            explore::Verdict::Clean => {}
+            explore::Verdict::Bounded => self.cut += 1,
+            explore::Verdict::Violated(violation) => {
+                self.violation = Some((violation, report.trace.unwrap_or_default()));
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Verification: tests × designs × placements, explored side by side within stated budgets.
+//!
+//! - [`Case`]: a test, from a file, from the set that ships, or random; [`read_tests`] collects them.
+//! - [`Design`]: a protocol with its options and its promise.
+//! - [`verify`]: explores every case under every design; [`DesignReport`] is what comes of it.
+//! - [`mutants`]: broken protocols, each with the test that must catch it.
+//!
+//! A verdict does not depend on the number of threads or on the speed of the machine: budgets count states,
+//! and of the placements of a test those count that come before the one which spends the budget.
+
+mod case;
+mod corpus;
+mod coverage;
+mod job;
+pub mod mutants;
+mod report;
+pub mod shapes;
+
+pub use case::{Case, Placements};
+pub use corpus::{CorpusError, read_tests};
+pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
+
+use crate::explore::{PROTOCOLS, UnknownProtocol};
+use job::Job;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tombolo_protocol::vi::Options;
+
+/// What is verified.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Its name.
+    pub name: String,
+    /// Its protocol, one of [`PROTOCOLS`].
+    protocol: &'static str,
+    /// The protocol's options.
+    options: Options,
+    /// Whether it promises the PTX memory model.
+    promises_ptx: bool,
+}
+
+impl Design {
+    /// A design called `name` that runs `protocol`.
+    ///
+    /// # Errors
+    /// Where no protocol has that name.
+    pub fn new(name: &str, protocol: &str, options: Options, promises_ptx: bool) -> Result<Design, UnknownProtocol> {
+        let known = PROTOCOLS.iter().find(|known| **known == protocol);
+        let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
+        Ok(Design { name: name.to_owned(), protocol, options, promises_ptx })
+    }
+
+    /// The name of its protocol.
+    pub fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+}
+
+/// How much may be explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// States of one placement.
+    pub states_of_placement: usize,
+    /// States of a test over all its placements; six times as many where it has more than two locations or
+    /// more than three threads.
+    pub states_of_test: u64,
+    /// States of one placement of a random program.
+    pub states_of_random: usize,
+    /// Executions drawn where the states of a placement are spent.
+    pub walks: usize,
+}
+
+impl Default for Budget {
+    /// Three million states of a placement (at most 400 MB of memory); five million of a test (about ten
+    /// seconds on two cores); six thousand of a placement of a random program, then sixty walks.
+    fn default() -> Budget {
+        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 6_000, walks: 60 }
+    }
+}
+
+/// Who hears how far a verification is.
+pub trait Watch: Sync {
+    /// `test` under `design` is taken up.
+    fn begins(&self, test: &str, design: &str);
+    /// `test` under `design` is done.
+    fn ends(&self, test: &str, design: &str);
+}
+
+/// Nobody.
+impl Watch for () {
+    fn begins(&self, _: &str, _: &str) {}
+    fn ends(&self, _: &str, _: &str) {}
+}
+
+/// Tests that are judged by the model before they are explored: bounds what is held of its answers.
+const AT_A_TIME: usize = 64;
+
+/// Explores every case under every design with `threads` threads. Reports are in the order of `designs`, their
+/// tests in that of `cases`.
+pub fn verify(
+    designs: &[Design],
+    cases: &[Case],
+    budget: Budget,
+    threads: usize,
+    watch: &dyn Watch,
+) -> Vec<DesignReport> {
+    let empty = |design: &Design| DesignReport { design: design.name.clone(), tests: Vec::with_capacity(cases.len()) };
+    let mut reports: Vec<DesignReport> = designs.iter().map(empty).collect();
+    for cases in cases.chunks(AT_A_TIME) {
+        let judged = side_by_side(threads, cases.len(), |index| cases[index].judge());
+        let pairs = cases.iter().zip(&judged).flat_map(|pair| designs.iter().map(move |design| (pair, design)));
+        let jobs: Vec<Job<'_>> = pairs.map(|((case, judged), design)| Job::new(case, judged, design, budget)).collect();
+        let first = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.max(1) {
+                scope.spawn(|| work(&jobs, &first, watch));
+            }
+        });
+        for (index, job) in jobs.into_iter().enumerate() {
+            reports[index % designs.len()].tests.push(job.into_report());
+        }
+    }
+    reports
+}
+
+/// Takes explorations, in the order of jobs, as long as there are any.
+fn work(jobs: &[Job<'_>], first: &AtomicUsize, watch: &dyn Watch) {
+    loop {
+        let at = first.load(Ordering::Relaxed);
+        let Some(job) = jobs.get(at) else { return };
+        if !job.explore_next(watch) {
+            // Nothing of it is left to take up; others may still be at it.
+            let _ = first.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// `work` on each of 0 to `count` with `threads` threads; results in that order.
+fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return done;
+            }
+            done.push((index, work(index)));
+        }
+    };
+    let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(run)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, T)>>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
+    });
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,156 @@
+//! Broken protocols and the tests that catch them: a checker that passes everything proves nothing.
+//!
+//! Each [`Fault`] is looked for under every protocol that has the rule it breaks, with a shape that shows
+//! it, on placement after placement, from cold and from warm caches, until it is seen.
+
+use super::case::Placements;
+use super::coverage::{Place, coverage};
+use super::shapes::{atomics, cowr, cowr_after_load, isa2, mp, mp_second_reader, polling, wrc};
+use super::{Watch, side_by_side};
+use crate::axiomatic::{Limits, outcomes};
+use crate::explore::{Config, Evictions, Start, Verdict, is_hierarchical, run};
+use crate::litmus::{FinalState, Litmus};
+use serde::Serialize;
+use tombolo_protocol::Fault;
+use tombolo_protocol::vi::WritePolicy;
+
+const ALL: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical"];
+const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
+const DIRECTORY: &[&str] = &["nhcc", "hmg"];
+
+/// States of a placement: what a mutant does wrong, it does soon.
+const STATES: usize = 50_000;
+
+/// A broken rule and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MutantReport {
+    /// The rule.
+    pub name: String,
+    /// The protocol in which it is broken.
+    pub protocol: &'static str,
+    /// Whether that was seen.
+    pub caught: bool,
+    /// By which test, where, from which start, and as what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Catch>,
+    /// The way there, as a message sequence chart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// How a mutant was caught.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Catch {
+    /// The test.
+    pub test: String,
+    /// Threads and homes.
+    pub placement: String,
+    /// What the caches held at the start.
+    pub start: &'static str,
+    /// What was wrong.
+    pub seen_as: String,
+}
+
+/// A broken rule in a protocol, and what must show it.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// The rule.
+    pub fault: Fault,
+    /// The protocol.
+    pub protocol: &'static str,
+    /// What shows it.
+    pub test: Litmus,
+}
+
+/// Every fault in every one of `protocols` that has the rule it breaks.
+pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
+    let of = |fault: Fault| {
+        let (breakable, test) = catcher(fault);
+        let chosen = breakable.iter().filter(|protocol| protocols.contains(protocol));
+        chosen.map(move |&protocol| Mutant { fault, protocol, test: test.clone() })
+    };
+    Fault::ALL.into_iter().flat_map(of).collect()
+}
+
+/// Looks for each with `threads` threads.
+pub fn catch(mutants: &[Mutant], threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
+    side_by_side(threads, mutants.len(), |index| {
+        let mutant = &mutants[index];
+        let name = format!("{:?}", mutant.fault);
+        watch.begins(&name, mutant.protocol);
+        let report = mutant.caught();
+        watch.ends(&name, mutant.protocol);
+        report
+    })
+}
+
+/// The protocols that have the rule that `fault` breaks, and a shape that shows it.
+fn catcher(fault: Fault) -> (&'static [&'static str], Litmus) {
+    match fault {
+        Fault::AcquireKeepsL1 | Fault::ReleaseSkipsStores => (ALL, mp("gpu")),
+        // With a directory an acquire leaves the L2 alone.
+        Fault::AcquireKeepsL2 => (SOFTWARE, mp("gpu")),
+        // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
+        // polling load ever sees the store.
+        Fault::LoadIgnoresScope => (ALL, polling("gpu")),
+        Fault::ReleaseSkipsInvalidations => (DIRECTORY, mp("gpu")),
+        Fault::ReleaseDrainsOwnHomesOnly => (DIRECTORY, wrc("sys")),
+        Fault::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
+        Fault::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
+        Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
+        Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
+        Fault::InvalidationNotForwarded => (&["hmg"], mp("gpu")),
+        Fault::AtomicBelowHome => (ALL, atomics("gpu")),
+        Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
+        Fault::FillSurvivesAcquire | Fault::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
+        Fault::StoreKeepsFill | Fault::StorePassesMiss => (ALL, cowr_after_load("gpu")),
+    }
+}
+
+impl Mutant {
+    /// How the protocol is explored: with the rule broken, or (`whole`) as it should be.
+    pub fn config(&self, start: Start, whole: bool) -> Config {
+        let mut config = Config { start, max_states: STATES, ..Config::new(self.protocol) };
+        if self.fault == Fault::DirtyEvictionLost {
+            config.options.write = WritePolicy::Back;
+        }
+        if self.fault == Fault::LoadIgnoresScope {
+            // An eviction would end the wait by chance.
+            config.evictions = Evictions::Never;
+        }
+        if whole { config } else { config.with_fault(self.fault) }
+    }
+
+    /// Explores place after place until the fault is seen.
+    fn caught(&self) -> MutantReport {
+        let name = format!("{:?}", self.fault);
+        let allowed = outcomes(&self.test.program, &Limits::default()).ok();
+        let forbidden = |state: &FinalState| allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
+        for Place { layout, start } in self.places() {
+            let config = self.config(start, false);
+            let report = run(&self.test.program, &layout, &config, &forbidden).expect("the protocols above have names");
+            if let Verdict::Violated(violation) = report.verdict {
+                let by = Catch {
+                    test: self.test.program.name.clone(),
+                    placement: layout.to_string(),
+                    start: match start {
+                        Start::Cold => "cold",
+                        Start::Warm => "warm",
+                    },
+                    seen_as: violation.to_string(),
+                };
+                let trace = report.trace;
+                return MutantReport { name, protocol: self.protocol, caught: true, by: Some(by), trace };
+            }
+        }
+        MutantReport { name, protocol: self.protocol, caught: false, by: None, trace: None }
+    }
+
+    /// Where it is looked for.
+    fn places(&self) -> Vec<Place> {
+        let config = self.config(Start::Cold, false);
+        let gpu_homes = is_hierarchical(&config).expect("the protocols above have names");
+        coverage(&self.test.program, Placements::All, gpu_homes).places
+    }
+}

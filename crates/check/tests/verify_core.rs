@@ -1,0 +1,123 @@
+//! The core tests and random programs under every protocol, within a budget for every change; `tombolo check`
+//! explores them to their end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use tombolo_check::explore::PROTOCOLS;
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, read_tests, verify};
+use tombolo_protocol::vi::{Options, WritePolicy};
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+fn design(protocol: &str, options: Options) -> Design {
+    Design::new(protocol, protocol, options, protocol != "ideal").expect("it is listed")
+}
+
+fn promising() -> Vec<Design> {
+    let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
+    named.map(|protocol| design(protocol, Options::default())).collect()
+}
+
+fn within(states_of_test: u64) -> Budget {
+    Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
+}
+
+/// That nothing is wrong and nothing is left out, and how much was explored.
+fn assert_clean(reports: &[DesignReport]) {
+    for design in reports {
+        for test in &design.tests {
+            let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
+            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
+            let forbidden = test.expected == Some(Expected::Forbidden);
+            assert!(!(forbidden && test.event == Event::Reached), "{} under {}", test.name, design.design);
+        }
+        let states: u64 = design.tests.iter().map(|test| test.states).sum();
+        println!("{}: {} tests ok, {states} states", design.design, design.count(Verdict::Ok));
+    }
+}
+
+#[test]
+fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
+    let reports = verify(&promising(), &Case::core(), within(4_000), THREADS, &());
+    assert_clean(&reports);
+    for design in reports {
+        let reached = design.tests.iter().filter(|test| test.event == Event::Reached).count();
+        assert!(reached >= 18, "{}: {reached} of the events that the model allows", design.design);
+    }
+}
+
+#[test]
+fn the_core_tests_keep_the_model_where_lines_are_written_back() {
+    let options = Options { write: WritePolicy::Back, ..Options::default() };
+    let designs = ["nhcc", "hmg"].map(|protocol| design(protocol, options));
+    assert_clean(&verify(&designs, &Case::core(), within(2_000), THREADS, &()));
+}
+
+#[test]
+fn variants_keep_the_model() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus/variants");
+    let variants = read_tests(&folder).expect("they are well-formed");
+    assert_eq!(variants.len(), 183);
+    assert_clean(&verify(&promising(), &variants, within(400), THREADS, &()));
+}
+
+#[test]
+fn random_programs_keep_the_model() {
+    let programs: Vec<Case> = (0..300).map(|index| Case::random(7, index, 1)).collect();
+    let budget = Budget { states_of_random: 200, walks: 3, ..Budget::default() };
+    assert_clean(&verify(&promising(), &programs, budget, THREADS, &()));
+}
+
+#[test]
+fn ideal_promises_nothing_and_is_seen_to_violate() {
+    let reports = verify(&[design("ideal", Options::default())], &Case::core(), within(4_000), THREADS, &());
+    let tests = &reports[0].tests;
+    assert!(tests.iter().all(|test| test.verdict == Verdict::NotPromised));
+    let seen = tests.iter().filter(|test| test.trace.is_some()).count();
+    assert!(seen >= 2, "{seen} tests show a violation");
+}
+
+#[test]
+fn reports_do_not_depend_on_the_number_of_threads() {
+    let cases: Vec<Case> = (0..12).map(|index| Case::random(3, index, 3)).collect();
+    let budget = Budget { states_of_random: 500, walks: 4, ..Budget::default() };
+    let summary = |threads| {
+        let reports = verify(&promising(), &cases, budget, threads, &());
+        let tests = reports.iter().flat_map(|design| &design.tests);
+        tests.map(|test| (test.name.clone(), test.states, test.reached, test.verdict)).collect::<Vec<_>>()
+    };
+    assert_eq!(summary(1), summary(4));
+}
+
+#[test]
+fn constructs_that_are_not_supported_are_named() {
+    let parse = |row: &str| {
+        let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{row}\nexists x==1\n");
+        Case::parse("folder/test.litmus", &text).expect("the grammar holds")
+    };
+    let loops = "LC00: | ;\n ld.relaxed.gpu r0,x | st.weak x,1 ;\n bne r0,1,LC00 | ;";
+    let expected = BTreeMap::from([
+        ("fence.proxy.alias | st.weak x,1 ;", "`fence.proxy` is not supported"),
+        ("bar.cta.arrive 0 | st.weak x,1 ;", "`bar.cta.arrive` is not supported"),
+        (loops, "loop"),
+    ]);
+    for (row, reason) in expected {
+        let reports = verify(&promising()[..1], &[parse(row)], Budget::default(), 1, &());
+        let test = &reports[0].tests[0];
+        assert_eq!(test.verdict, Verdict::Unsupported, "{row}");
+        assert!(test.reason.as_deref().is_some_and(|told| told.contains(reason)), "{row}: {:?}", test.reason);
+    }
+}
+
+#[test]
+fn barriers_and_forward_branches_are_explored() {
+    let text = "PTX test\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n\
+        ld.relaxed.gpu r0,y | st.weak x,1 ;\n bar.cta.sync 0 | bar.cta.sync 0 ;\n\
+        bne r0,0,LC00 | ;\n ld.weak r1,x | ;\n LC00: | ;\nexists P0:r1==0\n";
+    let case = Case::parse("test", text).expect("the grammar holds");
+    let reports = verify(&promising(), &[case], Budget::default(), 1, &());
+    assert_clean(&reports);
+    assert!(reports.iter().all(|design| design.tests[0].expected == Some(Expected::Forbidden)));
+}

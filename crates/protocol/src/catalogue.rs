@@ -1,0 +1,81 @@
+//! Every protocol by its name: the one table that the timing model and the explorer both choose from. Adding
+//! a protocol is one file beside this one and one line here.
+
+use crate::coherence::Coherence;
+use crate::vi::Options;
+
+/// What is done with a protocol that is chosen by name.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<P: Coherence>(self, protocol: P) -> Self::Output;
+}
+
+/// A name that is none of [`PROTOCOLS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProtocol {
+    /// The name given.
+    pub name: String,
+}
+
+impl std::fmt::Display for UnknownProtocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no protocol is named {:?}; there are {}", self.name, PROTOCOLS.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownProtocol {}
+
+macro_rules! protocols {
+    ($($name:literal => $protocol:path),+ $(,)?) => {
+        /// Names of all protocols.
+        pub const PROTOCOLS: &[&str] = &[$($name),+];
+
+        /// Shows `visitor` the protocol called `name` with these options.
+        ///
+        /// # Errors
+        /// Where no protocol has that name.
+        pub fn choose<V: Visitor>(name: &str, options: Options, visitor: V) -> Result<V::Output, UnknownProtocol> {
+            match name {
+                $($name => Ok(visitor.visit(<$protocol>::new(options))),)+
+                _ => Err(UnknownProtocol { name: name.to_owned() }),
+            }
+        }
+    };
+}
+
+protocols! {
+    "no-remote-caching" => crate::no_remote_caching::NoRemoteCaching,
+    "software-flat" => crate::software_flat::SoftwareFlat,
+    "software-hierarchical" => crate::software_hierarchical::SoftwareHierarchical,
+    "nhcc" => crate::nhcc::Nhcc,
+    "hmg" => crate::hmg::Hmg,
+    "ideal" => crate::ideal::Ideal,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Promise;
+
+    impl Visitor for Promise {
+        type Output = crate::coherence::Promise;
+
+        fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
+            protocol.promise()
+        }
+    }
+
+    #[test]
+    fn every_name_finds_its_protocol_and_others_are_refused() {
+        for name in PROTOCOLS {
+            let nothing = choose(name, Options::default(), Promise) == Ok(crate::coherence::Promise::Nothing);
+            assert_eq!(nothing, *name == "ideal");
+        }
+        let refusal = choose("mesi", Options::default(), Promise).unwrap_err().to_string();
+        assert!(refusal.contains("\"mesi\"") && refusal.contains("nhcc"), "{refusal}");
+    }
+}

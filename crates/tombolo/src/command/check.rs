@@ -1,0 +1,108 @@
+//! `check`: whether designs keep what they promise, by exhausting small programs.
+
+use crate::failure::Failure;
+use crate::hardware::refuse_twice;
+use crate::output::OutputArguments;
+use crate::progress::Progress;
+use crate::threads::ThreadsArgument;
+use crate::verdict::{Host, Verification};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+use tombolo_check::verify::mutants::{Mutant, catch, mutants};
+use tombolo_check::verify::{Budget, Case, Design, Watch, read_tests, verify};
+use tombolo_experiment::campaign::Watcher;
+use tombolo_machine::design::Promise;
+use tombolo_machine::{DesignConfig, design, list_designs};
+use tombolo_system::protocol_options;
+
+/// Placements drawn for each random program. Source: assumed; many programs on few placements each find more
+/// than few on many.
+const PLACEMENTS_OF_RANDOM: usize = 2;
+
+/// What to check. Without --litmus, --random and --mutants: the core tests that ship.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Design: a name of `list designs`, or the path of a .toml file; may be repeated [default: all that ship]
+    #[arg(long = "design", value_name = "D")]
+    designs: Vec<String>,
+    /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    litmus: Vec<PathBuf>,
+    /// Also checks N random programs, whose final states the memory model itself is asked for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    random: Option<u64>,
+    /// The series of random programs
+    #[arg(long, value_name = "S", requires = "random", default_value_t = 1)]
+    seed: u64,
+    /// Breaks the designs' protocols on purpose, one rule at a time, and shows that each is caught
+    #[arg(long)]
+    mutants: bool,
+    #[command(flatten)]
+    threads: ThreadsArgument,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// Checks, and prints what came of it. Status 1 where a promise is broken or a mutant passes.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let designs = self.designs()?;
+        let cases = self.cases()?;
+        self.output.check()?;
+        let broken = if self.mutants { self.broken(&designs) } else { Vec::new() };
+        let (threads, started) = (self.threads.count(), Instant::now());
+        let progress = Progress::over(cases.len() * designs.len() + broken.len(), "tests");
+        let reports = verify(&designs, &cases, Budget::default(), threads, &progress);
+        let caught = self.mutants.then(|| catch(&broken, threads, &progress));
+        drop(progress);
+        let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
+        let verification = Verification::of(reports, caught, host);
+        self.output.give(&verification, true, |colours| verification.text(colours))?;
+        Ok(if verification.holds() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    fn designs(&self) -> Result<Vec<Design>, Failure> {
+        let shipped = || list_designs().iter().map(|listed| listed.name.to_owned()).collect();
+        let names: Vec<String> = if self.designs.is_empty() { shipped() } else { self.designs.clone() };
+        let described: Vec<DesignConfig> = names.iter().map(|name| design(name)?.check()).collect::<Result<_, _>>()?;
+        refuse_twice("--design", described.iter().map(|design| design.name.as_str()))?;
+        Ok(described.iter().map(checked).collect())
+    }
+
+    fn cases(&self) -> Result<Vec<Case>, Failure> {
+        if self.litmus.is_empty() && self.random.is_none() && !self.mutants {
+            return Ok(Case::core());
+        }
+        let mut cases = Vec::new();
+        for path in &self.litmus {
+            cases.extend(read_tests(path)?);
+        }
+        let random = |index| Case::random(self.seed, index, PLACEMENTS_OF_RANDOM);
+        cases.extend((0..self.random.unwrap_or(0)).map(random));
+        Ok(cases)
+    }
+
+    fn broken(&self, designs: &[Design]) -> Vec<Mutant> {
+        let protocols: Vec<&str> = designs.iter().map(Design::protocol).collect();
+        mutants(&protocols)
+    }
+}
+
+/// The part of a design that is checked.
+fn checked(design: &DesignConfig) -> Design {
+    let promises = design.promises.contains(Promise::Ptx);
+    Design::new(&design.name, design.coherence.word(), protocol_options(design), promises)
+        .expect("a test finds a protocol for every coherence")
+}
+
+impl Watch for Progress {
+    fn begins(&self, test: &str, design: &str) {
+        self.started(&format!("{test} under {design}"));
+    }
+
+    fn ends(&self, test: &str, design: &str) {
+        self.ended(&format!("{test} under {design}"));
+        self.advanced(1, None);
+    }
+}

@@ -1,0 +1,192 @@
+//! What `check` prints: a line a test, the ways to violations, and sums.
+
+use crate::table::{Cell, Look, Table, count};
+use serde::Serialize;
+use tombolo_check::verify::mutants::MutantReport;
+use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
+
+/// What came of a check.
+#[derive(Serialize)]
+pub(crate) struct Verification {
+    tombolo: &'static str,
+    designs: Vec<DesignReport>,
+    violations: usize,
+    bounded: usize,
+    unsupported: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutants: Option<Vec<MutantReport>>,
+    host: Host,
+}
+
+/// What it took.
+#[derive(Serialize)]
+pub(crate) struct Host {
+    pub(crate) wall_s: f64,
+    pub(crate) threads: usize,
+}
+
+impl Verification {
+    pub(crate) fn of(designs: Vec<DesignReport>, mutants: Option<Vec<MutantReport>>, host: Host) -> Verification {
+        let count = |verdict| designs.iter().map(|design| design.count(verdict)).sum();
+        Verification {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            violations: count(Verdict::Violation),
+            bounded: count(Verdict::Bounded),
+            unsupported: count(Verdict::Unsupported),
+            designs,
+            mutants,
+            host,
+        }
+    }
+
+    /// Whether every promise was kept and every mutant caught.
+    pub(crate) fn holds(&self) -> bool {
+        self.violations == 0 && self.mutants.iter().flatten().all(|mutant| mutant.caught)
+    }
+
+    /// All of it, for people.
+    pub(crate) fn text(&self, colours: bool) -> String {
+        let tested = self.designs.iter().any(|design| !design.tests.is_empty());
+        let mut text = String::new();
+        if tested {
+            text.push_str(&self.tests(colours));
+            text.push_str(&self.traces(colours));
+            text.push_str(&self.sums(colours));
+        }
+        if let Some(mutants) = &self.mutants {
+            text.push_str(&of_mutants(mutants, colours));
+        }
+        text.push_str(&format!("{:.1} s on {} threads\n", self.host.wall_s, self.host.threads));
+        text
+    }
+
+    /// A line a test. Random programs that are as they should be are counted and not listed.
+    fn tests(&self, colours: bool) -> String {
+        let headings = ["design", "test", "verdict", "event", "model", "outcomes", "placements", "states"];
+        let mut table = Table::new(5).with_headings(headings);
+        for design in &self.designs {
+            let listed = design.tests.iter().filter(|test| test.file.is_some() || is_notable(test));
+            for test in listed {
+                table.row(line(&design.design, test));
+            }
+        }
+        table.render(colours)
+    }
+
+    fn traces(&self, colours: bool) -> String {
+        let mut text = String::new();
+        for design in &self.designs {
+            for test in design.tests.iter().filter(|test| test.verdict == Verdict::Violation) {
+                let title = format!("{} under {}", test.name, design.design);
+                text.push_str(&format!("\n{}\n", Look::Bad.paint(&title, colours)));
+                text.push_str(test.program.as_deref().unwrap_or_default());
+                text.push_str(test.trace.as_deref().unwrap_or_default());
+            }
+        }
+        text
+    }
+
+    fn sums(&self, colours: bool) -> String {
+        let verdicts = [Verdict::Ok, Verdict::Violation, Verdict::Bounded, Verdict::Unsupported, Verdict::NotPromised];
+        let words = verdicts.iter().map(|verdict| verdict.word());
+        let mut table = Table::new(1).with_headings(["design", "tests"].into_iter().chain(words).chain(["states"]));
+        for design in &self.designs {
+            let mut cells = vec![Cell::plain(&design.design), Cell::plain(design.tests.len().to_string())];
+            cells.extend(verdicts.iter().map(|verdict| Cell::plain(design.count(*verdict).to_string())));
+            cells.push(Cell::plain(count(design.tests.iter().map(|test| test.states).sum())));
+            table.row(cells);
+        }
+        format!("\n{}", table.render(colours))
+    }
+}
+
+fn is_notable(test: &TestReport) -> bool {
+    !matches!(test.verdict, Verdict::Ok | Verdict::NotPromised)
+}
+
+fn line(design: &str, test: &TestReport) -> Vec<Cell> {
+    let look = match test.verdict {
+        Verdict::Ok => Look::Good,
+        Verdict::Violation => Look::Bad,
+        Verdict::Bounded | Verdict::Unsupported | Verdict::NotPromised => Look::Plain,
+    };
+    let event = match test.event {
+        Event::Reached => "reached",
+        Event::Unreached => "unreached",
+    };
+    let expected = match test.expected {
+        Some(Expected::Allowed) => "allowed",
+        Some(Expected::Forbidden) => "forbidden",
+        None => "",
+    };
+    let verdict = match &test.reason {
+        Some(reason) => format!("{}: {reason}", test.verdict.word()),
+        None => test.verdict.word().to_owned(),
+    };
+    vec![
+        Cell::plain(design),
+        Cell::plain(&test.name),
+        Cell::new(verdict, look),
+        Cell::plain(event),
+        Cell::plain(expected),
+        Cell::plain(format!("{} of {}", test.reached, test.allowed)),
+        Cell::plain(format!("{} of {}", test.placements, test.placements_of)),
+        Cell::plain(count(test.states)),
+    ]
+}
+
+fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
+    let mut table =
+        Table::new(6).with_headings(["broken rule", "protocol", "caught by", "start", "placement", "seen as"]);
+    for mutant in mutants {
+        let mut cells = vec![Cell::plain(&mutant.name), Cell::plain(mutant.protocol)];
+        match &mutant.by {
+            Some(by) => cells.extend([&by.test, by.start, &by.placement, &by.seen_as].map(Cell::plain)),
+            None => cells.push(Cell::new("nothing", Look::Bad)),
+        }
+        table.row(cells);
+    }
+    let caught = mutants.iter().filter(|mutant| mutant.caught).count();
+    format!("\n{}{caught} of {} broken protocols are caught\n", table.render(colours), mutants.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_check::verify::mutants::MutantReport;
+    use tombolo_check::verify::{Budget, Case, Design, verify};
+    use tombolo_protocol::vi::Options;
+
+    const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
+        st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\
+        ~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
+
+    /// A design that promises what it does not keep.
+    fn broken(mutants: Option<Vec<MutantReport>>) -> Verification {
+        let design = Design::new("boast", "ideal", Options::default(), true).unwrap();
+        let case = Case::parse("message.litmus", MESSAGE).unwrap();
+        Verification::of(
+            verify(&[design], &[case], Budget::default(), 1, &()),
+            mutants,
+            Host { wall_s: 0.0, threads: 1 },
+        )
+    }
+
+    #[test]
+    fn a_broken_promise_does_not_hold_and_is_shown() {
+        let verification = broken(None);
+        assert!(!verification.holds());
+        assert_eq!(verification.violations, 1);
+        let text = verification.text(false);
+        assert!(text.contains("violation: forbidden outcome") && text.contains("--->|"), "{text}");
+        assert!(text.contains("P1:r0=1; P1:r1=0"), "{text}");
+    }
+
+    #[test]
+    fn a_mutant_that_passes_does_not_hold() {
+        let passed = MutantReport { name: "any".into(), protocol: "hmg", caught: false, by: None, trace: None };
+        let verification = Verification::of(Vec::new(), Some(vec![passed]), Host { wall_s: 0.0, threads: 1 });
+        assert!(!verification.holds());
+        assert!(verification.text(false).contains("0 of 1 broken protocols"));
+    }
+}
