@@ -12,7 +12,7 @@ use tombolo_engine::{Event, Round};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Coherence, Data};
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, ModuleId, SmId};
+use tombolo_types::{ComponentId, Line, ModuleId, SmId};
 
 /// One module.
 pub struct Module<C, D: Data> {
@@ -52,6 +52,11 @@ impl<C: Coherence, D: Data> Module<C, D> {
     /// What they share.
     pub fn uncore(&self) -> &Uncore<C, D> {
         &self.uncore
+    }
+
+    /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line) {
+        self.uncore.warm(line);
     }
 
     /// Its controller.

@@ -466,7 +466,7 @@ impl<D: Data> Slice<D> {
     ) {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.dram.read(leaves, line, tombolo_types::Bytes(bytes));
+        let done = uncore.fetch(leaves, line, tombolo_types::Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask });
     }
 
@@ -482,7 +482,7 @@ impl<D: Data> Slice<D> {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
         uncore.write_memory(line, mask, data);
-        uncore.dram.write(leaves, line, tombolo_types::Bytes(bytes))
+        uncore.store(leaves, line, tombolo_types::Bytes(bytes))
     }
 
     /// Answers a waiter: which line, with what, and whether the flag it looked for was seen.

@@ -14,4 +14,4 @@ pub mod run;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{RunError, RunSpec, run};
+pub use run::{Resident, RunError, RunSpec, run, run_warm};

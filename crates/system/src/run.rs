@@ -20,9 +20,9 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_protocol::vi::{Options, Rules, Vi, WritePolicy};
-use tombolo_protocol::{Coherence, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
+use tombolo_protocol::{Coherence, Topology, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, GpuId, ModuleId, Ps, Rate};
+use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
 
 /// What to run.
 #[derive(Clone)]
@@ -73,11 +73,28 @@ pub enum RunError {
 /// Lines of a report of who waits for whom.
 const REPORT_LINES: usize = 40;
 
+/// Lines that an earlier program left in the memory-side caches, the latest used last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// The first line.
+    pub first: Line,
+    /// How many.
+    pub lines: u64,
+}
+
 /// Runs a program to its end.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
+    run_warm(spec, &[])
+}
+
+/// Runs a program to its end on a machine whose memory-side caches hold what fits of `resident`.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
     check(spec)?;
     let pages = match &spec.pages {
         Some(pages) => Arc::clone(pages),
@@ -94,14 +111,14 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
         fault: None,
     };
     match spec.design.coherence {
-        CoherenceAxis::NoRemoteCaching => simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options),
-        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules>(spec, pages, options),
+        CoherenceAxis::NoRemoteCaching => simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options, resident),
+        CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules>(spec, pages, options, resident),
         CoherenceAxis::SoftwareHierarchical => {
-            simulate::<software_hierarchical::SoftwareHierarchicalRules>(spec, pages, options)
+            simulate::<software_hierarchical::SoftwareHierarchicalRules>(spec, pages, options, resident)
         }
-        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules>(spec, pages, options),
-        CoherenceAxis::Hmg => simulate::<hmg::HmgRules>(spec, pages, options),
-        CoherenceAxis::Ideal => simulate::<ideal::IdealRules>(spec, pages, options),
+        CoherenceAxis::Nhcc => simulate::<nhcc::NhccRules>(spec, pages, options, resident),
+        CoherenceAxis::Hmg => simulate::<hmg::HmgRules>(spec, pages, options, resident),
+        CoherenceAxis::Ideal => simulate::<ideal::IdealRules>(spec, pages, options, resident),
     }
 }
 
@@ -135,11 +152,16 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-fn simulate<R: Rules>(spec: &RunSpec, pages: Arc<PageTable>, options: Options) -> Result<RunRecord, RunError> {
+fn simulate<R: Rules>(
+    spec: &RunSpec,
+    pages: Arc<PageTable>,
+    options: Options,
+    resident: &[Resident],
+) -> Result<RunRecord, RunError> {
     let machine = Arc::new(with_links(&spec.machine, spec.design.links));
     let layout = layout(&machine);
     let protocol = Vi::<R>::new(options);
-    let mut engine = build(spec, &machine, layout, protocol, pages);
+    let mut engine = build(spec, &machine, layout, protocol, pages, resident);
     let started = Instant::now();
     let stats = engine.run(spec.threads);
     let wall = started.elapsed().as_secs_f64();
@@ -164,17 +186,24 @@ fn build<C: Coherence>(
     layout: Layout,
     protocol: C,
     pages: Arc<PageTable>,
+    resident: &[Resident],
 ) -> Engine<Part<C, ()>> {
     let map = Map::new(machine, pages);
     let share = share(&spec.design);
     let modules = (0..layout.modules)
         .map(ModuleId)
         .map(|module| Module::new(module, protocol, layout, machine, map.clone(), share, Arc::clone(&spec.program)));
+    let mut modules: Vec<_> = modules.collect();
+    for Resident { first, lines } in resident {
+        for line in (first.0..first.0 + lines).map(Line) {
+            modules[usize::from(map.system_home(line).0)].warm(line);
+        }
+    }
     let fabric = Fabric::new(machine, layout);
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program));
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
-    let partitions = cut.partitions(layout, modules.collect(), hub);
+    let partitions = cut.partitions(layout, modules, hub);
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead);
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
