@@ -49,11 +49,7 @@ pub struct MemoryCache {
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        let shape = CacheConfig {
-            sets: config.sets,
-            ways: config.ways,
-            replacement: Replacement::LeastRecentlyUsed,
-        };
+        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
         let port = Serializer::new(config.rate);
         MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
     }

@@ -20,7 +20,9 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_protocol::vi::{Options, Rules, Vi, WritePolicy};
-use tombolo_protocol::{Coherence, Topology, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical};
+use tombolo_protocol::{
+    Coherence, Topology, hmg, ideal, nhcc, no_remote_caching, software_flat, software_hierarchical,
+};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
 
@@ -111,7 +113,9 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
         fault: None,
     };
     match spec.design.coherence {
-        CoherenceAxis::NoRemoteCaching => simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options, resident),
+        CoherenceAxis::NoRemoteCaching => {
+            simulate::<no_remote_caching::NoRemoteCachingRules>(spec, pages, options, resident)
+        }
         CoherenceAxis::SoftwareFlat => simulate::<software_flat::SoftwareFlatRules>(spec, pages, options, resident),
         CoherenceAxis::SoftwareHierarchical => {
             simulate::<software_hierarchical::SoftwareHierarchicalRules>(spec, pages, options, resident)

@@ -1,24 +1,45 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod atax;
+mod benchmark;
 mod bfs;
+mod bicg;
+mod bitonicsort;
+mod conv2d;
 mod convolution;
+mod fastwalshtransform;
+mod fft;
+mod fir;
+mod floydwarshall;
 mod gemm;
 mod googlenet_conv2;
+mod im2col;
+mod kmeans;
 mod lstm_layer2;
+mod matrixmultiplication;
+mod matrixtranspose;
+mod matrixvector;
+mod memcopy;
 mod mst;
+mod nbody;
 mod network;
 mod nw;
 mod overfeat_layer1;
+mod pagerank;
 mod pathfinder;
 mod product;
 mod recurrent;
+mod relu;
 mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod simpleconvolution;
+mod spmv;
 mod stencil2d;
 mod triad;
+mod vectoradd;
 
 use crate::graph::GraphError;
 use crate::parameter::{Parameter, ParameterError, Values};
@@ -28,7 +49,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 14] = [
+static WORKLOADS: [&dyn Workload; 33] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -43,6 +64,25 @@ static WORKLOADS: [&dyn Workload; 14] = [
     &googlenet_conv2::GOOGLENET_CONV2,
     &overfeat_layer1::OVERFEAT_LAYER1,
     &resnet::Resnet,
+    &vectoradd::VECTORADD,
+    &relu::RELU,
+    &memcopy::MEMCOPY,
+    &matrixtranspose::MATRIXTRANSPOSE,
+    &matrixmultiplication::MATRIXMULTIPLICATION,
+    &simpleconvolution::SIMPLECONVOLUTION,
+    &conv2d::CONV2D,
+    &im2col::IM2COL,
+    &fir::FIR,
+    &fft::FFT,
+    &fastwalshtransform::FASTWALSHTRANSFORM,
+    &bitonicsort::BITONICSORT,
+    &floydwarshall::FLOYDWARSHALL,
+    &kmeans::KMEANS,
+    &pagerank::PAGERANK,
+    &spmv::SPMV,
+    &atax::ATAX,
+    &bicg::BICG,
+    &nbody::NBODY,
 ];
 
 /// Every workload.

@@ -43,7 +43,12 @@ impl<'a> Cta<'a> {
 
     /// CTAs of the grid: `gridDim.x`.
     pub fn grid(&self) -> u32 {
-        self.launch.info.ctas
+        self.launch.grid
+    }
+
+    /// Trips of the outer loop to run: see [`Grid::trips`](super::Grid::trips).
+    pub fn trips(&self) -> u64 {
+        self.launch.trips
     }
 
     /// Threads of the CTA: `blockDim.x`.
