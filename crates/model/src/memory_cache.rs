@@ -54,9 +54,9 @@ impl MemoryCache {
         MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
     }
 
-    /// Puts a clean line there, as an earlier program would have left it.
-    pub fn warm(&mut self, line: Line) {
-        self.lines.insert(line, Class::new(0), false, Ways::ALL);
+    /// Puts a line there, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        self.lines.insert(line, Class::new(0), dirty, Ways::ALL);
     }
 
     /// Reads `bytes` of `line` at `now`; returns when the last byte is there.
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_line_that_is_there_from_before_is_a_hit() {
         let (mut cache, mut dram) = (cache(), dram());
-        cache.warm(Line(7));
+        cache.warm(Line(7), false);
         assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(6));
     }
 
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_port_is_shared_by_reads_and_writes() {
         let (mut cache, mut dram) = (cache(), dram());
-        cache.warm(Line(7));
+        cache.warm(Line(7), false);
         (0..9).for_each(|_| _ = cache.write(Ps::ZERO, Line(7), LINE, &mut dram));
         assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(10 + 5));
     }

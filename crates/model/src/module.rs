@@ -55,8 +55,8 @@ impl<C: Coherence, D: Data> Module<C, D> {
     }
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
-    pub fn warm(&mut self, line: Line) {
-        self.uncore.warm(line);
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        self.uncore.warm(line, dirty);
     }
 
     /// Its controller.

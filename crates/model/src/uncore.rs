@@ -255,9 +255,9 @@ impl<C: Coherence, D: Data> Uncore<C, D> {
     }
 
     /// Puts a line into the cache in front of memory, as an earlier program would have left it.
-    pub fn warm(&mut self, line: Line) {
+    pub fn warm(&mut self, line: Line, dirty: bool) {
         if let Some(cache) = &mut self.memory_cache {
-            cache.warm(line);
+            cache.warm(line, dirty);
         }
     }
 

@@ -82,6 +82,8 @@ pub struct Resident {
     pub first: Line,
     /// How many.
     pub lines: u64,
+    /// Whether memory has yet to be written.
+    pub dirty: bool,
 }
 
 /// Runs a program to its end.
@@ -198,9 +200,9 @@ fn build<C: Coherence>(
         .map(ModuleId)
         .map(|module| Module::new(module, protocol, layout, machine, map.clone(), share, Arc::clone(&spec.program)));
     let mut modules: Vec<_> = modules.collect();
-    for Resident { first, lines } in resident {
+    for &Resident { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {
-            modules[usize::from(map.system_home(line).0)].warm(line);
+            modules[usize::from(map.system_home(line).0)].warm(line, dirty);
         }
     }
     let fabric = Fabric::new(machine, layout);

@@ -185,7 +185,7 @@ pub(crate) fn run_one(
 }
 
 /// The result of `work`, or a failure where it panics.
-fn unbroken<T>(label: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn unbroken<T>(label: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned();

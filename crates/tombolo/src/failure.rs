@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tombolo_machine::ConfigError;
 use tombolo_system::RunError;
 use tombolo_types::stream::StreamError;
+use tombolo_validation::{EstimateError, MeasuredError};
 use tombolo_workload::bench::WorkloadError;
 use tombolo_workload::trace::TraceError;
 
@@ -55,6 +56,17 @@ pub(crate) enum Failure {
         label: String,
         /// Why.
         error: RunError,
+    },
+    /// A table of measured times.
+    #[error(transparent)]
+    Measured(#[from] MeasuredError),
+    /// A measured row that could not be simulated.
+    #[error("{label}: {error}")]
+    Estimate {
+        /// Benchmark, size and machine.
+        label: String,
+        /// Why.
+        error: EstimateError,
     },
     /// A broken invariant of the simulator.
     #[error("{label}: the simulator failed: {message}; please report this")]

@@ -6,6 +6,7 @@ mod list;
 mod report;
 mod run;
 mod trace;
+mod validate;
 
 use crate::failure::Failure;
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Compare(compare::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
+    /// Runs measured kernels on a machine and compares simulated with measured times
+    Validate(validate::Arguments),
     /// Makes one HTML page of the results in a folder
     Report(report::Arguments),
     /// Lists what there is to choose from
@@ -32,6 +35,7 @@ impl Command {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
+            Command::Validate(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }

@@ -1,6 +1,7 @@
 //! What holds for every workload that ships.
 
 use super::*;
+use crate::record::Sample;
 use crate::simt::Scaling;
 use std::collections::HashSet;
 use tombolo_types::LineSize;
@@ -142,6 +143,50 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
         let launched: HashSet<_> = launches.collect();
         assert_eq!(launched.len(), recording.kernels().len());
     }
+}
+
+/// Other shapes of workloads that several suites share.
+const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+    ("nw", &[("length", "128"), ("tile", "64")]),
+    ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
+    ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+];
+
+#[test]
+fn every_variant_computes_what_its_reference_does() {
+    for (name, given) in VARIANTS {
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let workload = find(name).unwrap();
+        for warp_width in [32, 64] {
+            let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+            record(workload, &request, &RecordOptions { warp_width, ..options() }, Mode::Verify).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_sample_too_large_to_matter_records_everything() {
+    let sample = Sample { threads: 1 << 40, accesses: 1 << 50, launches: 1 << 20 };
+    for workload in list() {
+        let whole = recorded(*workload, &options(), Mode::Auto);
+        let sampled = recorded(*workload, &RecordOptions { sample: Some(sample), ..options() }, Mode::Auto);
+        assert_eq!(whole.launches(), sampled.launches(), "{}", workload.name());
+        assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
+        let weights: f64 = sampled.parts().iter().map(|part| part.weight).sum();
+        assert_eq!(weights.round() as u64, whole.launches(), "{}", workload.name());
+    }
+}
+
+#[test]
+fn a_sample_of_a_large_grid_is_two_pieces_of_it() {
+    let workload = find("vectoradd").unwrap();
+    let given = [("elements".to_owned(), "1000000".to_owned())];
+    let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+    let sample = Sample { threads: 25_600, accesses: 1, launches: 1 };
+    let options = RecordOptions { sample: Some(sample), ..options() };
+    let recording = record(workload, &request, &options, Mode::Auto).unwrap();
+    let ctas: Vec<u32> = recording.kernels().iter().map(|kernel| kernel.ctas).collect();
+    assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![100, 200], 1, true));
 }
 
 /// The arrays of a workload with its defaults.
