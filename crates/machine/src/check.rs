@@ -125,7 +125,11 @@ impl MachineConfig {
                 })
             })
             .or_else(|| at_most(sm.pending_loads.into(), 64, "sm.pending_loads"))
-            .or_else(|| at_most(sm.coalescer_lines_per_cycle.into(), 64, "sm.coalescer_lines_per_cycle"))
+            .or_else(|| {
+                let lines = sm.coalescer_lines_per_cycle;
+                let most = u64::from(lines.numerator).div_ceil(lines.denominator.into());
+                at_most(most, 64, "sm.coalescer_lines_per_cycle")
+            })
     }
 
     fn cache_fault(&self) -> Option<Fault> {

@@ -102,7 +102,7 @@ section! {
         /// Which ready warp of a sub-core issues next.
         scheduler: Scheduler,
         /// Line transactions that leave the coalescer each cycle.
-        coalescer_lines_per_cycle: u32,
+        coalescer_lines_per_cycle: Fraction,
         /// Loads and returning atomics of a warp whose result is outstanding, at most: 1 to 64.
         pending_loads: u32,
         /// Stores of the SM sent and not yet acknowledged, at most, in line transactions.
@@ -121,6 +121,9 @@ section! {
         other_cycles: Fraction,
         /// Scratchpad access: issue to result, without conflicts.
         shared_latency: Ps,
+        /// Whether arithmetic waits for the scratchpad accesses that its warp has issued before it. Where not, they
+        /// are taken to be scheduled so far ahead that none waits; a barrier waits for them in any case.
+        shared_blocks: bool = false,
         /// Cycles that the SM's one scratchpad is busy for each conflict-free pass.
         shared_pass_cycles: Fraction,
     }

@@ -15,7 +15,7 @@ use tombolo_system::{Resident, RunError, RunSpec, run_warm};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
-use tombolo_workload::record::{RecordOptions, Recording, Sample};
+use tombolo_workload::record::{FILLS, RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
@@ -132,7 +132,7 @@ impl Estimator {
         let workload = find(case.workload)?;
         let request = Request::new(workload, Scale::FULL, &case.parameters, SEED)?;
         let sample = Sample {
-            threads: self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads),
+            threads: FILLS * self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads),
             accesses: SAMPLE_ACCESSES,
             launches: SAMPLE_LAUNCHES,
         };

@@ -65,7 +65,7 @@ impl Matrices {
         let tiles = self.side / TILE;
         let (bx, by) = (cta.index() as i32 % tiles, cta.index() as i32 / tiles);
         let mut sums: Vec<Sums> = vec![[[Lanes::all(0.0); VECTOR]; VECTOR]; cta.warps() as usize];
-        for tile in 0..cta.trips() as i32 {
+        for tile in cta.trips().map(|tile| tile as i32) {
             cta.each_warp(|warp| self.stage(warp, tile));
             cta.barrier();
             cta.each_warp(|warp| {

@@ -98,7 +98,7 @@ impl Matrix {
         clears: bool,
         place: impl Fn(Lanes<i32>, i32) -> Lanes<i32>,
     ) {
-        let trips = cta.trips() as i32;
+        let trips = cta.trips();
         cta.each_warp(|warp| {
             let t = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread());
             warp.when(t.lt(results), |warp| {
@@ -108,7 +108,7 @@ impl Matrix {
                 } else {
                     sum = warp.load(to, t);
                 }
-                for trip in 0..trips {
+                for trip in trips.clone().map(|trip| trip as i32) {
                     let at = warp.compute(ComputeClass::Int, 2 + ADDRESS, place(t, trip));
                     let product = warp.load(self.values, at) * warp.load(by, Lanes::all(trip));
                     sum = warp.compute(ComputeClass::Fp32, 1, sum + product);

@@ -82,7 +82,7 @@ impl Bodies {
             let body: Vector = warp.load_vector(self.position, at);
             own.push(warp.compute(ComputeClass::Int, 1, body));
         });
-        for tile in 0..cta.trips() as i32 {
+        for tile in cta.trips().map(|tile| tile as i32) {
             cta.each_warp(|warp| {
                 let at = warp.compute(ComputeClass::Int, ADDRESS, (warp.thread() + tile * THREADS as i32) * 4);
                 let body: Vector = warp.load_vector(self.position, at);

@@ -94,7 +94,7 @@ impl Ranks {
             warp.store_shared(&mut sums, lane, 0.0);
             warp.compute(ComputeClass::Int, 2, ends);
             let mut sum = Lanes::all(0.0);
-            for trip in 0..trips as i64 {
+            for trip in trips.clone().map(|trip| trip as i64) {
                 let place = lane.cast::<i64>() + trip * i64::from(THREADS);
                 warp.when(place.lt(self.entries()), |warp| {
                     sum = self.entry(warp, x, place + row * self.entries(), sum);

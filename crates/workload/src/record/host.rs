@@ -185,11 +185,12 @@ impl<'a> Host<'a> {
         }
         self.launches += self.stands_for;
         for Piece { ctas, trips, weight } in self.pieces(&grid, discipline) {
-            let info = Grid { ctas, ..grid.clone() }.info(discipline);
+            let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
             let launch = Launch {
                 memory: self.memory,
                 info: &info,
                 grid: grid.ctas as u32,
+                first: ctas.start as u32,
                 trips,
                 discipline,
                 width: self.options.warp_width,
@@ -213,7 +214,7 @@ impl<'a> Host<'a> {
         };
         match self.options.sample {
             Some(sample) if part_will_do => sample.pieces(grid.ctas, grid.threads, self.options.warp_width, grid.trips),
-            _ => vec![Piece { ctas: grid.ctas, trips: grid.trips.count, weight: 1.0 }],
+            _ => vec![Piece { ctas: 0..grid.ctas, trips: 0..grid.trips.count, weight: 1.0 }],
         }
     }
 

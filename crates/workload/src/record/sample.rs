@@ -9,16 +9,23 @@
 //! All this is a weighted sum: [`Part::weight`] says how often a recorded launch's time counts in the time of
 //! the whole program. Weights may be negative (the shorter of two launches).
 
+use std::ops::Range;
+
 /// How much of a program to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Threads in the shorter recording of a grid; at least what fills the machine.
+    /// Threads in the shorter recording of a grid: what fills the machine, some times over, so that the start and
+    /// the end of a kernel weigh little. A kernel whose loop is sampled too is long, and takes what fills it once.
     pub threads: u64,
     /// Line transactions in the shorter recording of an outer loop, over all warps recorded.
     pub accesses: u64,
     /// Launches of a series.
     pub launches: u64,
 }
+
+/// How often the threads of [`Sample::threads`] fill the machine. Source: measured: with less, a stream's loads
+/// still run ahead of its stores.
+pub const FILLS: u64 = 4;
 
 /// The outer loop of a kernel, which every thread runs alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,36 +51,43 @@ pub struct Part {
 }
 
 /// One recording of a kernel: its CTAs, its trips, and its weight.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
-    pub(crate) ctas: u64,
-    pub(crate) trips: u64,
+    pub(crate) ctas: Range<u64>,
+    pub(crate) trips: Range<u64>,
     pub(crate) weight: f64,
 }
 
-/// A count and how often its time counts.
-type Weighted = (u64, f64);
+/// A part of a count and how often its time counts.
+type Weighted = (Range<u64>, f64);
 
-/// The count itself, or `short` and twice `short` where those save work.
+/// The count itself, or `short` of it and then twice as many others where those save work: others, so that the
+/// second does not find what the first has loaded.
 fn ends(whole: u64, short: u64) -> Vec<Weighted> {
     let long = 2 * short;
     if short == 0 || whole <= long + short {
-        return vec![(whole, 1.0)];
+        return vec![(0..whole, 1.0)];
     }
     let beyond = (whole - long) as f64 / short as f64;
-    vec![(short, -beyond), (long, 1.0 + beyond)]
+    vec![(0..short, -beyond), (short..short + long, 1.0 + beyond)]
 }
 
 impl Sample {
     /// The recordings of a kernel of `ctas` CTAs of `threads` threads in warps of `width`.
     pub(crate) fn pieces(&self, ctas: u64, threads: u32, width: u32, trips: Trips) -> Vec<Piece> {
-        let grids = ends(ctas, self.threads.div_ceil(u64::from(threads)).max(1));
-        let largest = grids.iter().map(|grid| grid.0).max().unwrap_or(ctas);
+        let filling = if trips == Trips::NONE { self.threads } else { self.threads / FILLS };
+        let grids = ends(ctas, filling.div_ceil(u64::from(threads)).max(1));
+        let largest = grids.iter().map(|(grid, _)| grid.end - grid.start).max().unwrap_or(ctas);
         let warps = largest * u64::from(threads.div_ceil(width));
         let short = self.accesses / (warps * trips.accesses.max(1)).max(1);
         let loops = ends(trips.count, short.max(2 * trips.unit).next_multiple_of(trips.unit));
-        let piece = |grid: Weighted, trips: Weighted| Piece { ctas: grid.0, trips: trips.0, weight: grid.1 * trips.1 };
-        grids.iter().flat_map(|&grid| loops.iter().map(move |&trips| piece(grid, trips))).collect()
+        let mut pieces = Vec::new();
+        for (ctas, of_grid) in grids {
+            for (trips, of_loop) in &loops {
+                pieces.push(Piece { ctas: ctas.clone(), trips: trips.clone(), weight: of_grid * of_loop });
+            }
+        }
+        pieces
     }
 
     /// The indices to record of a series of `count` launches, and how often each counts.
@@ -93,26 +107,27 @@ mod tests {
     #[test]
     fn a_small_grid_is_recorded_whole() {
         let pieces = SAMPLE.pieces(30, 100, 32, Trips::NONE);
-        assert_eq!(pieces, [Piece { ctas: 30, trips: 1, weight: 1.0 }]);
+        assert_eq!(pieces, [Piece { ctas: 0..30, trips: 0..1, weight: 1.0 }]);
     }
 
     #[test]
     fn a_large_grid_is_the_end_of_a_line_through_two() {
         let pieces = SAMPLE.pieces(50, 100, 32, Trips::NONE);
-        let time = |ctas: u64| 7.0 + 3.0 * ctas as f64;
-        let sum: f64 = pieces.iter().map(|piece| piece.weight * time(piece.ctas)).sum();
-        assert_eq!(pieces.iter().map(|piece| piece.ctas).collect::<Vec<_>>(), [10, 20]);
-        assert!((sum - time(50)).abs() < 1e-9);
+        let time = |ctas: &Range<u64>| 7.0 + 3.0 * (ctas.end - ctas.start) as f64;
+        let sum: f64 = pieces.iter().map(|piece| piece.weight * time(&piece.ctas)).sum();
+        assert_eq!(pieces.iter().map(|piece| piece.ctas.clone()).collect::<Vec<_>>(), [0..10, 10..30]);
+        assert!((sum - time(&(0..50))).abs() < 1e-9);
     }
 
     #[test]
     fn trips_and_ctas_are_followed_together() {
         let trips = Trips { count: 100, unit: 4, accesses: 10 };
-        let pieces = SAMPLE.pieces(50, 100, 32, trips);
-        let time = |piece: &Piece| (7.0 + 3.0 * piece.ctas as f64) * (2.0 + 5.0 * piece.trips as f64);
+        let pieces = SAMPLE.pieces(50, 25, 32, trips);
+        let count = |range: &Range<u64>| (range.end - range.start) as f64;
+        let time = |piece: &Piece| (7.0 + 3.0 * count(&piece.ctas)) * (2.0 + 5.0 * count(&piece.trips));
         let sum: f64 = pieces.iter().map(|piece| piece.weight * time(piece)).sum();
         assert_eq!(pieces.len(), 4);
-        assert!(pieces.iter().all(|piece| piece.trips % 4 == 0));
+        assert!(pieces.iter().all(|piece| piece.trips.end % 4 == 0));
         assert!((sum - 157.0 * 502.0).abs() < 1e-6);
     }
 

@@ -3,6 +3,7 @@
 use super::memory::{Backing, Memory};
 use super::shadow::Shadow;
 use crate::record::Trips;
+use std::ops::Range;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{KernelClass, KernelInfo};
 
@@ -34,7 +35,7 @@ impl Grid {
         Grid { registers, ..self }
     }
 
-    /// The kernel's outer loop, which runs [`Cta::trips`](super::Cta::trips) times: all of `trips`, or fewer
+    /// The kernel's outer loop, which runs over [`Cta::trips`](super::Cta::trips): all of `trips`, or some of them
     /// where a sample is recorded.
     pub fn trips(self, trips: Trips) -> Grid {
         Grid { trips, ..self }
@@ -82,8 +83,10 @@ pub(crate) struct Launch<'a> {
     pub(crate) info: &'a KernelInfo,
     /// CTAs of the whole grid, of which those of `info` are recorded.
     pub(crate) grid: u32,
+    /// The first of these in the grid.
+    pub(crate) first: u32,
     /// Trips of the outer loop that are recorded.
-    pub(crate) trips: u64,
+    pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
     /// Lanes of a warp.
     pub(crate) width: u32,
