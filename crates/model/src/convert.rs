@@ -69,7 +69,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
 pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCacheConfig> {
     let cache = &machine.memory_cache;
     let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
-    (sets > 0).then(|| memory_cache::MemoryCacheConfig {
+    (sets > 0).then_some(memory_cache::MemoryCacheConfig {
         sets: sets as u32,
         ways: cache.ways,
         line: machine.line,

@@ -66,7 +66,7 @@ pub(crate) enum Failure {
         /// Benchmark, size and machine.
         label: String,
         /// Why.
-        error: EstimateError,
+        error: Box<EstimateError>,
     },
     /// A broken invariant of the simulator.
     #[error("{label}: the simulator failed: {message}; please report this")]

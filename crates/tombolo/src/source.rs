@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
+use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
-use tombolo_workload::record::{RecordOptions, Recording};
+use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::Scaling;
 use tombolo_workload::trace;
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     pub(crate) program: Arc<dyn Program>,
     /// What a reader of the result should know.
     pub(crate) notes: Vec<String>,
+    /// What of it was recorded, where that is not all.
+    pub(crate) sample: Option<SampleInfo>,
 }
 
 /// A workload with its parameters, checked.
@@ -112,15 +115,28 @@ impl WorkloadChoice {
 
     /// Runs it once with up to `threads` threads, and keeps its streams.
     pub(crate) fn record(&self, target: Target, threads: usize) -> Result<Source, Failure> {
+        self.record_part(target, threads, None)
+    }
+
+    /// [`WorkloadChoice::record`], or a sample of it.
+    pub(crate) fn record_part(
+        &self,
+        target: Target,
+        threads: usize,
+        sample: Option<Sample>,
+    ) -> Result<Source, Failure> {
         let options = RecordOptions {
             warp_width: target.warp_width,
             line: target.line,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            sample,
             ..RecordOptions::default()
         };
         let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
         let notes = self.notes(target.scale, &recording);
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes })
+        let weights = recording.parts().iter().map(|part| part.weight).collect();
+        let sample = recording.is_sampled().then(|| SampleInfo { weights, launches: recording.launches() });
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample })
     }
 
     fn request(&self, target: Target) -> Result<Request, Failure> {
@@ -150,7 +166,7 @@ pub(crate) fn trace(path: &Path, machine: &MachineConfig) -> Result<Source, Fail
     if machine.scale != tombolo_machine::Scale::FULL {
         notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", machine.scale));
     }
-    Ok(Source { label: program.name().to_owned(), program: Arc::from(program), notes })
+    Ok(Source { label: program.name().to_owned(), program: Arc::from(program), notes, sample: None })
 }
 
 #[cfg(test)]

@@ -12,22 +12,22 @@ use thiserror::Error;
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{Resident, RunError, RunSpec, run_warm};
-use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
+use tombolo_types::{Line, LineSize};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
-use tombolo_workload::record::{FILLS, RecordOptions, Recording, Sample};
+use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
 /// Seed of generated inputs: any number.
 const SEED: u64 = 1;
-/// Line transactions of a sampled loop. Source: assumed: some seconds of simulation.
-const SAMPLE_ACCESSES: u64 = 1_500_000;
-/// Launches of a sampled series. Source: assumed: enough to follow a slow change.
-const SAMPLE_LAUNCHES: u64 = 6;
 /// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
 /// nodes1024 of degree 4: 38 us a level, of which the flag in takes the machine's copy latency.
 const READ_BACK_S: f64 = 19e-6;
+
+/// Steps in which the arrays that are left in a cache are walked side by side. Source: assumed: steps of at most
+/// half a megabyte, small beside what a sample touches.
+const STEPS: u64 = 1024;
 
 /// Why a case gave no time.
 #[derive(Debug, Error)]
@@ -131,37 +131,35 @@ impl Estimator {
     fn record(&self, case: &Case) -> Result<Recording, EstimateError> {
         let workload = find(case.workload)?;
         let request = Request::new(workload, Scale::FULL, &case.parameters, SEED)?;
-        let sample = Sample {
-            threads: FILLS * self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads),
-            accesses: SAMPLE_ACCESSES,
-            launches: SAMPLE_LAUNCHES,
-        };
+        let threads = self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads);
         let options = RecordOptions {
             warp_width: self.machine.sm.warp_width,
             line: self.machine.line,
-            sample: self.samples.then_some(sample),
+            sample: self.samples.then(|| Sample::of(threads)),
             ..RecordOptions::default()
         };
         Ok(record(workload, &request, &options, Mode::Auto)?)
     }
 
-    /// What the caches on the memory's side hold of the arrays after a run: everything, or the end of each.
+    /// What the caches on the memory's side hold of the arrays after a run: everything, or the end of each. Arrays
+    /// are walked side by side, as kernels do.
     fn resident(&self, recording: &Recording) -> Result<Vec<Resident>, StreamError> {
         let line = self.machine.line.bytes();
         let written = written(recording)?;
-        let arrays = recording.arrays();
         let lines = |array: &ArrayInfo| array.bytes.div_ceil(line);
-        let all: u64 = arrays.iter().map(lines).sum();
+        let all: u64 = recording.arrays().iter().map(lines).sum();
         let room = self.machine.memory_cache.bytes.0 / line * self.machine.topology.modules() as u64;
-        let keep = |lines: u64| {
-            if all <= room { lines } else { (u128::from(lines) * u128::from(room) / u128::from(all)) as u64 }
-        };
-        let range = |(index, array): (usize, &ArrayInfo)| {
-            let (lines, kept) = (lines(array), keep(lines(array)));
-            let first = recording.line_size().line_of(array.base).0 + lines - kept;
-            Resident { first: tombolo_types::Line(first), lines: kept, dirty: written.contains(&index) }
-        };
-        Ok(arrays.iter().enumerate().map(range).collect())
+        let mut resident = Vec::new();
+        for step in 0..STEPS {
+            for (index, array) in recording.arrays().iter().enumerate() {
+                let lines = lines(array);
+                let kept = if all <= room { lines } else { share(lines, room, all) };
+                let (from, to) = (share(kept, step, STEPS), share(kept, step + 1, STEPS));
+                let first = Line(recording.line_size().line_of(array.base).0 + lines - kept + from);
+                resident.push(Resident { first, lines: to - from, dirty: written.contains(&index) });
+            }
+        }
+        Ok(resident)
     }
 
     /// Seconds of launching: the first kernel on an idle machine, each further one after the one before.
@@ -182,6 +180,11 @@ impl Estimator {
             |bytes: &u64| if host.copy_rate.is_infinite() { 0.0 } else { *bytes as f64 / host.copy_rate.0 as f64 };
         body.copies.iter().map(|bytes| host.copy_latency.seconds() + transfer(bytes)).sum()
     }
+}
+
+/// `count × part / whole`, rounded down; `part` is at most `whole`.
+fn share(count: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(count) * u128::from(part) / u128::from(whole)) as u64
 }
 
 /// The arrays that a program stores to, by index, judged by the first CTA of each kernel.

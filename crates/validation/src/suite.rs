@@ -161,7 +161,7 @@ fn square(size: &Size<'_>) -> Option<u64> {
     (side == other).then_some(side)
 }
 
-fn parameter(key: &str, value: impl ToString) -> (String, String) {
+fn parameter(key: &str, value: &impl ToString) -> (String, String) {
     (key.to_owned(), value.to_string())
 }
 
@@ -181,7 +181,7 @@ fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u
 /// A copy of so many MiB between host and device.
 fn host_copy(mib: u64, direction: &str) -> Option<Case> {
     let mut case = with_copies("memcopy", &[("mib", mib)], vec![mib << 20])?;
-    case.parameters.push(parameter("direction", direction));
+    case.parameters.push(parameter("direction", &direction));
     Some(case)
 }
 

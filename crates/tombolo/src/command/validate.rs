@@ -143,7 +143,9 @@ fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize)
 fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failure> {
     let label = format!("{} {} on {}", measured.benchmark, measured.size, estimator.machine.name);
     let estimate = unbroken(&label, || {
-        estimator.estimate(&measured.case).map_err(|error| Failure::Estimate { label: label.clone(), error })
+        estimator
+            .estimate(&measured.case)
+            .map_err(|error| Failure::Estimate { label: label.clone(), error: error.into() })
     })?;
     Ok(Row {
         benchmark: measured.benchmark.clone(),

@@ -161,16 +161,14 @@ impl Transforms {
         });
         for part in 0..2 {
             cta.each_warp(|warp| {
-                for k in 0..RADIX {
-                    let value = points[warp.index() as usize][k][part];
-                    warp.store_shared(shared, word(warp.thread(), exchange.write, k), value);
+                for (k, point) in points[warp.index() as usize].iter().enumerate() {
+                    warp.store_shared(shared, word(warp.thread(), exchange.write, k), point[part]);
                 }
             });
             cta.barrier();
             cta.each_warp(|warp| {
-                for k in 0..RADIX {
-                    let value = warp.load_shared(shared, word(warp.thread(), exchange.read, k));
-                    points[warp.index() as usize][k][part] = value;
+                for (k, point) in points[warp.index() as usize].iter_mut().enumerate() {
+                    point[part] = warp.load_shared(shared, word(warp.thread(), exchange.read, k));
                 }
             });
             if part == 0 || exchange.closes {

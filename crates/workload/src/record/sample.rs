@@ -25,7 +25,7 @@ pub struct Sample {
 
 /// How often the threads of [`Sample::threads`] fill the machine. Source: measured: with less, a stream's loads
 /// still run ahead of its stores.
-pub const FILLS: u64 = 4;
+const FILLS: u64 = 4;
 
 /// The outer loop of a kernel, which every thread runs alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,17 @@ fn ends(whole: u64, short: u64) -> Vec<Weighted> {
     vec![(0..short, -beyond), (short..short + long, 1.0 + beyond)]
 }
 
+/// Line transactions of a sampled loop. Source: assumed: some seconds of simulation.
+const ACCESSES: u64 = 1_500_000;
+/// Launches of a sampled series. Source: assumed: enough to follow a slow change.
+const LAUNCHES: u64 = 6;
+
 impl Sample {
+    /// The sample for a machine that holds `threads` threads at once.
+    pub fn of(threads: u64) -> Sample {
+        Sample { threads: FILLS * threads, accesses: ACCESSES, launches: LAUNCHES }
+    }
+
     /// The recordings of a kernel of `ctas` CTAs of `threads` threads in warps of `width`.
     pub(crate) fn pieces(&self, ctas: u64, threads: u32, width: u32, trips: Trips) -> Vec<Piece> {
         let filling = if trips == Trips::NONE { self.threads } else { self.threads / FILLS };
