@@ -5,6 +5,7 @@ mod refusals;
 mod report;
 mod results;
 mod screen;
+mod validate;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
