@@ -392,10 +392,13 @@ pub fn run_one(
 }
 
 /// The result of `work`, or a failure where it panics.
-fn unbroken<T>(label: &str, work: impl FnOnce() -> Result<T, PointError>) -> Result<T, PointError> {
+///
+/// # Errors
+/// Those of `work`, and [`PointError::Broken`].
+pub fn unbroken<T, E: From<PointError>>(label: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned();
-        Err(PointError::Broken { label: label.to_owned(), message })
+        Err(PointError::Broken { label: label.to_owned(), message }.into())
     })
 }

@@ -4,11 +4,12 @@ use crate::error::PointError;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
+use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
 use tombolo_workload::parameter::Kind;
-use tombolo_workload::record::{RecordOptions, Recording};
+use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::Scaling;
 
@@ -24,6 +25,8 @@ pub struct Source {
     pub program: Arc<dyn Program>,
     /// What a reader of the result should know.
     pub notes: Vec<String>,
+    /// What of it was recorded, where that is not all.
+    pub sample: Option<SampleInfo>,
 }
 
 /// A workload with its parameters and its seed.
@@ -164,15 +167,26 @@ impl WorkloadChoice {
     /// # Errors
     /// Parameters that do not fit, or a program that breaks a rule of the language.
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
+        self.record_part(target, threads, None)
+    }
+
+    /// [`WorkloadChoice::record`], or a sample of it.
+    ///
+    /// # Errors
+    /// As [`WorkloadChoice::record`].
+    pub fn record_part(&self, target: Target, threads: usize, sample: Option<Sample>) -> Result<Source, PointError> {
         let options = RecordOptions {
             warp_width: target.warp_width,
             line: target.line,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            sample,
             ..RecordOptions::default()
         };
         let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
         let notes = self.notes(target.scale, &recording);
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes })
+        let weights = recording.parts().iter().map(|part| part.weight).collect();
+        let sample = recording.is_sampled().then(|| SampleInfo { weights, launches: recording.launches() });
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample })
     }
 
     fn request(&self, target: Target) -> Result<Request, PointError> {

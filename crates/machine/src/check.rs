@@ -35,6 +35,8 @@ const OTHER_COMPONENTS: u64 = 8;
 const LINES_LIMIT: u64 = 1 << 26;
 /// Most ways: assumed; a set is searched in one pass.
 const WAYS_LIMIT: u64 = 1024;
+/// Most ways of a memory-side cache: what one tag array of the model searches at once.
+const MEMORY_CACHE_WAYS: u64 = 32;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 
@@ -123,7 +125,11 @@ impl MachineConfig {
                 })
             })
             .or_else(|| at_most(sm.pending_loads.into(), 64, "sm.pending_loads"))
-            .or_else(|| at_most(sm.coalescer_lines_per_cycle.into(), 64, "sm.coalescer_lines_per_cycle"))
+            .or_else(|| {
+                let lines = sm.coalescer_lines_per_cycle;
+                let most = u64::from(lines.numerator).div_ceil(lines.denominator.into());
+                at_most(most, 64, "sm.coalescer_lines_per_cycle")
+            })
     }
 
     fn cache_fault(&self) -> Option<Fault> {
@@ -192,6 +198,8 @@ impl MachineConfig {
             })
         })
         .or_else(|| at_most(dram.channels.into(), 1024, "dram.channels"))
+        .or_else(|| at_most(self.memory_cache.ways.into(), MEMORY_CACHE_WAYS, "memory_cache.ways"))
+        .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT * line, "memory_cache.bytes"))
         .or_else(|| at_most(dram.banks.into(), 1024, "dram.banks"))
         .or_else(|| {
             demand(self.tlb.l2_entries.is_multiple_of(self.tlb.l2_ways), "tlb.l2_entries", || {

@@ -45,6 +45,8 @@ pub struct MachineConfig {
     pub gpu_link: LinkConfig,
     /// The DRAM of a module.
     pub dram: DramConfig,
+    /// The memory-side cache of a module, where there is one.
+    pub memory_cache: MemoryCacheConfig,
     /// Address translation.
     pub tlb: TlbConfig,
     /// What launches kernels and copies memory.
@@ -100,7 +102,7 @@ section! {
         /// Which ready warp of a sub-core issues next.
         scheduler: Scheduler,
         /// Line transactions that leave the coalescer each cycle.
-        coalescer_lines_per_cycle: u32,
+        coalescer_lines_per_cycle: Fraction,
         /// Loads and returning atomics of a warp whose result is outstanding, at most: 1 to 64.
         pending_loads: u32,
         /// Stores of the SM sent and not yet acknowledged, at most, in line transactions.
@@ -119,6 +121,9 @@ section! {
         other_cycles: Fraction,
         /// Scratchpad access: issue to result, without conflicts.
         shared_latency: Ps,
+        /// Whether arithmetic waits for the scratchpad accesses that its warp has issued before it. Where not, they
+        /// are taken to be scheduled so far ahead that none waits; a barrier waits for them in any case.
+        shared_blocks: bool = false,
         /// Cycles that the SM's one scratchpad is busy for each conflict-free pass.
         shared_pass_cycles: Fraction,
     }
@@ -246,6 +251,21 @@ section! {
 }
 
 section! {
+    /// A cache in front of a module's DRAM, on the memory's side: it holds lines of that memory alone, whoever asks,
+    /// and no protocol sees it.
+    pub struct MemoryCacheConfig {
+        /// Capacity of a module's part, in bytes; 0 for none.
+        bytes: Bytes = Bytes(0),
+        /// Lines of a set.
+        ways: u32 = 16,
+        /// Data that it reads and writes, both together.
+        rate: Rate = Rate::INFINITE,
+        /// Access: from a request to the first byte of a hit, or to the request of a miss leaving for DRAM.
+        hit_latency: Ps = Ps::ZERO,
+    }
+}
+
+section! {
     /// Address translation, at the machine's page size.
     pub struct TlbConfig {
         /// Entries of an SM's fully associative TLB.
@@ -369,7 +389,7 @@ macro_rules! sections {
         $each! {
             topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
             crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: LinkConfig, dram: DramConfig,
-            tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
+            memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
         }
     };
 }

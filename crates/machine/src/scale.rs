@@ -11,7 +11,7 @@ use crate::error::ConfigError;
 use crate::machine::MachineConfig;
 use crate::quantity::Fraction;
 use std::fmt;
-use tombolo_types::Rate;
+use tombolo_types::{Bytes, Rate};
 
 /// The fraction of a machine that is simulated: above 0, at most 1, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +170,8 @@ impl MachineConfig {
         self.dram.channels = Units::scaled(self.dram.channels, scale).count;
         self.dram.rate = rate(self.dram.rate, scale);
         self.dram.bytes = in_grains(self.dram.bytes, self.page_bytes, scale);
+        self.memory_cache.bytes = Bytes(scale.of(self.memory_cache.bytes.0));
+        self.memory_cache.rate = rate(self.memory_cache.rate, scale);
     }
 
     fn not_at(&self, scale: Scale, reason: String) -> ConfigError {

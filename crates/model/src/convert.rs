@@ -1,7 +1,7 @@
 //! From the machine's description to the shapes of its pieces.
 
 use crate::cache::{CacheConfig, Replacement};
-use crate::{directory, dram, link, switch, tlb};
+use crate::{directory, dram, link, memory_cache, switch, tlb};
 use tombolo_machine::{MachineConfig, machine};
 use tombolo_types::{Bytes, Ps};
 
@@ -63,6 +63,20 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
         t_turn: Ps::ZERO,
         write_queue: dram.queue_depth.max(2),
     }
+}
+
+/// A module's memory-side cache, where it has one. Its sets are as many whole ones as fit.
+pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCacheConfig> {
+    let cache = &machine.memory_cache;
+    let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
+    (sets > 0).then_some(memory_cache::MemoryCacheConfig {
+        sets: sets as u32,
+        ways: cache.ways,
+        line: machine.line,
+        rate: cache.rate,
+        hit_latency: cache.hit_latency,
+        miss_latency: machine.dram.base_latency,
+    })
 }
 
 /// The TLB of an SM.

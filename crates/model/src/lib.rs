@@ -23,6 +23,7 @@ pub mod fabric;
 pub mod layout;
 pub mod link;
 pub mod map;
+pub mod memory_cache;
 pub mod message;
 pub mod module;
 pub mod mshr;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tombolo_engine::{Event, Round};
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, SmId};
+use tombolo_types::{ComponentId, Line, SmId};
 
 /// One module.
 pub struct Module<C, D: Contents> {
@@ -43,6 +43,11 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// What they share.
     pub fn uncore(&self) -> &Uncore<C, D> {
         &self.uncore
+    }
+
+    /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        self.uncore.warm(line, dirty);
     }
 
     /// Its controller.

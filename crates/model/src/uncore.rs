@@ -5,6 +5,7 @@ use crate::dram::Dram;
 use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
+use crate::memory_cache::MemoryCache;
 use crate::message::{Flag, Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
@@ -71,7 +72,9 @@ pub struct Uncore<C, D: Contents> {
     /// Homes of lines.
     pub map: Map,
     /// The module's memory.
-    pub dram: Dram,
+    dram: Dram,
+    /// The cache in front of it, where the machine has one.
+    memory_cache: Option<MemoryCache>,
     /// Contents of memory, where data is modelled.
     memory: FxHashMap<Line, D>,
     /// The module's TLB.
@@ -122,6 +125,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             protocol,
             layout,
             dram: Dram::new(crate::convert::dram(&machine)),
+            memory_cache: crate::convert::memory_cache(&machine).map(MemoryCache::new),
             memory: FxHashMap::default(),
             tlb: Tlb::new(crate::convert::l2_tlb(&machine)),
             walkers: Walkers::new(crate::convert::walkers(&machine)),
@@ -247,6 +251,29 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
                 Drainer::Kernel => (self.layout.controller(self.module), Message::KernelDrained),
             };
             out.send(at, from, to, message);
+        }
+    }
+
+    /// Has memory read `bytes` of `line` at `now`; returns when they are there.
+    pub fn fetch(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+        match &mut self.memory_cache {
+            Some(cache) => cache.read(now, line, bytes, &mut self.dram),
+            None => self.dram.read(now, line, bytes),
+        }
+    }
+
+    /// Has memory write `bytes` of `line` at `now`; returns when they are taken.
+    pub fn store(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+        match &mut self.memory_cache {
+            Some(cache) => cache.write(now, line, bytes, &mut self.dram),
+            None => self.dram.write(now, line, bytes),
+        }
+    }
+
+    /// Puts a line into the cache in front of memory, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        if let Some(cache) = &mut self.memory_cache {
+            cache.warm(line, dirty);
         }
     }
 

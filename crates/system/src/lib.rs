@@ -3,7 +3,7 @@
 //! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
-//! - [`partition`]: how the machine is cut for the engine.
+//! - [`partition`]: how the machine is cut for the engine. [`sample`]: the time of a whole program from a part.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
@@ -16,8 +16,10 @@ pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
+pub mod sample;
 pub mod sharing;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{RunError, RunSpec, protocol_options, run, run_checked};
+pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_warm};
+pub use sample::{SampleInfo, project};

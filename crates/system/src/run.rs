@@ -24,9 +24,9 @@ use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{Options, WritePolicy};
-use tombolo_protocol::{Coherence, Fault};
+use tombolo_protocol::{Coherence, Fault, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, GpuId, ModuleId, Ps, Rate};
+use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
 
 /// What to run.
 #[derive(Clone)]
@@ -77,12 +77,31 @@ pub enum RunError {
 /// Lines of a report of who waits for whom.
 const REPORT_LINES: usize = 40;
 
+/// Lines that an earlier program left in the memory-side caches, the latest used last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// The first line.
+    pub first: Line,
+    /// How many.
+    pub lines: u64,
+    /// Whether memory has yet to be written.
+    pub dirty: bool,
+}
+
 /// Runs a program to its end.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    dispatch::<()>(spec, None, &())
+    run_warm(spec, &[])
+}
+
+/// Runs a program to its end on a machine whose memory-side caches hold what fits of `resident`.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
+    dispatch::<()>(spec, resident, None, &())
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
@@ -92,18 +111,23 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, fault: Option<Fault>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line));
-    let record = dispatch::<Versions>(spec, fault, &checker)?;
+    let record = dispatch::<Versions>(spec, &[], fault, &checker)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
 /// Picks the protocol.
-fn dispatch<D: Contents>(spec: &RunSpec, fault: Option<Fault>, watch: &D::Watch) -> Result<RunRecord, RunError> {
+fn dispatch<D: Contents>(
+    spec: &RunSpec,
+    resident: &[Resident],
+    fault: Option<Fault>,
+    watch: &D::Watch,
+) -> Result<RunRecord, RunError> {
     check(spec)?;
     let pages = match &spec.pages {
         Some(pages) => Arc::clone(pages),
         None => place(&spec.machine, &spec.design, &*spec.program)?,
     };
-    let simulation = Simulation::<D> { spec, pages, watch };
+    let simulation = Simulation::<D> { spec, pages, resident, watch };
     let name = spec.design.coherence.word();
     let options = Options { fault, ..protocol_options(&spec.design) };
     choose(name, options, simulation).expect("a test finds a protocol for every coherence")
@@ -157,6 +181,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
     pages: Arc<PageTable>,
+    resident: &'a [Resident],
     watch: &'a D::Watch,
 }
 
@@ -164,10 +189,13 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<RunRecord, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, pages, watch } = self;
+        let Simulation { spec, pages, resident, watch } = self;
         let machine = Arc::new(with_links(&spec.machine, spec.design.links));
         let layout = layout(&machine);
-        let mut engine = build::<_, D>(spec, &machine, layout, protocol, pages, watch);
+        let map = Map::new(&machine, pages);
+        let mut modules = modules::<_, D>(spec, &machine, protocol, &map, watch);
+        warm(&mut modules, &map, resident);
+        let mut engine = build(spec, &machine, layout, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -187,25 +215,44 @@ fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
     machine
 }
 
+/// The modules, idle.
+fn modules<C: Coherence, D: Contents>(
+    spec: &RunSpec,
+    machine: &Arc<MachineConfig>,
+    protocol: C,
+    map: &Map,
+    watch: &D::Watch,
+) -> Vec<Module<C, D>> {
+    let (layout, share) = (layout(machine), share(&spec.design));
+    let module = |module| {
+        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), watch.clone());
+        Module::new(uncore, share, Arc::clone(&spec.program))
+    };
+    (0..layout.modules).map(ModuleId).map(module).collect()
+}
+
+/// Puts what is resident into the memory-side caches.
+fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
+    for &Resident { first, lines, dirty } in resident {
+        for line in (first.0..first.0 + lines).map(Line) {
+            modules[usize::from(map.system_home(line).0)].warm(line, dirty);
+        }
+    }
+}
+
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     machine: &Arc<MachineConfig>,
     layout: Layout,
     protocol: C,
-    pages: Arc<PageTable>,
-    watch: &D::Watch,
+    map: &Map,
+    modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
-    let map = Map::new(machine, pages);
-    let share = share(&spec.design);
-    let modules = (0..layout.modules).map(ModuleId).map(|module| {
-        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), watch.clone());
-        Module::new(uncore, share, Arc::clone(&spec.program))
-    });
     let fabric = Fabric::new(machine, layout);
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program));
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
-    let partitions = cut.partitions(layout, modules.collect(), hub);
+    let partitions = cut.partitions(layout, modules, hub);
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead);
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tombolo_check::verify::CorpusError;
 use tombolo_experiment::{PointError, SpecError, StoreError, StudyError};
 use tombolo_machine::ConfigError;
+use tombolo_validation::{EstimateError, MeasuredError};
 use tombolo_workload::trace::TraceError;
 
 /// What ended a command early. Each message names what was given, and what is allowed.
@@ -45,6 +46,17 @@ pub(crate) enum Failure {
         value: String,
         /// What is wrong with it, and what is allowed.
         reason: String,
+    },
+    /// A table of measured times.
+    #[error(transparent)]
+    Measured(#[from] MeasuredError),
+    /// A measured row that could not be simulated.
+    #[error("{label}: {error}")]
+    Estimate {
+        /// Benchmark, size and machine.
+        label: String,
+        /// Why.
+        error: Box<EstimateError>,
     },
     /// A file or folder that does not hold what it should.
     #[error("{}: {reason}", path.display())]

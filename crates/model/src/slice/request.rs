@@ -216,7 +216,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.dram.read(leaves, line, Bytes(bytes));
+        let done = uncore.fetch(leaves, line, Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask });
     }
 
@@ -232,7 +232,7 @@ impl<D: Contents> Slice<D> {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
         uncore.write_memory(line, mask, data);
-        uncore.dram.write(leaves, line, Bytes(bytes))
+        uncore.store(leaves, line, Bytes(bytes))
     }
 
     /// Answers a waiter: which line, with what, and whether the flag it looked for was seen.

@@ -113,6 +113,10 @@ impl<D: Contents> Sm<D> {
         let op = self.op(slot);
         match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
+            Op::Compute { .. } if uncore.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
+                self.ready_at[slot] = self.warps[slot].shared_at;
+                Next::Switch
+            }
             Op::Compute { class, count } => {
                 let cost = self.costs.compute[class as usize] * u64::from(count);
                 *at = self.sub_cores[index].spend(*at, cost);

@@ -107,7 +107,8 @@ impl Costs {
             fixed(cycles.numerator, cycles.denominator)
         };
         let pass = machine.sm.shared_pass_cycles;
-        let transaction = Ps(fixed(1, machine.sm.coalescer_lines_per_cycle) / 1024);
+        let lines = machine.sm.coalescer_lines_per_cycle;
+        let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
             compute: classes.map(cost),
             slot: fixed(1, 1),

@@ -9,6 +9,7 @@ mod reproduce;
 mod run;
 mod sweep;
 mod trace;
+mod validate;
 
 use crate::failure::Failure;
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Reads, converts and records traces
     Trace(trace::Arguments),
+    /// Runs measured kernels on a machine and compares simulated with measured times
+    Validate(validate::Arguments),
     /// Makes one HTML page of the results in a folder
     Report(report::Arguments),
     /// Lists what there is to choose from
@@ -44,6 +47,7 @@ impl Command {
             Command::Sweep(arguments) => arguments.execute(),
             Command::Check(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
+            Command::Validate(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
         }

@@ -7,6 +7,7 @@ mod report;
 mod results;
 mod screen;
 mod study;
+mod validate;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};

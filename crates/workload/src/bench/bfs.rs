@@ -6,9 +6,10 @@
 
 use super::network::{GRAPH, NODES, Network};
 use super::{Instance, Request, Workload, WorkloadError};
+use crate::graph::random_graph;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use std::collections::VecDeque;
 use tombolo_types::{Order, Scope};
 
@@ -19,7 +20,12 @@ const FAR: u32 = u32::MAX;
 /// CUDA's `atomicMin` is relaxed, at the scope of the GPU.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-static PARAMETERS: [Parameter; 3] = [
+/// Threads of a group, and the nodes that it takes one after the other. Source: MGPUSim, gpu_perf_scripts.
+const GROUP: i32 = 32;
+/// Seed of a random graph. Source: MGPUSim, gpu_perf_scripts.
+const RANDOM_SEED: u32 = 42;
+
+static PARAMETERS: [Parameter; 5] = [
     NODES,
     Parameter {
         name: "source",
@@ -29,6 +35,20 @@ static PARAMETERS: [Parameter; 3] = [
         source: "LonestarGPU bfs",
     },
     GRAPH,
+    Parameter {
+        name: "degree",
+        kind: Kind::Count { low: 0, high: 1024 },
+        default: "0",
+        about: "arcs of a node of a random graph; 0 for the road network",
+        source: "MGPUSim, gpu_perf_scripts: random graphs of degree 4 to 32",
+    },
+    Parameter {
+        name: "mapping",
+        kind: Kind::Choice(&["node", "group"]),
+        default: "node",
+        about: "a thread a node, or a group of 32 threads that shares the neighbours of 32 nodes in turn",
+        source: "node: LonestarGPU bfs; group: MGPUSim, gpu_perf_scripts",
+    },
 ];
 
 /// The benchmark.
@@ -39,6 +59,7 @@ struct Search {
     level: Array<u32>,
     changed: Array<u32>,
     source: u32,
+    groups: bool,
 }
 
 impl Workload for Bfs {
@@ -64,7 +85,14 @@ impl Workload for Bfs {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(self.name(), request, memory)?;
+        let degree = request.values.count("degree");
+        let network = if degree == 0 {
+            Network::lay_out(self.name(), request, memory)?
+        } else {
+            let nodes = request.scale.of(request.values.count("nodes"));
+            let graph = random_graph(nodes as u32, degree as u32, RANDOM_SEED);
+            Network::of(graph, Scaling::Scales, memory)
+        };
         let source = request.values.count("source");
         if source >= u64::from(network.nodes()) {
             let message = format!("source {source} is no node of the graph's {}", network.nodes());
@@ -75,6 +103,7 @@ impl Workload for Bfs {
             changed: memory.array("changed", 1, Scaling::Fixed),
             network,
             source: source as u32,
+            groups: request.values.text("mapping") == "group",
         }))
     }
 }
@@ -103,6 +132,44 @@ impl Search {
     }
 }
 
+impl Search {
+    /// Each group of threads takes its nodes in turn and shares the neighbours of each. Plain stores: threads that
+    /// meet at a node store the same.
+    fn group_kernel(&self, cta: &mut Cta<'_>, current: u32) {
+        let network = &self.network;
+        cta.each_warp(|warp| {
+            let thread = warp.compute(ComputeClass::Int, 3, warp.global_thread());
+            let lane = thread % GROUP;
+            for turn in 0..GROUP {
+                let node = warp.compute(ComputeClass::Int, 1, thread - lane + turn);
+                warp.when(node.lt(network.nodes() as i32), |warp| {
+                    let level = warp.load(self.level, node);
+                    warp.when(level.eq(current), |warp| {
+                        let first = warp.load(network.first, node);
+                        let degree = warp.load(network.degree, node);
+                        let share = (degree.cast::<i32>() - lane + (GROUP - 1)) / GROUP;
+                        warp.repeat(share.max(Lanes::all(0)).cast(), |warp, round| {
+                            let arc = first.cast::<i32>() + lane + round as i32 * GROUP;
+                            self.reach(warp, arc, current + 1);
+                        });
+                    });
+                });
+            }
+        });
+    }
+
+    /// Looks at the nodes that arcs lead to.
+    fn reach(&self, warp: &mut Warp<'_>, arc: Lanes<i32>, next: u32) {
+        let arc = warp.compute(ComputeClass::Int, 1, arc);
+        let neighbour = warp.load(self.network.target, arc);
+        let known = warp.load(self.level, neighbour);
+        warp.when(known.eq(FAR), |warp| {
+            warp.store(self.level, neighbour, next);
+            warp.store(self.changed, Lanes::all(0), 1);
+        });
+    }
+}
+
 impl Instance for Search {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
@@ -116,7 +183,9 @@ impl Instance for Search {
         for level in 0.. {
             host.memory().write(self.changed, 0, 0);
             host.copy_to_device(self.changed);
-            host.launch_ordered(Grid::new("bfs-level", ctas, THREADS), |cta| self.kernel(cta, level))?;
+            host.launch_ordered(Grid::new("bfs-level", ctas, THREADS), |cta| {
+                if self.groups { self.group_kernel(cta, level) } else { self.kernel(cta, level) }
+            })?;
             host.copy_to_host(self.changed);
             if host.memory().read(self.changed, 0) == 0 {
                 break;

@@ -1,35 +1,56 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod atax;
+mod benchmark;
 mod bfs;
+mod bicg;
+mod bitonicsort;
 mod cells;
 mod comd;
+mod conv2d;
 mod convolution;
 mod cusolver;
+mod fastwalshtransform;
+mod fft;
+mod fir;
+mod floydwarshall;
 mod gemm;
 mod googlenet_conv2;
 mod hpgmg;
+mod im2col;
+mod kmeans;
 mod lstm_layer2;
+mod matrixmultiplication;
+mod matrixtranspose;
+mod matrixvector;
+mod memcopy;
 mod miniamr;
 mod minicontact;
 mod mst;
 mod namd;
+mod nbody;
 mod nekbone;
 mod network;
 mod nw;
 mod overfeat_layer1;
+mod pagerank;
 mod pathfinder;
 mod product;
 mod recurrent;
 mod reference;
+mod relu;
 mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
 mod scope;
+mod simpleconvolution;
 mod snap;
+mod spmv;
 mod stencil2d;
 mod triad;
+mod vectoradd;
 
 use crate::graph::GraphError;
 use crate::parameter::{Parameter, ParameterError, Values};
@@ -39,7 +60,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 22] = [
+static WORKLOADS: [&dyn Workload; 41] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -62,6 +83,25 @@ static WORKLOADS: [&dyn Workload; 22] = [
     &namd::Namd,
     &nekbone::Nekbone,
     &snap::Snap,
+    &vectoradd::VECTORADD,
+    &relu::RELU,
+    &memcopy::MEMCOPY,
+    &matrixtranspose::MATRIXTRANSPOSE,
+    &matrixmultiplication::MATRIXMULTIPLICATION,
+    &simpleconvolution::SIMPLECONVOLUTION,
+    &conv2d::CONV2D,
+    &im2col::IM2COL,
+    &fir::FIR,
+    &fft::FFT,
+    &fastwalshtransform::FASTWALSHTRANSFORM,
+    &bitonicsort::BITONICSORT,
+    &floydwarshall::FLOYDWARSHALL,
+    &kmeans::KMEANS,
+    &pagerank::PAGERANK,
+    &spmv::SPMV,
+    &atax::ATAX,
+    &bicg::BICG,
+    &nbody::NBODY,
 ];
 
 /// Every workload.

@@ -62,10 +62,15 @@ impl Network {
             }
             path => (read_graph(Path::new(path))?, Scaling::Fixed),
         };
+        Ok(Network::of(graph, scaling, memory))
+    }
+
+    /// The arrays of a graph.
+    pub(super) fn of(graph: Graph, scaling: Scaling, memory: &mut Memory) -> Network {
         let rows = graph.arcs();
         let nodes = u64::from(graph.nodes());
         let arcs = rows.target.len() as u64;
-        Ok(Network {
+        Network {
             row: memory.array("row", nodes, scaling),
             first: memory.array("first", nodes, scaling),
             degree: memory.array("degree", nodes, scaling),
@@ -73,7 +78,7 @@ impl Network {
             graph,
             rows,
             scaling,
-        })
+        }
     }
 
     pub(super) fn nodes(&self) -> u32 {

@@ -30,10 +30,10 @@ static PARAMETERS: [Parameter; 3] = [
     },
     Parameter {
         name: "tile",
-        kind: Kind::Choice(&["16", "32"]),
+        kind: Kind::Choice(&["16", "32", "64"]),
         default: "16",
         about: "side of a tile, and threads of a CTA",
-        source: "Rodinia 3.1 nw (`BLOCK_SIZE`)",
+        source: "Rodinia 3.1 nw (`BLOCK_SIZE`); 64: MGPUSim, gpu_perf_scripts",
     },
 ];
 
@@ -77,7 +77,11 @@ impl Workload for Nw {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let tile = if request.values.text("tile") == "32" { 32 } else { 16 };
+        let tile = match request.values.text("tile") {
+            "64" => 64,
+            "32" => 32,
+            _ => 16,
+        };
         let length = request.scale.side_of(request.values.count("length")).next_multiple_of(tile);
         let cells = (length + 1) * (length + 1);
         check_indices(self.name(), cells, "cells")?;
@@ -195,7 +199,8 @@ impl Instance for Alignment {
         host.copy_to_device(self.matrix);
         let tiles = self.length / self.tile;
         let cells = (self.tile + 1) * (self.tile + 1) + self.tile * self.tile;
-        for wave in 0..2 * tiles - 1 {
+        host.series((2 * tiles - 1) as u64, |host, wave| {
+            let wave = wave as i32;
             // The first column of tiles on this anti-diagonal, and how many tiles it has.
             let first = (wave - tiles + 1).max(0);
             let count = wave.min(tiles - 1) - first + 1;
@@ -203,8 +208,8 @@ impl Instance for Alignment {
             host.launch(grid, |cta| {
                 let column = first + cta.index() as i32;
                 self.kernel(cta, (wave - column) * self.tile, column * self.tile);
-            })?;
-        }
+            })
+        })?;
         host.copy_to_host(self.matrix);
         Ok(())
     }

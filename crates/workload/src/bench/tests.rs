@@ -1,6 +1,7 @@
 //! What holds for every workload that ships.
 
 use super::*;
+use crate::record::Sample;
 use crate::simt::Scaling;
 use std::collections::{BTreeSet, HashSet};
 use tombolo_types::LineSize;
@@ -38,6 +39,22 @@ fn small(workload: &dyn Workload) -> Request {
         "namd" => &[("x", "1"), ("y", "2"), ("z", "3"), ("atoms", "128"), ("steps", "5")],
         "nekbone" => &[("points", "4"), ("x", "2"), ("y", "3"), ("z", "2"), ("iterations", "3")],
         "snap" => &[("side", "4"), ("angles", "8"), ("groups", "2"), ("sweeps", "2")],
+        "vectoradd" | "relu" => &[("elements", "1000")],
+        "memcopy" => &[("mib", "1")],
+        "matrixtranspose" => &[("side", "128")],
+        "matrixmultiplication" => &[("side", "64")],
+        "simpleconvolution" => &[("side", "40"), ("mask", "3")],
+        "conv2d" | "im2col" => &[("side", "21"), ("filter", "5")],
+        "fir" => &[("samples", "700"), ("taps", "5")],
+        "fft" => &[("elements", "1000")],
+        "fastwalshtransform" => &[("elements", "2048")],
+        "bitonicsort" => &[("elements", "512")],
+        "floydwarshall" => &[("nodes", "40")],
+        "kmeans" => &[("points", "300"), ("features", "4")],
+        "pagerank" => &[("nodes", "150")],
+        "spmv" => &[("rows", "300"), ("entries", "5")],
+        "atax" | "bicg" => &[("rows", "70"), ("columns", "50")],
+        "nbody" => &[("bodies", "300")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -143,6 +160,50 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
         let launched: HashSet<_> = launches.collect();
         assert_eq!(launched.len(), recording.kernels().len());
     }
+}
+
+/// Other shapes of workloads that several suites share.
+const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+    ("nw", &[("length", "128"), ("tile", "64")]),
+    ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
+    ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+];
+
+#[test]
+fn every_variant_computes_what_its_reference_does() {
+    for (name, given) in VARIANTS {
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let workload = find(name).unwrap();
+        for warp_width in [32, 64] {
+            let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+            record(workload, &request, &RecordOptions { warp_width, ..options() }, Mode::Verify).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_sample_too_large_to_matter_records_everything() {
+    let sample = Sample { threads: 1 << 40, accesses: 1 << 50, launches: 1 << 20 };
+    for workload in list() {
+        let whole = recorded(*workload, &options(), Mode::Auto);
+        let sampled = recorded(*workload, &RecordOptions { sample: Some(sample), ..options() }, Mode::Auto);
+        assert_eq!(whole.launches(), sampled.launches(), "{}", workload.name());
+        assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
+        let weights: f64 = sampled.parts().iter().map(|part| part.weight).sum();
+        assert_eq!(weights.round() as u64, whole.launches(), "{}", workload.name());
+    }
+}
+
+#[test]
+fn a_sample_of_a_large_grid_is_two_pieces_of_it() {
+    let workload = find("vectoradd").unwrap();
+    let given = [("elements".to_owned(), "1000000".to_owned())];
+    let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+    let sample = Sample { threads: 25_600, accesses: 1, launches: 1 };
+    let options = RecordOptions { sample: Some(sample), ..options() };
+    let recording = record(workload, &request, &options, Mode::Auto).unwrap();
+    let ctas: Vec<u32> = recording.kernels().iter().map(|kernel| kernel.ctas).collect();
+    assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![100, 200], 1, true));
 }
 
 /// The arrays of a workload with its defaults.

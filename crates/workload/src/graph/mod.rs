@@ -6,10 +6,12 @@
 mod dimacs;
 mod lines;
 mod matrix_market;
+mod random;
 mod road;
 
 pub use dimacs::read_dimacs;
 pub use matrix_market::read_matrix_market;
+pub use random::random_graph;
 pub(crate) use road::Groups;
 pub use road::road_graph;
 

@@ -3,7 +3,10 @@
 use super::RecordError;
 use super::block::{Block, Packer, Store, digest};
 use super::recording::{Cache, Recording};
-use crate::simt::{Array, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative};
+use super::sample::{Part, Piece, Sample};
+use crate::simt::{
+    Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative,
+};
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -33,6 +36,8 @@ pub struct RecordOptions {
     pub check_independence: bool,
     /// Bytes of compressed streams held in memory.
     pub held_bytes: u64,
+    /// How much to record where it is not to be all. A sampled program's results are not those of the whole.
+    pub sample: Option<Sample>,
 }
 
 impl Default for RecordOptions {
@@ -43,6 +48,7 @@ impl Default for RecordOptions {
             threads: 1,
             check_independence: false,
             held_bytes: HELD_BYTES,
+            sample: None,
         }
     }
 }
@@ -57,6 +63,13 @@ pub struct Host<'a> {
     /// Kernels by the digest of their blocks.
     known: FxHashMap<u64, Vec<u32>>,
     commands: Vec<Command>,
+    /// By launch recorded.
+    parts: Vec<Part>,
+    /// The last launch of each kernel, as an index of `parts`.
+    latest: FxHashMap<u32, usize>,
+    /// Launches that one launch of the series under way stands for; 1 outside.
+    stands_for: f64,
+    launches: f64,
     instructions: u64,
 }
 
@@ -73,6 +86,10 @@ impl<'a> Host<'a> {
             blocks: Vec::new(),
             known: FxHashMap::default(),
             commands: Vec::new(),
+            parts: Vec::new(),
+            latest: FxHashMap::default(),
+            stands_for: 1.0,
+            launches: 0.0,
             instructions: 0,
         }
     }
@@ -80,6 +97,30 @@ impl<'a> Host<'a> {
     /// Device memory, which the host may read and write between launches.
     pub fn memory(&self) -> &'a Memory {
         self.memory
+    }
+
+    /// Whether part of the program stands for the whole, so that results are not to be read.
+    pub fn samples(&self) -> bool {
+        self.options.sample.is_some()
+    }
+
+    /// `count` launches that differ in nothing but their index: calls `launch` with each index, or, where a
+    /// sample is recorded, with some that are spread evenly. `launch` launches once.
+    pub fn series(
+        &mut self,
+        count: u64,
+        mut launch: impl FnMut(&mut Host<'a>, u64) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        let (indices, each) = Sample::series(self.options.sample, count);
+        self.stands_for = each;
+        let outcome = indices.into_iter().try_for_each(|index| launch(self, index));
+        self.stands_for = 1.0;
+        outcome
+    }
+
+    /// Launches of a series of `count` that are recorded.
+    pub fn series_length(&self, count: u64) -> u64 {
+        Sample::series(self.options.sample, count).0.len() as u64
     }
 
     /// Copies an array from host to device. Its contents are already there: this records the transfer.
@@ -137,24 +178,57 @@ impl<'a> Host<'a> {
         grid: Grid,
         discipline: Discipline,
         shadow: Option<&Shadow>,
-        run: impl FnOnce(&Launch<'_>, &Store) -> Result<(Vec<Block>, u64), RecordError>,
+        run: impl Fn(&Launch<'_>, &Store) -> Result<(Vec<Block>, u64), RecordError>,
     ) -> Result<(), RecordError> {
         if let Some(message) = grid.defect() {
             return Err(RecordError::Grid { kernel: grid.name, message });
         }
-        let info = grid.info(discipline);
-        let launch = Launch {
-            memory: self.memory,
-            info: &info,
-            discipline,
-            width: self.options.warp_width,
-            line: self.options.line,
-            shadow,
-        };
-        let (blocks, instructions) = run(&launch, &self.store)?;
-        let kernel = self.kernel(info, blocks, instructions)?;
-        self.commands.push(Command::Launch { kernel, stream: 0 });
+        self.launches += self.stands_for;
+        for Piece { ctas, trips, weight } in self.pieces(&grid, discipline) {
+            let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
+            let launch = Launch {
+                memory: self.memory,
+                info: &info,
+                grid: grid.ctas as u32,
+                first: ctas.start as u32,
+                trips,
+                discipline,
+                width: self.options.warp_width,
+                line: self.options.line,
+                shadow,
+            };
+            let (blocks, instructions) = run(&launch, &self.store)?;
+            let kernel = self.kernel(info, blocks, instructions)?;
+            self.push(kernel, weight * self.stands_for);
+        }
         Ok(())
+    }
+
+    /// What to record of a launch. Where CTAs wait for each other, or later launches need what they compute in
+    /// turn, that is all.
+    fn pieces(&self, grid: &Grid, discipline: Discipline) -> Vec<Piece> {
+        let part_will_do = match discipline {
+            Discipline::Independent => true,
+            Discipline::Ordered => self.memory.backing() == Backing::AddressOnly,
+            Discipline::Cooperative => false,
+        };
+        match self.options.sample {
+            Some(sample) if part_will_do => sample.pieces(grid.ctas, grid.threads, self.options.warp_width, grid.trips),
+            _ => vec![Piece { ctas: 0..grid.ctas, trips: 0..grid.trips.count, weight: 1.0 }],
+        }
+    }
+
+    /// Adds a launch; one that repeats an earlier one adds to its weight where part stands for the whole.
+    fn push(&mut self, kernel: u32, weight: f64) {
+        if self.samples()
+            && let Some(&earlier) = self.latest.get(&kernel)
+        {
+            self.parts[earlier].weight += weight;
+            return;
+        }
+        self.latest.insert(kernel, self.parts.len());
+        self.parts.push(Part { weight });
+        self.commands.push(Command::Launch { kernel, stream: 0 });
     }
 
     /// The index of the kernel with this stream: an earlier one where it is the same, byte for byte.
@@ -185,6 +259,8 @@ impl<'a> Host<'a> {
             kernels: self.kernels,
             blocks: self.blocks,
             commands: self.commands,
+            parts: self.parts,
+            launches: self.launches,
             arrays: self.memory.arrays().to_vec(),
             store: self.store,
             instructions: self.instructions,

@@ -1,13 +1,15 @@
 //! Recording: a host program launches kernels once, and its streams are kept compressed.
 //!
 //! Read [`Host`] first, then [`Recording`], which replays; `block` holds how CTAs are batched, compressed
-//! and spilled to disk.
+//! and spilled to disk, `sample` how a part of a program stands for the whole.
 
 mod block;
 mod error;
 mod host;
 mod recording;
+mod sample;
 
 pub use error::RecordError;
 pub use host::{Host, RecordOptions};
 pub use recording::Recording;
+pub use sample::{Part, Sample, Trips};

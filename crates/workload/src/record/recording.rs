@@ -1,6 +1,7 @@
 //! A recorded program, decoded CTA by CTA from any thread.
 
 use super::block::{Block, Store, cta_bytes};
+use super::sample::Part;
 use crate::encode::decode;
 use crate::simt::ArrayInfo;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,10 @@ pub struct Recording {
     /// Blocks of each kernel, in order of CTA.
     pub(super) blocks: Vec<Vec<Block>>,
     pub(super) commands: Vec<Command>,
+    /// By launch.
+    pub(super) parts: Vec<Part>,
+    /// Launches of the whole program.
+    pub(super) launches: f64,
     pub(super) arrays: Vec<ArrayInfo>,
     pub(super) store: Store,
     pub(super) instructions: u64,
@@ -32,6 +37,21 @@ impl Recording {
     /// The program's arrays in order of address.
     pub fn arrays(&self) -> &[ArrayInfo] {
         &self.arrays
+    }
+
+    /// What each launch stands for, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Launches of the whole program, recorded or not.
+    pub fn launches(&self) -> u64 {
+        self.launches.round() as u64
+    }
+
+    /// Whether less than the whole program is recorded.
+    pub fn is_sampled(&self) -> bool {
+        self.parts.iter().any(|part| part.weight != 1.0)
     }
 
     /// Bytes of the compressed streams, in memory and on disk.

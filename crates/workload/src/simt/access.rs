@@ -97,6 +97,31 @@ impl Warp<'_> {
         self.note_writes(array, &place);
     }
 
+    /// Stores `N` values to the elements from `array[index]` in each lane with one instruction (`float4`); `index`
+    /// and `N` as in [`Warp::load_vector`].
+    pub fn store_vector<T: Element, I: Index, const N: usize>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: [Lanes<T>; N],
+    ) {
+        let place = self.place(array, index, N as u64);
+        value.iter().for_each(|part| self.record.wait(part.deps));
+        let accesses = self.coalesce(array, &place, N as u64);
+        self.record.spin = Spin::default();
+        self.record.ops.push(Op::Store { order: Order::WEAK.into(), accesses });
+        for (part, value) in value.iter().enumerate() {
+            let place = Place { elements: place.elements.map(|first| first.wrapping_add(part as u64)), run: None };
+            self.shadow_store(array, &place);
+            if !self.launch.address_only() {
+                for lane in lanes(self.active) {
+                    self.launch.memory.put(array, place.elements[lane], value.values[lane]);
+                }
+            }
+            self.note_writes(array, &place);
+        }
+    }
+
     /// The elements that `index` names, each the first of `items`; waits for the index.
     pub(super) fn place<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, items: u64) -> Place {
         self.record.wait(index.deps);

@@ -33,7 +33,7 @@ impl<'a> Cta<'a> {
         record.warps.resize_with(launch.warps() as usize, WarpRecord::default);
         record.warps.iter_mut().for_each(WarpRecord::clear);
         record.tokens.clear();
-        Cta { launch, record, book, index }
+        Cta { launch, record, book, index: launch.first + index }
     }
 
     /// Index in the grid: `blockIdx.x`.
@@ -43,7 +43,12 @@ impl<'a> Cta<'a> {
 
     /// CTAs of the grid: `gridDim.x`.
     pub fn grid(&self) -> u32 {
-        self.launch.info.ctas
+        self.launch.grid
+    }
+
+    /// Trips of the outer loop to run: see [`Grid::trips`](super::Grid::trips).
+    pub fn trips(&self) -> std::ops::Range<u64> {
+        self.launch.trips.clone()
     }
 
     /// Threads of the CTA: `blockDim.x`.

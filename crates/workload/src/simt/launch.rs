@@ -2,6 +2,8 @@
 
 use super::memory::{Backing, Memory};
 use super::shadow::Shadow;
+use crate::record::Trips;
+use std::ops::Range;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{KernelClass, KernelInfo};
 
@@ -13,12 +15,13 @@ pub struct Grid {
     pub(crate) threads: u32,
     pub(crate) shared_bytes: u32,
     pub(crate) registers: u32,
+    pub(crate) trips: Trips,
 }
 
 impl Grid {
     /// A grid of `ctas` CTAs of `threads` threads.
     pub fn new(name: &str, ctas: u64, threads: u32) -> Grid {
-        Grid { name: name.to_owned(), ctas, threads, shared_bytes: 0, registers: 0 }
+        Grid { name: name.to_owned(), ctas, threads, shared_bytes: 0, registers: 0, trips: Trips::NONE }
     }
 
     /// Scratchpad bytes of a CTA, which limit how many are resident on an SM.
@@ -30,6 +33,12 @@ impl Grid {
     /// taken to need at most the 32 that leave room for every thread of NVIDIA's SMs.
     pub fn registers(self, registers: u32) -> Grid {
         Grid { registers, ..self }
+    }
+
+    /// The kernel's outer loop, which runs over [`Cta::trips`](super::Cta::trips): all of `trips`, or some of them
+    /// where a sample is recorded.
+    pub fn trips(self, trips: Trips) -> Grid {
+        Grid { trips, ..self }
     }
 
     /// What is wrong with the grid, if anything.
@@ -72,6 +81,12 @@ pub(crate) enum Discipline {
 pub(crate) struct Launch<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) info: &'a KernelInfo,
+    /// CTAs of the whole grid, of which those of `info` are recorded.
+    pub(crate) grid: u32,
+    /// The first of these in the grid.
+    pub(crate) first: u32,
+    /// Trips of the outer loop that are recorded.
+    pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
     /// Lanes of a warp.
     pub(crate) width: u32,

@@ -28,11 +28,23 @@ impl<T: Element> Shared<T> {
 impl Warp<'_> {
     /// Loads `shared[index]` in each lane that is on. Its latency is not tracked: the value waits for nothing.
     pub fn load_shared<T: Element, I: Index>(&mut self, shared: &Shared<T>, index: Lanes<I>) -> Lanes<T> {
-        let elements = self.shared_access(shared, index, 1);
-        let mut values = Lanes::all(T::default());
-        lanes(self.active).for_each(|lane| values.values[lane] = shared.values[elements[lane] as usize]);
-        values.deps.unknown = self.launch.address_only();
+        let [values] = self.load_shared_vector(shared, index);
         values
+    }
+
+    /// Loads the `N` elements from `shared[index]` in each lane with one instruction (`float4`).
+    pub fn load_shared_vector<T: Element, I: Index, const N: usize>(
+        &mut self,
+        shared: &Shared<T>,
+        index: Lanes<I>,
+    ) -> [Lanes<T>; N] {
+        let elements = self.shared_access(shared, index, N as u64);
+        from_fn(|part| {
+            let mut values = Lanes::all(T::default());
+            lanes(self.active).for_each(|lane| values.values[lane] = shared.values[elements[lane] as usize + part]);
+            values.deps.unknown = self.launch.address_only();
+            values
+        })
     }
 
     /// Stores `value` to `shared[index]` in each lane that is on.

@@ -1,0 +1,174 @@
+//! A cache on the memory's side: lines of one module's DRAM, whoever asks for them. No protocol sees it, for
+//! nothing reaches that DRAM around it.
+//!
+//! A miss fills, a write allocates without reading, a dirty line is written when it goes. Approximations: a line
+//! counts as whole however little of it was written; a miss under way is not merged with, for the L2s above do
+//! that.
+
+use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use crate::dram::Dram;
+use tombolo_types::{Bytes, Line, LineSize, Ps, Rate, Serializer};
+
+/// Shape of one module's memory-side cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryCacheConfig {
+    /// Sets: any number from 1.
+    pub sets: u32,
+    /// Ways of a set.
+    pub ways: u32,
+    /// Line size.
+    pub line: LineSize,
+    /// Bytes read and written, both together.
+    pub rate: Rate,
+    /// From a request to its first byte, or to its miss leaving for DRAM.
+    pub hit_latency: Ps,
+    /// To the DRAM's banks and back: controller, queues and wires.
+    pub miss_latency: Ps,
+}
+
+/// Counters of one memory-side cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryCacheStats {
+    /// Reads that found their line.
+    pub read_hits: u64,
+    /// Reads that did not.
+    pub read_misses: u64,
+    /// Dirty lines that went to DRAM.
+    pub write_backs: u64,
+}
+
+/// One module's memory-side cache. A line's state is whether it is dirty.
+#[derive(Clone)]
+pub struct MemoryCache {
+    config: MemoryCacheConfig,
+    lines: Cache<bool>,
+    port: Serializer,
+    stats: MemoryCacheStats,
+}
+
+impl MemoryCache {
+    /// An empty cache.
+    pub fn new(config: MemoryCacheConfig) -> MemoryCache {
+        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
+        let port = Serializer::new(config.rate);
+        MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
+    }
+
+    /// Puts a line there, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        self.lines.insert(line, Class::new(0), dirty, Ways::ALL);
+    }
+
+    /// Reads `bytes` of `line` at `now`; returns when the last byte is there.
+    pub fn read(&mut self, now: Ps, line: Line, bytes: Bytes, dram: &mut Dram) -> Ps {
+        let out = self.port.send(now, bytes) + self.config.hit_latency;
+        if self.lines.lookup(line).is_some() {
+            self.stats.read_hits += 1;
+            return out;
+        }
+        self.stats.read_misses += 1;
+        let done = dram.read(out, line, Bytes(self.config.line.bytes())) + self.config.miss_latency;
+        self.install(done, line, false, dram);
+        done
+    }
+
+    /// Writes `bytes` of `line` at `now`; returns when they are taken.
+    pub fn write(&mut self, now: Ps, line: Line, bytes: Bytes, dram: &mut Dram) -> Ps {
+        let taken = self.port.send(now, bytes);
+        match self.lines.lookup(line) {
+            Some(dirty) => {
+                *dirty = true;
+                taken
+            }
+            None => self.install(taken, line, true, dram),
+        }
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &MemoryCacheStats {
+        &self.stats
+    }
+
+    /// Takes a line in at `now`; returns when DRAM has taken the dirty line that had to go, if one had to.
+    fn install(&mut self, now: Ps, line: Line, dirty: bool, dram: &mut Dram) -> Ps {
+        let inserted = self.lines.insert(line, Class::new(0), dirty, Ways::ALL).expect("no line is pinned");
+        match inserted.victim {
+            Some(victim) if victim.state => {
+                self.stats.write_backs += 1;
+                dram.write(now, victim.line, Bytes(self.config.line.bytes()))
+            }
+            Some(_) | None => now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dram::DramConfig;
+
+    fn dram() -> Dram {
+        Dram::new(DramConfig {
+            rate: Rate::INFINITE,
+            channels: 1,
+            banks: 1,
+            line: LineSize::B128,
+            row: Bytes(1024),
+            burst: Bytes(64),
+            t_cas: Ps::from_ns(10),
+            t_rcd: Ps::from_ns(20),
+            t_rp: Ps::from_ns(20),
+            t_ras: Ps::from_ns(40),
+            t_faw: Ps::ZERO,
+            t_turn: Ps::ZERO,
+            write_queue: 2,
+        })
+    }
+
+    /// A cache of two lines in one set that moves 128 bytes in a nanosecond.
+    fn cache() -> MemoryCache {
+        MemoryCache::new(MemoryCacheConfig {
+            sets: 1,
+            ways: 2,
+            line: LineSize::B128,
+            rate: Rate(128_000_000_000),
+            hit_latency: Ps::from_ns(5),
+            miss_latency: Ps::from_ns(7),
+        })
+    }
+
+    const LINE: Bytes = Bytes(128);
+
+    #[test]
+    fn a_miss_goes_to_dram_and_a_hit_does_not() {
+        let (mut cache, mut dram) = (cache(), dram());
+        assert_eq!(cache.read(Ps::ZERO, Line(1), LINE, &mut dram), Ps::from_ns(1 + 5 + 30 + 7));
+        assert_eq!(cache.read(Ps::from_ns(100), Line(1), LINE, &mut dram), Ps::from_ns(106));
+        assert_eq!((dram.stats().reads, cache.stats().read_hits, cache.stats().read_misses), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_line_that_is_there_from_before_is_a_hit() {
+        let (mut cache, mut dram) = (cache(), dram());
+        cache.warm(Line(7), false);
+        assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(6));
+    }
+
+    #[test]
+    fn a_written_line_reaches_dram_when_it_goes() {
+        let (mut cache, mut dram) = (cache(), dram());
+        cache.write(Ps::ZERO, Line(1), LINE, &mut dram);
+        cache.write(Ps::ZERO, Line(2), LINE, &mut dram);
+        assert_eq!(dram.stats().writes, 0);
+        cache.read(Ps::ZERO, Line(3), LINE, &mut dram);
+        assert_eq!((dram.stats().writes, cache.stats().write_backs), (1, 1));
+    }
+
+    #[test]
+    fn the_port_is_shared_by_reads_and_writes() {
+        let (mut cache, mut dram) = (cache(), dram());
+        cache.warm(Line(7), false);
+        (0..9).for_each(|_| _ = cache.write(Ps::ZERO, Line(7), LINE, &mut dram));
+        assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(10 + 5));
+    }
+}

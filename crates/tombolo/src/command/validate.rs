@@ -1,0 +1,254 @@
+//! `validate`: simulated beside measured kernel times.
+
+use crate::failure::Failure;
+use crate::output::{complain, probe, show, write_whole};
+use crate::progress::Progress;
+use crate::table::{Cell, Look, Table};
+use crate::threads::ThreadsArgument;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tombolo_experiment::campaign::{Watcher, unbroken};
+use tombolo_machine::{apply, design, machine};
+use tombolo_report::document::{Chart, ChartKind, Figure};
+use tombolo_report::{Document, document, html};
+use tombolo_validation::errors::Errors;
+use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read};
+
+/// What to compare.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Machine: a name of `list machines`, or the path of a .toml file
+    #[arg(long, value_name = "M", default_value = "mi300a")]
+    machine: String,
+    /// Design: a name of `list designs`, or the path of a .toml file
+    #[arg(long, value_name = "D", default_value = "mi300a")]
+    design: String,
+    /// Replaces a value of the machine or the design; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    settings: Vec<String>,
+    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the MI300A's that ship]
+    #[arg(long, value_name = "FILE.csv")]
+    measured: Option<PathBuf>,
+    /// Benchmarks to run, separated by commas [default: all of the table]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    benchmarks: Vec<String>,
+    /// Runs everything in place of samples: slow
+    #[arg(long)]
+    whole: bool,
+    #[command(flatten)]
+    threads: ThreadsArgument,
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also writes a report page with a scatter plot, whole or not at all
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
+/// The answer.
+#[derive(Serialize)]
+struct Answer {
+    tombolo: &'static str,
+    machine: String,
+    design: String,
+    /// Where the measured times come from.
+    measured: String,
+    rows: Vec<Row>,
+    summary: Summary,
+}
+
+impl Arguments {
+    /// Runs every row and prints how far it is from its measurement.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let estimator = self.estimator()?;
+        let measured = self.measured()?;
+        self.out.as_deref().map_or(Ok(()), probe)?;
+        let rows = estimate_all(&estimator, &measured, self.threads.count())?;
+        let sampled = rows.iter().filter(|row| row.sampled).count();
+        let answer = Answer {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            machine: estimator.machine.name.clone(),
+            design: estimator.design.name.clone(),
+            measured: self.measured.as_ref().map_or("shipped with tombolo".into(), |path| path.display().to_string()),
+            summary: Summary::of(&rows),
+            rows,
+        };
+        if sampled > 0 {
+            complain(&format!(
+                "note: {sampled} of {} rows were sampled (marked ~): parts of their kernels stand for the whole; \
+                 --whole runs everything",
+                answer.rows.len()
+            ));
+        }
+        if let Some(path) = &self.out {
+            write_whole(path, html(&answer.document(self)).as_bytes())?;
+        }
+        show(self.json, &answer, |colours| answer.text(colours))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn estimator(&self) -> Result<Estimator, Failure> {
+        let mut machine = machine(&self.machine)?;
+        let mut designs = [design(&self.design)?];
+        apply(&self.settings, &mut machine, &mut designs)?;
+        let [design] = &designs;
+        Ok(Estimator { machine: Arc::new(machine.check()?), design: design.check()?, samples: !self.whole })
+    }
+
+    fn measured(&self) -> Result<Vec<Measurement>, Failure> {
+        let mut rows = match &self.measured {
+            None => mi300a()?,
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text =
+                    text.map_err(|error| Failure::Unreadable { path: path.clone(), reason: error.to_string() })?;
+                read(&path.display().to_string(), &text)?
+            }
+        };
+        for name in &self.benchmarks {
+            if !rows.iter().any(|row| row.benchmark == *name) {
+                let reason = "the table has no such benchmark".to_owned();
+                return Err(Failure::Argument { flag: "--benchmarks", value: name.clone(), reason });
+            }
+        }
+        rows.retain(|row| self.benchmarks.is_empty() || self.benchmarks.contains(&row.benchmark));
+        Ok(rows)
+    }
+}
+
+/// The simulated times of all rows, in their order, with up to `threads` threads: a row each.
+fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize) -> Result<Vec<Row>, Failure> {
+    let progress = Progress::new(measured.len());
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<Row, Failure>>>> = Mutex::new(measured.iter().map(|_| None).collect());
+    let work = || {
+        // The largest rows stand last in each benchmark's part of a table: from the end, they begin first.
+        while let Some(index) = measured.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1) {
+            let row = progress.during(&measured[index].benchmark, || estimate(estimator, &measured[index]));
+            progress.advanced(1, None);
+            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(row);
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads.min(measured.len())).for_each(|_| _ = scope.spawn(work));
+        work();
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().map(|row| row.expect("every row was taken by a worker")).collect()
+}
+
+fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failure> {
+    let label = format!("{} {} on {}", measured.benchmark, measured.size, estimator.machine.name);
+    let estimate = unbroken(&label, || {
+        estimator
+            .estimate(&measured.case)
+            .map_err(|error| Failure::Estimate { label: label.clone(), error: error.into() })
+    })?;
+    Ok(Row {
+        benchmark: measured.benchmark.clone(),
+        size: measured.size.clone(),
+        measured_ms: measured.measured_ms,
+        simulated_ms: estimate.time_s * 1e3,
+        sampled: estimate.sampled,
+    })
+}
+
+/// A share as a percentage.
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+impl Answer {
+    fn text(&self, colours: bool) -> String {
+        let mut rows = Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "ratio"]);
+        for row in &self.rows {
+            let mark = if row.sampled { "~" } else { "" };
+            rows.row(vec![
+                Cell::plain(&*row.benchmark),
+                Cell::plain(&*row.size),
+                Cell::plain(format!("{:.4}", row.measured_ms)),
+                Cell::plain(format!("{mark}{:.4}", row.simulated_ms)),
+                Cell::plain(format!("{:.2}", row.simulated_ms / row.measured_ms)),
+            ]);
+        }
+        let headings = ["benchmark", "rows", "weighted error", "mean symmetric error", "slope"];
+        let mut errors = Table::new(1).with_headings(headings);
+        let mut add = |name: &str, of: &Errors, look: Look| {
+            let slope = of.slope.map_or_else(|| "-".to_owned(), |slope| format!("{slope:.2}"));
+            let numbers = [of.rows.to_string(), percent(of.weighted), percent(of.mean_symmetric), slope];
+            errors.row([name.to_owned()].into_iter().chain(numbers).map(|text| Cell::new(text, look)).collect());
+        };
+        self.summary.benchmarks.iter().for_each(|(name, of)| add(name, of, Look::Plain));
+        add("all", &self.summary.overall, Look::Strong);
+        format!("{}\n{}", rows.render(colours), errors.render(colours))
+    }
+
+    fn document(&self, arguments: &Arguments) -> Document {
+        let mut command = format!("tombolo validate --machine {}", arguments.machine);
+        if let Some(path) = &arguments.measured {
+            command += &format!(" --measured {}", path.display());
+        }
+        Document {
+            title: format!("{} against measured hardware", self.machine),
+            paper: "validation".into(),
+            scale: "1".into(),
+            tombolo: self.tombolo.into(),
+            command,
+            figures: vec![self.scatter(), self.errors()],
+            notes: vec![
+                "The measured time is the smallest of a row's repetitions.".into(),
+                "Rows marked ~ were sampled: parts of their kernels stand for the whole.".into(),
+            ],
+            ..Document::default()
+        }
+    }
+
+    fn scatter(&self) -> Figure {
+        let row = |row: &Row| document::Row {
+            label: format!("{} {}{}", row.benchmark, row.size, if row.sampled { " ~" } else { "" }),
+            values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
+            summary: false,
+        };
+        Figure {
+            id: "scatter".into(),
+            title: "Simulated over measured time".into(),
+            caption: "One point a benchmark and size; on the diagonal the two agree.".into(),
+            chart: Chart {
+                kind: ChartKind::Scatter,
+                x: "measured".into(),
+                y: "simulated".into(),
+                unit: "ms".into(),
+                log_y: true,
+                reference: None,
+            },
+            columns: ["benchmark", "measured", "simulated"].map(String::from).to_vec(),
+            rows: self.rows.iter().map(row).collect(),
+            published: Vec::new(),
+        }
+    }
+
+    fn errors(&self) -> Figure {
+        let row = |name: &str, of: &Errors, summary| document::Row {
+            label: name.to_owned(),
+            values: vec![Some(of.weighted * 100.0), Some(of.mean_symmetric * 100.0), of.slope],
+            summary,
+        };
+        let mut rows: Vec<_> = self.summary.benchmarks.iter().map(|(name, of)| row(name, of, false)).collect();
+        rows.push(row("all", &self.summary.overall, true));
+        Figure {
+            id: "errors".into(),
+            title: "Errors by benchmark".into(),
+            caption: "Weighted: sum of absolute errors over sum of measured times. Mean symmetric: mean of the \
+                      difference over the smaller of the two. Slope: of simulated over measured time of the larger \
+                      half of the sizes, by least squares."
+                .into(),
+            chart: Chart { kind: ChartKind::Table, x: "benchmark".into(), y: "error".into(), ..Chart::default() },
+            columns: ["benchmark", "weighted %", "mean symmetric %", "slope"].map(String::from).to_vec(),
+            rows,
+            published: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How far simulated times are from measured ones.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A measured time beside the simulated one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Benchmark.
+    pub benchmark: String,
+    /// Its size as in the table.
+    pub size: String,
+    /// Measured, in milliseconds.
+    pub measured_ms: f64,
+    /// Simulated, in milliseconds.
+    pub simulated_ms: f64,
+    /// Whether a part was simulated that stands for the whole.
+    pub sampled: bool,
+}
+
+/// The errors of some rows. Shares, not percentages: 0.15 is 15 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Errors {
+    /// Rows.
+    pub rows: usize,
+    /// Sum of absolute errors over sum of measured times.
+    pub weighted: f64,
+    /// Mean of |simulated - measured| over the smaller of the two.
+    pub mean_symmetric: f64,
+    /// Slope of the line through simulated over measured times of the larger half of the rows, by least squares;
+    /// absent where they are all alike.
+    pub slope: Option<f64>,
+}
+
+/// The errors of all rows, and of each benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// All rows.
+    pub overall: Errors,
+    /// By benchmark.
+    pub benchmarks: BTreeMap<String, Errors>,
+}
+
+impl Row {
+    /// |simulated - measured| over the smaller of the two.
+    pub fn symmetric(&self) -> f64 {
+        (self.simulated_ms - self.measured_ms).abs() / self.simulated_ms.min(self.measured_ms)
+    }
+}
+
+impl Errors {
+    /// The errors of `rows`.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Errors {
+        let rows: Vec<&Row> = rows.into_iter().collect();
+        let measured: f64 = rows.iter().map(|row| row.measured_ms).sum();
+        let apart: f64 = rows.iter().map(|row| (row.simulated_ms - row.measured_ms).abs()).sum();
+        let symmetric: f64 = rows.iter().map(|row| row.symmetric()).sum();
+        Errors {
+            rows: rows.len(),
+            weighted: apart / measured,
+            mean_symmetric: symmetric / rows.len() as f64,
+            slope: slope(rows),
+        }
+    }
+}
+
+/// The slope of simulated over measured times of the larger half of `rows`.
+fn slope(mut rows: Vec<&Row>) -> Option<f64> {
+    rows.sort_by(|a, b| a.measured_ms.total_cmp(&b.measured_ms));
+    let large = &rows[rows.len() / 2..];
+    let mean = |of: fn(&Row) -> f64| large.iter().map(|row| of(row)).sum::<f64>() / large.len() as f64;
+    let (measured, simulated) = (mean(|row| row.measured_ms), mean(|row| row.simulated_ms));
+    let spread: f64 = large.iter().map(|row| (row.measured_ms - measured).powi(2)).sum();
+    let along: f64 = large.iter().map(|row| (row.measured_ms - measured) * (row.simulated_ms - simulated)).sum();
+    (spread > 0.0).then(|| along / spread)
+}
+
+impl Summary {
+    /// The errors of `rows`.
+    pub fn of(rows: &[Row]) -> Summary {
+        let mut benchmarks: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+        for row in rows {
+            benchmarks.entry(row.benchmark.clone()).or_default().push(row);
+        }
+        let benchmarks = benchmarks.into_iter().map(|(name, rows)| (name, Errors::of(rows))).collect();
+        Summary { overall: Errors::of(rows), benchmarks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(benchmark: &str, measured_ms: f64, simulated_ms: f64) -> Row {
+        Row { benchmark: benchmark.into(), size: String::new(), measured_ms, simulated_ms, sampled: false }
+    }
+
+    #[test]
+    fn twice_as_fast_and_twice_as_slow_are_alike() {
+        assert_eq!(row("a", 2.0, 1.0).symmetric(), 1.0);
+        assert_eq!(row("a", 1.0, 2.0).symmetric(), 1.0);
+    }
+
+    #[test]
+    fn long_rows_weigh_more() {
+        let errors = Errors::of(&[row("a", 9.0, 9.0), row("a", 1.0, 2.0)]);
+        assert_eq!((errors.weighted, errors.mean_symmetric, errors.rows), (0.1, 0.5, 2));
+    }
+
+    #[test]
+    fn the_slope_leaves_fixed_costs_out() {
+        let rows = [row("a", 1.0, 0.1), row("a", 1.0, 0.1), row("a", 2.0, 8.0), row("a", 3.0, 11.0)];
+        assert_eq!(Errors::of(&rows).slope, Some(3.0));
+        assert_eq!(Errors::of(&rows[..1]).slope, None);
+    }
+
+    #[test]
+    fn benchmarks_are_judged_apart() {
+        let summary = Summary::of(&[row("a", 1.0, 1.0), row("b", 1.0, 3.0)]);
+        assert_eq!(summary.benchmarks["a"].weighted, 0.0);
+        assert_eq!(summary.benchmarks["b"].weighted, 2.0);
+        assert_eq!(summary.overall.weighted, 1.0);
+    }
+}

@@ -1,0 +1,251 @@
+//! The time of a case on a machine.
+//!
+//! The sample of [`tombolo_workload::record::Sample`] is recorded and run; the times of its launches, weighted, make
+//! the time of the whole. Measurements repeat their body, so caches begin as the repetition before has left them:
+//! a program that fits the L2s runs twice and its second run counts; else the caches on the memory's side begin with
+//! what fits there of the ends of its arrays.
+
+use crate::suite::{Body, Case};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use thiserror::Error;
+use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_system::record::KernelRecord;
+use tombolo_system::{Resident, RunError, RunSpec, run_warm};
+use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
+use tombolo_types::{Line, LineSize};
+use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
+use tombolo_workload::record::{RecordOptions, Recording, Sample};
+use tombolo_workload::scale::Scale;
+use tombolo_workload::simt::ArrayInfo;
+
+/// Seed of generated inputs: any number.
+const SEED: u64 = 1;
+/// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
+/// nodes1024 of degree 4: 38 us a level, of which the flag in takes the machine's copy latency.
+const READ_BACK_S: f64 = 19e-6;
+
+/// Steps in which the arrays that are left in a cache are walked side by side. Source: assumed: steps of at most
+/// half a megabyte, small beside what a sample touches.
+const STEPS: u64 = 1024;
+
+/// Why a case gave no time.
+#[derive(Debug, Error)]
+pub enum EstimateError {
+    /// Its workload could not be recorded.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Its program could not be run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Its recording could not be read.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// A simulated time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Seconds.
+    pub time_s: f64,
+    /// Whether a part was simulated that stands for the whole.
+    pub sampled: bool,
+}
+
+/// Estimates times on one machine.
+#[derive(Clone)]
+pub struct Estimator {
+    /// The machine.
+    pub machine: Arc<MachineConfig>,
+    /// The design.
+    pub design: DesignConfig,
+    /// Whether to sample; where not, everything is run.
+    pub samples: bool,
+}
+
+/// Launches of a recording alone, several times over.
+struct Launches {
+    recording: Recording,
+    commands: Vec<Command>,
+}
+
+impl Launches {
+    fn new(recording: Recording, times: usize) -> Launches {
+        let launches = recording.commands().iter().filter(|command| matches!(command, Command::Launch { .. }));
+        let once: Vec<Command> = launches.cloned().collect();
+        Launches { commands: vec![once; times].concat(), recording }
+    }
+}
+
+impl Program for Launches {
+    fn name(&self) -> &str {
+        self.recording.name()
+    }
+
+    fn line_size(&self) -> LineSize {
+        self.recording.line_size()
+    }
+
+    fn warp_width(&self) -> u32 {
+        self.recording.warp_width()
+    }
+
+    fn kernels(&self) -> &[KernelInfo] {
+        self.recording.kernels()
+    }
+
+    fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
+        self.recording.cta(kernel, cta, into)
+    }
+}
+
+impl Estimator {
+    /// The time of `case` on the machine, on this thread.
+    ///
+    /// # Errors
+    /// See [`EstimateError`].
+    pub fn estimate(&self, case: &Case) -> Result<Estimate, EstimateError> {
+        let recording = self.record(case)?;
+        let sampled = recording.is_sampled();
+        let (parts, launches) = (recording.parts().to_vec(), recording.launches());
+        let footprint: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
+        let again = !sampled && footprint <= self.machine.l2.bytes * self.machine.topology.modules() as u64;
+        let resident = self.resident(&recording)?;
+        let program = Arc::new(Launches::new(recording, if again { 2 } else { 1 }));
+        let kernels = if parts.is_empty() {
+            Vec::new()
+        } else {
+            let (machine, design) = (Arc::clone(&self.machine), self.design.clone());
+            run_warm(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
+        };
+        let last = &kernels[kernels.len() - parts.len()..];
+        let time = |kernel: &KernelRecord| kernel.end_s - kernel.start_s;
+        let running: f64 = last.iter().zip(&parts).map(|(kernel, part)| part.weight * time(kernel)).sum();
+        Ok(Estimate { time_s: running + self.launching(launches, &case.body) + self.copying(&case.body), sampled })
+    }
+
+    fn record(&self, case: &Case) -> Result<Recording, EstimateError> {
+        let workload = find(case.workload)?;
+        let request = Request::new(workload, Scale::FULL, &case.parameters, SEED)?;
+        let threads = self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads);
+        let options = RecordOptions {
+            warp_width: self.machine.sm.warp_width,
+            line: self.machine.line,
+            sample: self.samples.then(|| Sample::of(threads)),
+            ..RecordOptions::default()
+        };
+        Ok(record(workload, &request, &options, Mode::Auto)?)
+    }
+
+    /// What the caches on the memory's side hold of the arrays after a run: everything, or the end of each. Arrays
+    /// are walked side by side, as kernels do.
+    fn resident(&self, recording: &Recording) -> Result<Vec<Resident>, StreamError> {
+        let line = self.machine.line.bytes();
+        let written = written(recording)?;
+        let lines = |array: &ArrayInfo| array.bytes.div_ceil(line);
+        let all: u64 = recording.arrays().iter().map(lines).sum();
+        let room = self.machine.memory_cache.bytes.0 / line * self.machine.topology.modules() as u64;
+        let mut resident = Vec::new();
+        for step in 0..STEPS {
+            for (index, array) in recording.arrays().iter().enumerate() {
+                let lines = lines(array);
+                let kept = if all <= room { lines } else { share(lines, room, all) };
+                let (from, to) = (share(kept, step, STEPS), share(kept, step + 1, STEPS));
+                let first = Line(recording.line_size().line_of(array.base).0 + lines - kept + from);
+                resident.push(Resident { first, lines: to - from, dirty: written.contains(&index) });
+            }
+        }
+        Ok(resident)
+    }
+
+    /// Seconds of launching: the first kernel on an idle machine, each further one after the one before.
+    fn launching(&self, launches: u64, body: &Body) -> f64 {
+        let host = &self.machine.host;
+        let (first, next) = (host.launch_latency.seconds(), host.dependent_launch_latency.seconds());
+        match launches + body.fills {
+            0 => 0.0,
+            rounds if body.rounds => rounds as f64 * (first + host.copy_latency.seconds() + READ_BACK_S),
+            all => first + (all - 1) as f64 * next,
+        }
+    }
+
+    /// Seconds of copies, one after the other.
+    fn copying(&self, body: &Body) -> f64 {
+        let host = &self.machine.host;
+        let transfer =
+            |bytes: &u64| if host.copy_rate.is_infinite() { 0.0 } else { *bytes as f64 / host.copy_rate.0 as f64 };
+        body.copies.iter().map(|bytes| host.copy_latency.seconds() + transfer(bytes)).sum()
+    }
+}
+
+/// `count × part / whole`, rounded down; `part` is at most `whole`.
+fn share(count: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(count) * u128::from(part) / u128::from(whole)) as u64
+}
+
+/// The arrays that a program stores to, by index, judged by the first CTA of each kernel.
+fn written(recording: &Recording) -> Result<BTreeSet<usize>, StreamError> {
+    let mut found = BTreeSet::new();
+    let mut stream = CtaStream::default();
+    for kernel in 0..recording.kernels().len() as u32 {
+        recording.cta(kernel, 0, &mut stream)?;
+        for op in &stream.ops {
+            if let Op::Store { accesses, .. } = op {
+                for access in &stream.accesses[accesses.range()] {
+                    let address = recording.line_size().address_of(access.line);
+                    found.extend(recording.arrays().partition_point(|array| array.base <= address).checked_sub(1));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use crate::suite::case;
+
+    fn estimator(samples: bool) -> Estimator {
+        let mut described = tombolo_machine::machine("mi300a").unwrap();
+        // A small machine, so that small programs fill it.
+        for (key, value) in
+            [("topology.sms_per_module", "1"), ("sm.threads", "256"), ("sm.warps", "4"), ("sm.ctas", "4")]
+        {
+            described.set(key, value).unwrap();
+        }
+        let design = tombolo_machine::design("mi300a").unwrap().check().unwrap();
+        Estimator { machine: Arc::new(described.check().unwrap()), design, samples }
+    }
+
+    #[test]
+    fn a_sample_of_a_stream_is_near_the_whole() {
+        let case = case("vectoradd", "65536", 0).unwrap();
+        let (part, whole) = (estimator(true).estimate(&case).unwrap(), estimator(false).estimate(&case).unwrap());
+        assert!(part.sampled && !whole.sampled);
+        let ratio = part.time_s / whole.time_s;
+        assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn a_copy_takes_its_latency_and_its_bytes() {
+        let case = case("memcopy_h2d", "64MB", 0).unwrap();
+        let time = estimator(true).estimate(&case).unwrap().time_s;
+        let host = &estimator(true).machine.host;
+        let expected = host.copy_latency.seconds() + (64_u64 << 20) as f64 / host.copy_rate.0 as f64;
+        assert!((time - expected).abs() < 1e-9, "{time} {expected}");
+    }
+
+    #[test]
+    fn a_round_of_the_host_costs_more_than_a_launch() {
+        let estimator = estimator(true);
+        let rounds = Body { rounds: true, ..Body::default() };
+        assert!(estimator.launching(3, &rounds) > 5.0 * estimator.launching(3, &Body::default()));
+        assert_eq!(estimator.launching(0, &Body::default()), 0.0);
+    }
+}

@@ -1,0 +1,19 @@
+//! Compares simulated with measured kernel times.
+//!
+//! - [`measured`]: tables of measured times, among them the one that ships. [`suite`]: what each benchmark of such a
+//!   table runs: which workload, and what the host does besides. [`estimate`]: the time of that on a machine, of a
+//!   part where all of it would be too much. [`errors`]: how far the two are apart.
+//!
+//! Not modelled: clocks that change, other work on the machine, the host's own time beyond fixed costs.
+//!
+//! Read [`suite`] next.
+
+pub mod errors;
+pub mod estimate;
+pub mod measured;
+pub mod suite;
+
+pub use errors::{Row, Summary};
+pub use estimate::{EstimateError, Estimator};
+pub use measured::{MeasuredError, Measurement, mi300a, read};
+pub use suite::Case;

@@ -1,0 +1,131 @@
+//! Tables of measured kernel times.
+
+use crate::suite::{self, Case};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The table that ships: see `data/README.md` for its source and licence.
+const MI300A: &str = include_str!("../data/mi300a.csv");
+/// What its lines are named after in an error.
+const MI300A_NAME: &str = "mi300a.csv";
+
+/// Columns that a table must have. The time compared is the smallest of the repetitions, for every benchmark
+/// alike: single stalls of the host reach milliseconds in some rows and leave it alone.
+const COLUMNS: [&str; 3] = ["kernel_name", "problem_size", "min_ms"];
+
+/// A measured time.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// Benchmark, such as `vectoradd`.
+    pub benchmark: String,
+    /// Its size as in the table, such as `1024x1024_mask3`.
+    pub size: String,
+    /// Milliseconds.
+    pub measured_ms: f64,
+    /// What was run.
+    pub case: Case,
+}
+
+/// A table that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{file}:{line}: {message}")]
+pub struct MeasuredError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+/// The rows measured on an MI300A.
+///
+/// # Errors
+/// Never, as the tests see to.
+pub fn mi300a() -> Result<Vec<Measurement>, MeasuredError> {
+    read(MI300A_NAME, MI300A)
+}
+
+/// Reads a table of comma-separated values with a heading; `file` is its name in errors.
+///
+/// # Errors
+/// A missing column, a line of another width, an unknown benchmark, a size that it cannot have, a time that is not
+/// above zero, with the line and what was expected.
+pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
+    let fail = |line: usize, message: String| MeasuredError { file: file.to_owned(), line, message };
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let (first, heading) =
+        lines.next().ok_or_else(|| fail(1, format!("it is empty; expected {}", COLUMNS.join(","))))?;
+    let heading: Vec<&str> = heading.split(',').map(str::trim).collect();
+    let mut places = [0; COLUMNS.len()];
+    for (place, column) in places.iter_mut().zip(COLUMNS) {
+        *place = heading.iter().position(|name| *name == column).ok_or_else(|| {
+            fail(first, format!("there is no column {column}; expected at least {}", COLUMNS.join(", ")))
+        })?;
+    }
+    let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for (line, text) in lines {
+        let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+        if cells.len() != heading.len() {
+            return Err(fail(line, format!("{} cells; the heading has {}", cells.len(), heading.len())));
+        }
+        let [benchmark, size, time] = places.map(|place| cells[place]);
+        let occurrence = seen.entry((benchmark.to_owned(), size.to_owned())).or_default();
+        let case = suite::case(benchmark, size, *occurrence).map_err(|message| fail(line, message))?;
+        *occurrence += 1;
+        let measured_ms = time.parse().ok().filter(|time: &f64| time.is_finite() && *time > 0.0);
+        let measured_ms = measured_ms
+            .ok_or_else(|| fail(line, format!("min_ms is {time:?}; expected a time above 0 in milliseconds")))?;
+        rows.push(Measurement { benchmark: benchmark.to_owned(), size: size.to_owned(), measured_ms, case });
+    }
+    if rows.is_empty() {
+        return Err(fail(first, "there is no row below the heading".to_owned()));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const HEADING: &str = "kernel_name,problem_size,min_ms";
+
+    fn error(text: &str) -> String {
+        read("t.csv", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_table_that_ships_has_every_benchmark() {
+        let rows = mi300a().unwrap();
+        let benchmarks: BTreeSet<&str> = rows.iter().map(|row| row.benchmark.as_str()).collect();
+        assert_eq!((rows.len(), benchmarks.len()), (229, suite::names().count()));
+    }
+
+    #[test]
+    fn columns_may_stand_in_any_order() {
+        let rows = read("t.csv", "min_ms,avg_ms,problem_size,kernel_name\n0.5,0.7,1024,relu\n").unwrap();
+        assert_eq!((rows[0].benchmark.as_str(), rows[0].measured_ms), ("relu", 0.5));
+    }
+
+    #[test]
+    fn an_error_names_line_and_expectation() {
+        assert_eq!(
+            error("kernel_name,min_ms\nrelu,1\n"),
+            "t.csv:1: there is no column problem_size; expected at least kernel_name, problem_size, min_ms"
+        );
+        assert!(
+            error(&format!("{HEADING}\nrelu,64,1\nrula,64,1\n")).starts_with("t.csv:3: no benchmark is called rula")
+        );
+        assert_eq!(
+            error(&format!("{HEADING}\nrelu,64,-1\n")),
+            "t.csv:2: min_ms is \"-1\"; expected a time above 0 in milliseconds"
+        );
+        assert_eq!(error(&format!("{HEADING}\nrelu,64\n")), "t.csv:2: 2 cells; the heading has 3");
+        assert!(error(&format!("{HEADING}\natax,48x49,1\n")).contains("t.csv:2: a size of atax is NxN, not 48x49"));
+        assert_eq!(error(HEADING), "t.csv:1: there is no row below the heading");
+        assert!(error("").starts_with("t.csv:1: it is empty"));
+    }
+}

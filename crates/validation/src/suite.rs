@@ -1,0 +1,227 @@
+//! The benchmarks that were measured: which workload each one is at a size, and what the host does besides.
+
+/// What one row of a table ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Workload.
+    pub workload: &'static str,
+    /// Its parameters.
+    pub parameters: Vec<(String, String)>,
+    /// What the timed body holds besides the kernels.
+    pub body: Body,
+}
+
+/// What the host does between the two events that time a body, besides launching its kernels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// Bytes of each blocking copy between host and device.
+    pub copies: Vec<u64>,
+    /// Device memory fills: tiny kernels of the runtime.
+    pub fills: u64,
+    /// Whether each launch is one round of a loop on the host: a flag copied in, the kernel, its end awaited, the
+    /// flag copied out.
+    pub rounds: bool,
+}
+
+/// What a size says: the numbers in it, and how many rows of the same size came before.
+struct Size<'a> {
+    numbers: &'a [u64],
+    occurrence: usize,
+}
+
+/// A benchmark: its name, the form of its sizes (`#` for a number), the same for people, and what it runs; `None`
+/// where the numbers do not fit each other.
+struct Entry {
+    name: &'static str,
+    forms: &'static [&'static str],
+    shown: &'static str,
+    case: fn(&Size<'_>) -> Option<Case>,
+}
+
+/// Average degrees of the graphs of bfs, whose rows show none, in their order in the shipped table.
+const DEGREES: [u64; 2] = [4, 16];
+
+const fn entry(
+    name: &'static str,
+    forms: &'static [&'static str],
+    shown: &'static str,
+    case: fn(&Size<'_>) -> Option<Case>,
+) -> Entry {
+    Entry { name, forms, shown, case }
+}
+
+static SUITE: [Entry; 24] = [
+    entry("vectoradd", &["#"], "N", |size| kernels("vectoradd", &[("elements", size.numbers[0])])),
+    entry("relu", &["#"], "N", |size| kernels("relu", &[("elements", size.numbers[0])])),
+    entry("memcopy_h2d", &["#MB"], "mMB", |size| host_copy(size.numbers[0], "h2d")),
+    entry("memcopy_d2h", &["#MB"], "mMB", |size| host_copy(size.numbers[0], "d2h")),
+    entry("memcopy_d2d", &["#MB"], "mMB", |size| kernels("memcopy", &[("mib", size.numbers[0])])),
+    entry("matrixtranspose", &["#x#"], "MxM", |size| kernels("matrixtranspose", &[("side", square(size)?)])),
+    entry("floydwarshall", &["#_nodes"], "N_nodes", |size| {
+        let nodes = size.numbers[0];
+        with_copies("floydwarshall", &[("nodes", nodes)], vec![4 * nodes * nodes; 2])
+    }),
+    entry("fastwalshtransform", &["#"], "N", |size| {
+        let elements = size.numbers[0];
+        with_copies("fastwalshtransform", &[("elements", elements)], vec![4 * elements])
+    }),
+    entry("fir", &["#_taps#"], "N_tapsK", |size| {
+        kernels("fir", &[("samples", size.numbers[0]), ("taps", size.numbers[1])])
+    }),
+    entry("simpleconvolution", &["#x#_mask#"], "WxW_maskK", |size| {
+        kernels("simpleconvolution", &[("side", square(size)?), ("mask", size.numbers[2])])
+    }),
+    entry("bitonicsort", &["#"], "N", |size| {
+        let elements = size.numbers[0];
+        with_copies("bitonicsort", &[("elements", elements)], vec![4 * elements])
+    }),
+    entry("kmeans", &["pts#_feat#_clus#"], "ptsP_featF_clusC", |size| {
+        let [points, features, clusters] = *size.numbers else { return None };
+        kernels("kmeans", &[("points", points), ("features", features), ("clusters", clusters)])
+    }),
+    entry("atax", &["#x#"], "NxN", |size| {
+        let side = square(size)?;
+        let mut case = kernels("atax", &[("rows", side), ("columns", side)])?;
+        case.body.fills = 2;
+        Some(case)
+    }),
+    entry("bicg", &["#x#"], "NxN", |size| {
+        let side = square(size)?;
+        kernels("bicg", &[("rows", side), ("columns", side)])
+    }),
+    entry("pagerank", &["nodes#_sparsity0.5_priters2"], "nodesN_sparsity0.5_priters2", |size| {
+        let nodes = size.numbers[0];
+        with_copies("pagerank", &[("nodes", nodes)], vec![4 * nodes])
+    }),
+    entry("stencil2d", &["#x#"], "NxN", |size| {
+        let side = square(size)?;
+        kernels("stencil2d", &[("columns", side), ("rows", side), ("iterations", 1), ("points", 9)])
+    }),
+    entry("bfs", &["nodes#", "nodes#_degree#"], "nodesN or nodesN_degreeD", |size| {
+        let nodes = size.numbers[0];
+        let degree = size.numbers.get(1).copied().or_else(|| DEGREES.get(size.occurrence).copied())?;
+        let mut case = with_copies("bfs", &[("nodes", nodes), ("degree", degree)], vec![4 * nodes])?;
+        case.parameters.push(("mapping".to_owned(), "group".to_owned()));
+        case.body.rounds = true;
+        Some(case)
+    }),
+    entry("nw", &["length=#"], "length=L", |size| {
+        let length = size.numbers[0];
+        with_copies("nw", &[("length", length), ("tile", 64)], vec![4 * (length + 1) * (length + 1)])
+    }),
+    entry("fft1D_512", &["#_elements"], "N_elements", |size| kernels("fft", &[("elements", size.numbers[0])])),
+    entry("spmv_csr_scalar", &["#x#_nnz#"], "RxR_nnzZ", |size| {
+        let (rows, entries) = (square(size)?, size.numbers[2]);
+        let whole = rows > 0 && entries.is_multiple_of(rows);
+        whole.then(|| kernels("spmv", &[("rows", rows), ("entries", entries / rows)]))?
+    }),
+    entry("matrixmultiplication", &["#x#x#"], "NxNxN", |size| {
+        let side = square(size)?;
+        (size.numbers[2] == side).then(|| kernels("matrixmultiplication", &[("side", side)]))?
+    }),
+    entry("nbody", &["#_particles"], "N_particles", |size| kernels("nbody", &[("bodies", size.numbers[0])])),
+    entry("conv2d", &["N1_C1_#x#_k#x#_OC3"], "N1_C1_HxH_kKxK_OC3", |size| filtered("conv2d", size)),
+    entry("im2col", &["N1_C1_#x#_k#x#"], "N1_C1_HxH_kKxK", |size| filtered("im2col", size)),
+];
+
+/// The benchmarks by name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SUITE.iter().map(|entry| entry.name)
+}
+
+/// What the row of `benchmark` at `size` runs, of which `occurrence` came before in its table; `Err` says what is
+/// expected.
+pub(crate) fn case(benchmark: &str, size: &str, occurrence: usize) -> Result<Case, String> {
+    let entry = SUITE.iter().find(|entry| entry.name == benchmark).ok_or_else(|| {
+        format!("no benchmark is called {benchmark}; there are {}", names().collect::<Vec<_>>().join(", "))
+    })?;
+    let numbers = entry.forms.iter().find_map(|form| fit(form, size));
+    let case = numbers.and_then(|numbers| (entry.case)(&Size { numbers: &numbers, occurrence }));
+    case.ok_or_else(|| format!("a size of {benchmark} is {}, not {size}", entry.shown))
+}
+
+/// The numbers of `size`, if it has the form, in which each `#` stands for one.
+fn fit(form: &str, size: &str) -> Option<Vec<u64>> {
+    let mut rest = size;
+    let mut numbers = Vec::new();
+    for (place, literal) in form.split('#').enumerate() {
+        if place > 0 {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            numbers.push(rest[..digits].parse().ok().filter(|number| *number > 0)?);
+            rest = &rest[digits..];
+        }
+        rest = rest.strip_prefix(literal)?;
+    }
+    rest.is_empty().then_some(numbers)
+}
+
+/// The side of a square, whose two sides come first.
+fn square(size: &Size<'_>) -> Option<u64> {
+    let [side, other, ..] = *size.numbers else { return None };
+    (side == other).then_some(side)
+}
+
+fn parameter(key: &str, value: &impl ToString) -> (String, String) {
+    (key.to_owned(), value.to_string())
+}
+
+/// Kernels alone.
+fn kernels(workload: &'static str, parameters: &[(&str, u64)]) -> Option<Case> {
+    let parameters = parameters.iter().map(|(key, value)| parameter(key, value)).collect();
+    Some(Case { workload, parameters, body: Body::default() })
+}
+
+/// Copies from the host, then kernels.
+fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u64>) -> Option<Case> {
+    let mut case = kernels(workload, parameters)?;
+    case.body.copies = copies;
+    Some(case)
+}
+
+/// A copy of so many MiB between host and device.
+fn host_copy(mib: u64, direction: &str) -> Option<Case> {
+    let mut case = with_copies("memcopy", &[("mib", mib)], vec![mib << 20])?;
+    case.parameters.push(parameter("direction", &direction));
+    Some(case)
+}
+
+/// An image and a filter.
+fn filtered(workload: &'static str, size: &Size<'_>) -> Option<Case> {
+    let [side, other, filter, height] = *size.numbers else { return None };
+    (side == other && filter == height).then(|| kernels(workload, &[("side", side), ("filter", filter)]))?
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use tombolo_workload::bench::{Request, find, footprint};
+    use tombolo_workload::scale::Scale;
+
+    #[test]
+    fn a_size_fits_its_form_wholly() {
+        assert_eq!(fit("#x#_mask#", "128x128_mask3"), Some(vec![128, 128, 3]));
+        assert_eq!(fit("#x#_mask#", "128x128_mask3x"), None);
+        assert_eq!(fit("length=#", "length="), None);
+        assert_eq!(fit("#", "0"), None);
+    }
+
+    #[test]
+    fn rows_of_bfs_show_their_degree_by_their_order() {
+        let degree = |size, occurrence| case("bfs", size, occurrence).map(|case| case.parameters[1].1.clone());
+        assert_eq!((degree("nodes1024", 0), degree("nodes1024", 1)), (Ok("4".into()), Ok("16".into())));
+        assert_eq!(degree("nodes1024_degree8", 0), Ok("8".into()));
+        assert!(degree("nodes1024", 2).unwrap_err().contains("nodesN_degreeD"));
+    }
+
+    #[test]
+    fn every_case_of_the_shipped_table_is_a_workload() {
+        for row in crate::mi300a().unwrap() {
+            let workload = find(row.case.workload).unwrap();
+            let request = Request::new(workload, Scale::FULL, &row.case.parameters, 1).unwrap();
+            if workload.address_only() {
+                footprint(workload, &request).unwrap_or_else(|error| panic!("{} {}: {error}", row.benchmark, row.size));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A workload put together from its parts, for benchmarks that are little more than a kernel and its arrays.
+
+use super::{Instance, Request, Workload, WorkloadError};
+use crate::parameter::Parameter;
+use crate::simt::Memory;
+
+/// Where the kernels that were measured on an MI300A come from.
+pub(super) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
+
+/// Instructions that form a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
+/// address: extend and shift, add low, add high.
+pub(super) const ADDRESS: u16 = 3;
+/// Instructions of a division (or modulo) of 32-bit integers by a value known at run time only. Source: LLVM
+/// AMDGPU, expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
+pub(super) const DIVISION: u16 = 20;
+
+/// Lays out the arrays of the workload of the given name.
+type LayOut = fn(&'static str, &Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+
+/// A workload given by its parts.
+pub(super) struct Benchmark {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) source: &'static str,
+    pub(super) parameters: &'static [Parameter],
+    pub(super) nonlinear: bool,
+    pub(super) address_only: bool,
+    pub(super) lay_out: LayOut,
+}
+
+impl Workload for Benchmark {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn source(&self) -> &'static str {
+        self.source
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        self.parameters
+    }
+
+    fn nonlinear(&self) -> bool {
+        self.nonlinear
+    }
+
+    fn address_only(&self) -> bool {
+        self.address_only
+    }
+
+    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+        (self.lay_out)(self.name, request, memory)
+    }
+}
+
+/// An error unless `holds`.
+pub(super) fn demand(
+    workload: &'static str,
+    holds: bool,
+    message: impl FnOnce() -> String,
+) -> Result<(), WorkloadError> {
+    if holds { Ok(()) } else { Err(WorkloadError::Shape { workload, message: message() }) }
+}
+
+/// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size.
+pub(super) fn compare(
+    what: &str,
+    found: impl IntoIterator<Item = f32>,
+    expected: impl IntoIterator<Item = f32>,
+    tolerance: f32,
+) -> Result<(), String> {
+    for (index, (found, expected)) in found.into_iter().zip(expected).enumerate() {
+        let near = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
+        if !near {
+            return Err(format!("{what}[{index}] is {found}, expected {expected}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! PageRank as sparse products, a warp's worth of threads a row: gathers that follow the row, then a reduction in
+//! the scratchpad.
+//!
+//! Half of the matrix's entries are there. Which ones is drawn for each pair of neighbouring columns: one of the
+//! two, so that a row's columns ascend by two on average and are known without the arrays that hold them.
+
+use super::benchmark::{ADDRESS, Benchmark, MEASURED, compare, demand};
+use super::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError, Trips};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: i32 = 64;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "nodes",
+        kind: Kind::Count { low: 2, high: 1 << 16 },
+        default: "3072",
+        about: "nodes, an even number; does not scale, because vectors and matrix could not both",
+        source: MEASURED,
+    },
+    Parameter {
+        name: "rows",
+        kind: Kind::Count { low: 0, high: 1 << 16 },
+        default: "0",
+        about: "rows of the matrix that are computed, at scale 1, 0 for as many as nodes; scales",
+        source: "assumed: rows scale, as the work of a partition of the graph",
+    },
+];
+
+/// The benchmark.
+pub(super) static PAGERANK: Benchmark = Benchmark {
+    name: "pagerank",
+    about: "PageRank on a dense random graph: streams of rows, gathers, a CTA a row",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Ranks {
+    offsets: Array<u32>,
+    columns: Array<u32>,
+    values: Array<f32>,
+    vectors: [Array<f32>; 2],
+    nodes: u64,
+    rows: u64,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let nodes = request.values.count("nodes");
+    demand(name, nodes.is_multiple_of(2), || {
+        format!("{nodes} nodes: columns are drawn in pairs, so they must be even")
+    })?;
+    let given = request.values.count("rows");
+    let rows = request.scale.of(if given == 0 { nodes } else { given }).min(nodes);
+    let entries = rows * nodes / 2;
+    Ok(Box::new(Ranks {
+        offsets: memory.array("offsets", rows + 1, Scaling::Scales),
+        columns: memory.array("columns", entries, Scaling::Scales),
+        values: memory.array("values", entries, Scaling::Scales),
+        vectors: [memory.array("x", nodes, Scaling::Fixed), memory.array("y", nodes, Scaling::Fixed)],
+        nodes,
+        rows,
+        seed: request.seed,
+    }))
+}
+
+impl Ranks {
+    /// Entries of a row.
+    fn entries(&self) -> i64 {
+        (self.nodes / 2) as i64
+    }
+
+    /// The column of an entry, counted over the matrix.
+    fn column(&self, entry: u64) -> u32 {
+        let pair = entry % (self.nodes / 2);
+        (2 * pair + noise::below(self.seed, entry, 2)) as u32
+    }
+
+    fn kernel(&self, cta: &mut Cta<'_>, x: Array<f32>, y: Array<f32>) {
+        let row = i64::from(cta.index());
+        let trips = cta.trips();
+        let mut sums: Shared<f32> = cta.shared(THREADS as usize);
+        cta.each_warp(|warp| {
+            let lane = warp.compute(ComputeClass::Int, 4, warp.thread());
+            warp.store(y, Lanes::all(row), 0.0);
+            let ends = (warp.load(self.offsets, Lanes::all(row)), warp.load(self.offsets, Lanes::all(row + 1)));
+            warp.store_shared(&mut sums, lane, 0.0);
+            warp.compute(ComputeClass::Int, 2, ends);
+            let mut sum = Lanes::all(0.0);
+            for trip in trips.clone().map(|trip| trip as i64) {
+                let place = lane.cast::<i64>() + trip * i64::from(THREADS);
+                warp.when(place.lt(self.entries()), |warp| {
+                    sum = self.entry(warp, x, place + row * self.entries(), sum);
+                });
+            }
+            warp.store_shared(&mut sums, lane, sum);
+        });
+        self.reduce(cta, &mut sums);
+        cta.warp(0, |warp| {
+            warp.single(|warp| {
+                let before = warp.load(y, Lanes::all(row));
+                let sum = warp.load_shared(&sums, Lanes::all(0)) + before;
+                let sum = warp.compute(ComputeClass::Fp32, 1, sum);
+                warp.store(y, Lanes::all(row), sum);
+            });
+        });
+    }
+
+    /// Adds the entries at `at` to the lanes' sums.
+    fn entry(&self, warp: &mut Warp<'_>, x: Array<f32>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
+        let at = warp.compute(ComputeClass::Int, 1 + 2 * ADDRESS, at);
+        let value = warp.load(self.values, at);
+        let column = warp.load(self.columns, at);
+        warp.compute(ComputeClass::Int, ADDRESS, column);
+        let active = warp.active();
+        let known = Lanes::by_lane(|lane| if active >> lane & 1 == 1 { self.column(at.lane(lane) as u64) } else { 0 });
+        let rank = warp.load(x, known);
+        let added = warp.compute(ComputeClass::Fp32, 1, sum + value * rank);
+        warp.update(sum, added)
+    }
+
+    /// Sums up in the scratchpad. Where a CTA is one warp the source has no barriers; nor have these where they
+    /// would change nothing.
+    fn reduce(&self, cta: &mut Cta<'_>, sums: &mut Shared<f32>) {
+        let several = cta.warps() > 1;
+        for half in [32, 16, 8, 4, 2, 1] {
+            if several {
+                cta.barrier();
+            }
+            cta.warp(0, |warp| {
+                let lane = warp.thread();
+                warp.when(lane.lt(half), |warp| {
+                    let sum = warp.load_shared(sums, lane) + warp.load_shared(sums, lane + half);
+                    let sum = warp.compute(ComputeClass::Fp32, 1, sum);
+                    warp.store_shared(sums, lane, sum);
+                });
+            });
+        }
+    }
+}
+
+impl Instance for Ranks {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.offsets, |row| (row * self.nodes / 2) as u32);
+        memory.fill(self.columns, |entry| self.column(entry));
+        memory.fill(self.values, |entry| noise::unit(!self.seed, entry));
+        memory.fill(self.vectors[0], |node| noise::unit(self.seed ^ 1, node));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.vectors[0]);
+        let [x, y] = self.vectors;
+        // Two lines each of values and columns, about five of ranks.
+        let trips = Trips { count: (self.entries() as u64).div_ceil(THREADS as u64), unit: 1, accesses: 9 };
+        for (from, to) in [(x, y), (y, x)] {
+            let grid = Grid::new("pagerank", self.rows, THREADS as u32).shared_bytes(4 * THREADS as u32).trips(trips);
+            host.launch(grid, |cta| self.kernel(cta, from, to))?;
+        }
+        host.copy_to_host(x);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let values = memory.to_vec(self.values);
+        let product = |from: &[f32]| -> Vec<f32> {
+            let row = |row: u64| {
+                let entries = row * self.nodes / 2..(row + 1) * self.nodes / 2;
+                entries.fold(0.0, |sum: f32, at| sum + values[at as usize] * from[self.column(at) as usize])
+            };
+            (0..self.nodes).map(|at| if at < self.rows { row(at) } else { 0.0 }).collect()
+        };
+        let x: Vec<f32> = (0..self.nodes).map(|node| noise::unit(self.seed ^ 1, node)).collect();
+        let y = product(&x);
+        compare("y", memory.to_vec(self.vectors[1]), y.iter().copied(), 1e-4)?;
+        let rows = self.rows as usize;
+        compare("x", memory.to_vec(self.vectors[0]).into_iter().take(rows), product(&y), 1e-3)
+    }
+}
