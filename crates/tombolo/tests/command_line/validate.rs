@@ -17,7 +17,10 @@ fn rows_and_errors_are_one_document() {
     let (_folder, path) = table("memcopy_h2d,64MB,1.0\nvectoradd,1024,0.0042\n");
     let answer = json(&["validate", "--measured", &path, "--json"]);
     let rows = answer["rows"].as_array().expect("rows");
-    assert_eq!((rows.len(), rows[0]["benchmark"].as_str(), rows[1]["size"].as_str()), (2, Some("memcopy_h2d"), Some("1024")));
+    assert_eq!(
+        (rows.len(), rows[0]["benchmark"].as_str(), rows[1]["size"].as_str()),
+        (2, Some("memcopy_h2d"), Some("1024"))
+    );
     let apart = |row: &serde_json::Value| {
         let time = |key: &str| row[key].as_f64().expect("a time");
         (time("simulated_ms") - time("measured_ms")).abs()
