@@ -17,8 +17,8 @@ use tombolo_workload::record::Sample;
 
 /// What a sampled result says of itself.
 const SAMPLED: &str = "sampled: time_s is projected from the parts of kernels that ran, all other numbers are those of \
-                       the parts; against whole runs of the measured kernels that fit, the time errs by 5 % on average \
-                       (docs/validation.md)";
+                       the parts; what that costs is not known for this program: compare with a size that runs \
+                       whole (docs/validation.md)";
 
 /// What to run.
 #[derive(clap::Args)]
