@@ -155,10 +155,15 @@ fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {
 /// It cannot be written; the old file stays.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let mut part = tempfile::Builder::new()
-        .suffix(".part")
-        .tempfile_in(folder)
-        .map_err(|error| failed(path, "create the file", error))?;
+    let mut builder = tempfile::Builder::new();
+    builder.suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What any program's new file gets: the process's mask takes its part of it.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut part = builder.tempfile_in(folder).map_err(|error| failed(path, "create the file", error))?;
     let written = part.write_all(bytes).and_then(|()| part.as_file().sync_all());
     written.map_err(|error| failed(path, "write the file", error))?;
     part.persist(path).map_err(|error| failed(path, "put the file in place", error.error))?;
