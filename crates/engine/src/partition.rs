@@ -34,7 +34,7 @@ pub enum Round {
 }
 
 /// How many events ahead a partition is told of an event in each round, and before that its message is loaded.
-/// Source: measured with the throughput benchmark of `system`; an event takes about as long as a load from memory.
+/// Assumed: an event takes about as long as a load from memory; other distances were not compared.
 const MESSAGE_AHEAD: usize = 8;
 const ROUNDS_AHEAD: [(usize, Round); 3] = [(6, Round::First), (4, Round::Second), (2, Round::Third)];
 

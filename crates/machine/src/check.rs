@@ -33,10 +33,8 @@ const OTHER_COMPONENTS: u64 = 8;
 /// Most lines of one cache and entries of one directory: assumed, 8 GB of 128-byte lines, whose tags would
 /// fill the memory of the machine that simulates them.
 const LINES_LIMIT: u64 = 1 << 26;
-/// Most ways: assumed; a set is searched in one pass.
-const WAYS_LIMIT: u64 = 1024;
-/// Most ways of a memory-side cache: what one tag array of the model searches at once.
-const MEMORY_CACHE_WAYS: u64 = 32;
+/// Most ways of a cache, a directory or a TLB: what one tag array of the model searches at once.
+const WAYS_LIMIT: u64 = 32;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 
@@ -198,9 +196,12 @@ impl MachineConfig {
             })
         })
         .or_else(|| at_most(dram.channels.into(), 1024, "dram.channels"))
-        .or_else(|| at_most(self.memory_cache.ways.into(), MEMORY_CACHE_WAYS, "memory_cache.ways"))
+        .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
         .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT * line, "memory_cache.bytes"))
         .or_else(|| at_most(dram.banks.into(), 1024, "dram.banks"))
+        // The TLB of an SM has as many ways as entries.
+        .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))
+        .or_else(|| at_most(self.tlb.l2_ways.into(), WAYS_LIMIT, "tlb.l2_ways"))
         .or_else(|| {
             demand(self.tlb.l2_entries.is_multiple_of(self.tlb.l2_ways), "tlb.l2_entries", || {
                 format!("it must be a multiple of the {} ways", self.tlb.l2_ways)

@@ -31,8 +31,8 @@ enum Sent {
     Waits(Wait),
 }
 
-/// How many transactions ahead of its own a divergent access starts to load what they look up. Source: measured with
-/// the gather of the throughput benchmark; a transaction takes about as long as a load from memory.
+/// How many transactions ahead of its own a divergent access starts to load what they look up. Assumed: a
+/// transaction takes about as long as a load from memory; other distances were not compared.
 const ACCESSES_AHEAD: usize = 3;
 
 /// The transactions of a memory instruction, and whether their result comes back; `None` for what has none.
