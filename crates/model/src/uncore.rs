@@ -258,7 +258,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     pub fn fetch(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
             Some(cache) => cache.read(now, line, bytes, &mut self.dram),
-            None => self.dram.read(now, line, bytes),
+            None => self.dram.read(now, line, bytes) + self.machine.dram.base_latency,
         }
     }
 
