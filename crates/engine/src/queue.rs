@@ -15,7 +15,7 @@ use tombolo_types::{ComponentId, Ps};
 
 /// Picoseconds of a bucket, as a power of two: 1024 ps. About one GPU clock, so that a busy partition has a
 /// few events in a bucket and an idle one none. Source: assumed, measured in `benches/queue.rs`.
-const BUCKET_BITS: u32 = 10;
+const BUCKET_BITS: u32 = 12;
 
 /// Events of a chunk. Source: measured in `benches/queue.rs`; more waste memory in sparse buckets, fewer
 /// follow more links in full ones.

@@ -1,0 +1,168 @@
+//! The packed tags of one set: a byte of hash and a byte of age, class and pin for each way, eight ways to a pair of
+//! words. Everything here works on all ways at once.
+
+use super::{Class, MAX_WAYS};
+use crate::set_index::GOLDEN;
+use tombolo_types::Line;
+
+/// Eight ways of a set, one byte each.
+#[derive(Clone, Copy)]
+pub(super) struct Group {
+    /// A hash of the line, never 0; 0 where the way is empty.
+    prints: u64,
+    /// Pinned (1 bit), class (2), age (5).
+    meta: u64,
+}
+
+/// Four groups in one host cache line: four, two or one set, so that no set straddles two.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Groups([Group; 4]);
+
+/// The low bit of each byte of a word.
+const LOW: u64 = 0x0101_0101_0101_0101;
+/// The high bit of each byte: in [`Group::meta`], whether the way is pinned.
+const HIGH: u64 = LOW << 7;
+/// In [`Group::meta`], the age of each way: 0 for the newest.
+const AGE: u64 = LOW * 31;
+/// In [`Group::meta`], the class of each way.
+const CLASS_SHIFT: u32 = 5;
+
+/// Sets the high bit of each byte that is zero, and no other bit.
+#[inline]
+fn zero_bytes(word: u64) -> u64 {
+    !(((word & !HIGH) + !HIGH) | word | !HIGH)
+}
+
+/// Gathers the high bits of the eight bytes: bit `i` from byte `i`.
+#[inline]
+fn gather(highs: u64) -> u32 {
+    ((highs >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+}
+
+#[inline]
+fn fingerprint(line: Line) -> u64 {
+    (line.0.wrapping_mul(GOLDEN) >> 56).max(1)
+}
+
+impl Groups {
+    pub(super) const EMPTY: Groups = Groups([Group { prints: 0, meta: 0 }; 4]);
+
+    /// The set of `N` groups (1, 2 or 4) that begins with group `first`, a multiple of `N`.
+    #[inline]
+    pub(super) fn set<const N: usize>(&self, first: usize) -> &[Group; N] {
+        &self.0.as_chunks::<N>().0[first % 4 / N]
+    }
+
+    #[inline]
+    pub(super) fn set_mut<const N: usize>(&mut self, first: usize) -> &mut [Group; N] {
+        &mut self.0.as_chunks_mut::<N>().0[first % 4 / N]
+    }
+
+    /// The group of a way of the set that begins with group `first`, and the shift of the way's byte.
+    #[inline]
+    pub(super) fn way(&self, first: usize, way: u32) -> (&Group, u32) {
+        (&self.0[(first + way as usize / 8) % 4], way % 8 * 8)
+    }
+
+    #[inline]
+    pub(super) fn way_mut(&mut self, first: usize, way: u32) -> (&mut Group, u32) {
+        (&mut self.0[(first + way as usize / 8) % 4], way % 8 * 8)
+    }
+}
+
+impl Group {
+    #[inline]
+    pub(super) fn is_empty(&self, shift: u32) -> bool {
+        self.prints >> shift & 0xff == 0
+    }
+
+    #[inline]
+    pub(super) fn class(&self, shift: u32) -> Class {
+        Class((self.meta >> (shift + CLASS_SHIFT) & 3) as u8)
+    }
+
+    #[inline]
+    pub(super) fn age(&self, shift: u32) -> u64 {
+        self.meta >> shift & 31
+    }
+
+    pub(super) fn set_age(&mut self, shift: u32, age: u32) {
+        self.meta = (self.meta & !(31 << shift)) | u64::from(age) << shift;
+    }
+
+    pub(super) fn set_pinned(&mut self, shift: u32, pinned: bool) {
+        self.meta = (self.meta & !(0x80 << shift)) | u64::from(pinned) << (shift + 7);
+    }
+
+    /// Empties a way; its age stays.
+    #[inline]
+    pub(super) fn clear(&mut self, shift: u32) {
+        self.prints &= !(0xff << shift);
+        self.meta &= !(0x80 << shift);
+    }
+
+    /// Gives a way a line and a class; its age stays, and its pin where `held`.
+    #[inline]
+    pub(super) fn store(&mut self, shift: u32, line: Line, class: Class, held: bool) {
+        let replaced = if held { 0x60 } else { 0xe0 };
+        self.prints = (self.prints & !(0xff << shift)) | fingerprint(line) << shift;
+        self.meta = (self.meta & !(replaced << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
+    }
+}
+
+/// The ways of a set by bit whose hash is that of `line`.
+#[inline]
+pub(super) fn alike<const N: usize>(set: &[Group; N], line: Line) -> u32 {
+    let print = fingerprint(line) * LOW;
+    let mut equal = 0;
+    for (at, group) in set.iter().enumerate() {
+        equal |= gather(zero_bytes(group.prints ^ print)) << (8 * at);
+    }
+    equal
+}
+
+/// Makes a way of age `age` the newest: what was newer grows one older. The way's own age is left to the caller.
+#[inline]
+pub(super) fn grow_older<const N: usize>(set: &mut [Group; N], age: u64) {
+    for group in set {
+        let newer = !(((group.meta & AGE) | HIGH) - age * LOW) & HIGH;
+        group.meta += newer >> 7;
+    }
+}
+
+/// Empties the ways of the classes by bit in `classes`.
+pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) {
+    for group in set {
+        for class in (0..Class::COUNT as u64).filter(|class| classes >> class & 1 != 0) {
+            let of_class = zero_bytes((group.meta >> CLASS_SHIFT & (LOW * 3)) ^ (class * LOW));
+            group.prints &= !((of_class >> 7) * 0xff);
+            group.meta &= !(zero_bytes(group.prints) & HIGH);
+        }
+    }
+}
+
+/// The way that an insertion takes: the first empty one of those by bit in `allowed`, else the oldest allowed and not
+/// pinned. `ways`: how many the set has.
+#[inline]
+pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) -> Option<u32> {
+    let allowed = allowed & (u32::MAX >> (MAX_WAYS - ways));
+    let by_way = |highs: fn(&Group) -> u64| {
+        set.iter().enumerate().fold(0, |ways, (at, group)| ways | gather(highs(group)) << (8 * at))
+    };
+    let empty = by_way(|group| zero_bytes(group.prints)) & allowed;
+    if empty != 0 {
+        return Some(empty.trailing_zeros());
+    }
+    let allowed = allowed & !by_way(|group| group.meta & HIGH);
+    let last = u64::from(ways - 1) * LOW;
+    let mut oldest = 0;
+    for (at, group) in set.iter().enumerate() {
+        oldest |= gather(zero_bytes((group.meta & AGE) ^ last)) << (8 * at);
+    }
+    if oldest & allowed != 0 {
+        return Some((oldest & allowed).trailing_zeros());
+    }
+    let age = |way: u32| set[way as usize / 8 % N].age(way % 8 * 8);
+    (0..ways).filter(|way| allowed >> way & 1 != 0).max_by_key(|&way| age(way))
+}
