@@ -1,20 +1,23 @@
 //! Which buckets of a ring hold events: a bitmap of two levels, so that the next one is found in a few
 //! instructions however many are empty.
 
-/// Buckets of a ring: 64 words of 64 bits, so that one more word can tell which words have a bit.
-pub(crate) const BUCKETS: usize = 64 * 64;
+/// Words of the bitmap: as many as [`Occupancy::summary`] has bits.
+const WORDS: usize = u16::BITS as usize;
+
+/// Buckets of a ring.
+pub(crate) const BUCKETS: usize = WORDS * 64;
 
 /// The set of occupied buckets, by index in the ring.
 pub(crate) struct Occupancy {
-    words: [u64; 64],
+    words: [u64; WORDS],
     /// Bit `w`: `words[w]` is not zero.
-    summary: u64,
+    summary: u16,
 }
 
 impl Occupancy {
     /// No bucket is occupied.
     pub(crate) fn new() -> Occupancy {
-        Occupancy { words: [0; 64], summary: 0 }
+        Occupancy { words: [0; WORDS], summary: 0 }
     }
 
     /// Marks `bucket` occupied.
@@ -41,12 +44,12 @@ impl Occupancy {
             return Some(after.trailing_zeros() as usize - bit);
         }
         // Other words in ring order; this word's own lower half comes last, a whole turn away.
-        let rotated = self.summary.rotate_right(word as u32 + 1) & (u64::MAX >> 1);
+        let rotated = self.summary.rotate_right(word as u32 + 1) & (u16::MAX >> 1);
         let (step, bits) = match rotated {
-            0 => (64, self.words[word] & !(u64::MAX << bit)),
+            0 => (WORDS, self.words[word] & !(u64::MAX << bit)),
             some => {
                 let step = some.trailing_zeros() as usize + 1;
-                (step, self.words[(word + step) % 64])
+                (step, self.words[(word + step) % WORDS])
             }
         };
         (bits != 0).then(|| step * 64 + bits.trailing_zeros() as usize - bit)
@@ -65,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_next_bucket_is_found_from_every_place() {
-        let set = [0, 1, 63, 64, 130, 2000, 4095];
+        let set = [0, 1, 63, 64, 130, 500, 1023];
         let occupancy = occupied(&set);
         for from in 0..BUCKETS {
             let expected = (1..BUCKETS).find(|distance| set.contains(&((from + distance) % BUCKETS)));
@@ -75,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_lone_bucket_is_found_round_the_ring_but_not_from_itself() {
-        for lone in [0, 5, 63, 64, 4095] {
+        for lone in [0, 5, 63, 64, 1023] {
             let occupancy = occupied(&[lone]);
             assert_eq!(occupancy.distance_to_next(lone), None);
             assert_eq!(occupancy.distance_to_next((lone + 1) % BUCKETS), Some(BUCKETS - 1));

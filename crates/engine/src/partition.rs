@@ -33,8 +33,8 @@ pub enum Round {
     Third,
 }
 
-/// How many events ahead a partition is told of an event in each round, and before that its message is loaded.
-/// Assumed: an event takes about as long as a load from memory; other distances were not compared.
+/// How many events ahead a message is loaded, and then a partition told of it in each round. Assumed: an event takes
+/// about as long as a load from memory; other distances were not compared.
 const MESSAGE_AHEAD: usize = 8;
 const ROUNDS_AHEAD: [(usize, Round); 3] = [(6, Round::First), (4, Round::Second), (2, Round::Third)];
 
@@ -84,23 +84,23 @@ impl<'a, M> Outbox<'a, M> {
 
     /// Hands the partition all its events before `end`, in order.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
-        while let Some(event) = self.lane.queue.pop_before(end) {
+        while self.lane.queue.open_before(end) {
+            self.announce(partition);
+            let Some(event) = self.lane.queue.pop_before(end) else { break };
             self.now = event.time;
             self.lane.last_event = event.time;
             self.lane.events += 1;
-            self.announce(partition);
             partition.handle(event, self);
         }
     }
 
     /// Tells a partition of what comes.
     #[inline]
-    fn announce<P: Partition<Message = M>>(&self, partition: &P) {
-        self.lane.queue.prefetch_message(MESSAGE_AHEAD);
-        for (ahead, round) in ROUNDS_AHEAD {
-            if let Some((to, message)) = self.lane.queue.upcoming(ahead) {
-                partition.prefetch(to, message, round);
-            }
+    fn announce<P: Partition<Message = M>>(&mut self, partition: &P) {
+        let queue = &mut self.lane.queue;
+        queue.load_ahead(ROUNDS_AHEAD.len(), MESSAGE_AHEAD);
+        for (index, (ahead, round)) in ROUNDS_AHEAD.into_iter().enumerate() {
+            queue.look_ahead(index, ahead, |to, message| partition.prefetch(to, message, round));
         }
     }
 

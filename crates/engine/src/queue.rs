@@ -1,10 +1,11 @@
 //! The event queue of one partition: a time wheel with a far-future heap behind it.
 //!
-//! Events wait in the bucket of their nanosecond, in chunks of a few, so that a bucket that is opened is read
-//! in long strides and a push writes where the last one to the same bucket wrote. Only the open bucket is
-//! ordered: its keys are sorted when it is opened, and what is pushed into it afterwards goes to a small heap
-//! beside the sorted run. What lies beyond the wheel's horizon waits in a heap and joins the wheel as it
-//! turns. All storage is kept and reused, so a queue in a steady state allocates nothing.
+//! Events wait in the bucket of their few nanoseconds, in chunks of a few, so that a bucket that is opened is read
+//! in long strides and a push writes where the last one to the same bucket wrote. Only open buckets are
+//! ordered: as many as hold a dozen events are opened at once, so that there is something to look ahead to; their
+//! keys are sorted, and what is pushed into them afterwards goes to a small heap beside the sorted run. What lies
+//! beyond the wheel's horizon waits in a heap and joins the wheel as it turns. All storage is kept and reused, so a
+//! queue in a steady state allocates nothing.
 
 use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
@@ -13,13 +14,21 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use tombolo_types::{ComponentId, Ps};
 
-/// Picoseconds of a bucket, as a power of two: 1024 ps. About one GPU clock, so that a busy partition has a
-/// few events in a bucket and an idle one none. Source: assumed, measured in `benches/queue.rs`.
+/// Picoseconds of a bucket, as a power of two: 4096 ps, a few GPU clocks, so that the buckets of a partition with a
+/// few SMs hold an event or two and their chunks are not mostly empty. Source: measured, `run --machine hmg-4x4
+/// --workload triad --scale 1/16` is 1.14 times as fast as with four times as many buckets of 1024 ps.
 const BUCKET_BITS: u32 = 12;
+
+/// Buckets are opened until so many events are in the run. Assumed: one and a half times as far as a partition is told
+/// ahead; more send more late events through the heap, fewer leave less to look ahead to.
+const BATCH: usize = 12;
 
 /// Events of a chunk. Source: measured in `benches/queue.rs`; more waste memory in sparse buckets, fewer
 /// follow more links in full ones.
 const CHUNK: usize = 4;
+
+/// How often an event can be shown before it comes out.
+pub(crate) const ROUNDS: usize = 4;
 
 /// No slot: the tail of an empty bucket, the end of a list of chunks.
 const NONE: u32 = u32::MAX;
@@ -38,16 +47,18 @@ pub struct EventQueue<M> {
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
     tails: Box<[u32]>,
     occupancy: Occupancy,
-    /// Number (time / 1024 ps) of the bucket being drained. Everything up to it is in `run` or `late`,
-    /// everything within `BUCKETS` of it in the wheel, everything beyond in `far`.
+    /// Number (time / 4096 ps) of the last open bucket. Everything up to it is in `run` or `late`, everything within
+    /// `BUCKETS` of it in the wheel, everything beyond in `far`.
     open: u64,
-    /// Last slot of the open bucket, whose chunks are freed when it is exhausted.
+    /// Last slot of the open buckets, whose chunks are freed when they are exhausted.
     open_tail: u32,
-    /// A slot of its first chunk, where the list of its chunks ends.
+    /// A slot of their first chunk, where the list of their chunks ends.
     open_head: u32,
-    /// Keys of the open bucket, largest first, so that the next one is at the end.
+    /// Keys of the open buckets, largest first, so that the next one is at the end.
     run: Vec<Key>,
-    /// What was pushed into the open bucket after it was sorted.
+    /// For each round of looking ahead: keys of `run` from this index on have been shown.
+    shown: [usize; ROUNDS],
+    /// What was pushed into the open buckets after they were sorted.
     late: BinaryHeap<LargestFirst<M>>,
     far: BinaryHeap<LargestFirst<M>>,
     len: usize,
@@ -115,6 +126,7 @@ impl<M> EventQueue<M> {
             open_tail: NONE,
             open_head: NONE,
             run: Vec::new(),
+            shown: [0; ROUNDS],
             late: BinaryHeap::new(),
             far: BinaryHeap::new(),
             len: 0,
@@ -149,13 +161,7 @@ impl<M> EventQueue<M> {
 
     /// Removes the first event in the total order if its time lies before `end`.
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
-        if self.run.is_empty() && self.late.is_empty() && !self.open_next(end) {
-            return None;
-        }
-        let (time, late) = self.first_open()?;
-        if time >= end {
-            return None;
-        }
+        let late = self.first_before(end)?;
         self.len -= 1;
         if late {
             return self.late.pop().map(|late| late.0);
@@ -165,20 +171,48 @@ impl<M> EventQueue<M> {
         Some(Event::from_key((key.time, key.tie), message))
     }
 
-    /// A receiver and message that will come out soon, `ahead` events from now unless others are pushed in
-    /// between (0 is the next); `None` where the open bucket has no more so many.
-    pub fn upcoming(&self, ahead: usize) -> Option<(ComponentId, &M)> {
-        let key = self.run.len().checked_sub(ahead + 1).map(|at| &self.run[at])?;
-        let message = self.slots[key.slot as usize].message.as_ref()?;
-        Some((ComponentId((key.tie >> 48) as u16), message))
+    /// Opens buckets as [`EventQueue::pop_before`] will, so that they can be looked at before: whether an event comes
+    /// before `end`.
+    #[inline]
+    pub fn open_before(&mut self, end: Ps) -> bool {
+        self.first_before(end).is_some()
     }
 
-    /// Starts to load the message that [`EventQueue::upcoming`] would give.
+    /// Shows `visit` the receivers and messages of the next `ahead` events that it has not been shown in this
+    /// `round`, 0 to 3. What is pushed into a bucket after it was opened is never shown.
     #[inline]
-    pub fn prefetch_message(&self, ahead: usize) {
-        if let Some(at) = self.run.len().checked_sub(ahead + 1) {
-            prefetch(&self.slots[self.run[at].slot as usize].message);
+    pub fn look_ahead(&mut self, round: usize, ahead: usize, mut visit: impl FnMut(ComponentId, &M)) {
+        let until = self.run.len().saturating_sub(ahead);
+        while self.shown[round] > until {
+            self.shown[round] -= 1;
+            if let Some(key) = self.run.get(self.shown[round])
+                && let Some(message) = &self.slots[key.slot as usize].message
+            {
+                visit(ComponentId((key.tie >> 48) as u16), message);
+            }
         }
+    }
+
+    /// Starts to load the messages of the next `ahead` events, in a round of its own.
+    #[inline]
+    pub fn load_ahead(&mut self, round: usize, ahead: usize) {
+        let until = self.run.len().saturating_sub(ahead);
+        while self.shown[round] > until {
+            self.shown[round] -= 1;
+            if let Some(key) = self.run.get(self.shown[round]) {
+                prefetch(&self.slots[key.slot as usize].message);
+            }
+        }
+    }
+
+    /// Whether the first event came late, if it comes before `end`. Opens buckets where none is open.
+    #[inline]
+    fn first_before(&mut self, end: Ps) -> Option<bool> {
+        if self.run.is_empty() && self.late.is_empty() && !self.open_next(end) {
+            return None;
+        }
+        let (time, late) = self.first_open()?;
+        (time < end).then_some(late)
     }
 
     /// The time of the first event, or `None` if no event waits.
@@ -211,28 +245,43 @@ impl<M> EventQueue<M> {
         Some(self.open + distance as u64)
     }
 
-    /// Opens the first bucket that holds an event, provided that it begins before `end`; the open bucket
-    /// must be exhausted. A bucket that begins later stays closed, because events may still be pushed
-    /// before it.
+    /// Opens the first buckets that hold events, provided that they begin before `end`; the open ones must be
+    /// exhausted. A bucket that begins later stays closed, because events may still be pushed before it.
     fn open_next(&mut self, end: Ps) -> bool {
-        let next = self.next_bucket().or_else(|| self.far.peek().map(|far| bucket_of(far.0.time)));
-        let Some(bucket) = next.filter(|bucket| bucket << BUCKET_BITS < end.0) else {
-            return false;
-        };
         self.free_open();
+        while self.run.len() < BATCH
+            && let Some(bucket) = self.next_closed().filter(|bucket| bucket << BUCKET_BITS < end.0)
+        {
+            self.open_bucket(bucket);
+        }
+        self.run.sort_unstable_by(|a, b| b.cmp(a));
+        self.shown = [self.run.len(); ROUNDS];
+        !self.run.is_empty()
+    }
+
+    /// Number of the first bucket that holds an event and is not open.
+    fn next_closed(&self) -> Option<u64> {
+        self.next_bucket().or_else(|| self.far.peek().map(|far| bucket_of(far.0.time)))
+    }
+
+    /// Adds the events of a bucket to the run, unsorted.
+    fn open_bucket(&mut self, bucket: u64) {
         self.open = bucket;
         self.recall();
         let ring = bucket as usize % BUCKETS;
-        self.open_tail = std::mem::replace(&mut self.tails[ring], NONE);
+        let tail = std::mem::replace(&mut self.tails[ring], NONE);
         self.occupancy.clear(ring);
-        for_each(&self.slots, &self.links, self.open_tail, |slot, waiting| {
+        let mut head = tail;
+        for_each(&self.slots, &self.links, tail, |slot, waiting| {
             self.run.push(Key { time: waiting.time, tie: waiting.tie, slot });
-            self.open_head = slot;
+            head = slot;
         });
-        if self.run.len() > 1 {
-            self.run.sort_unstable_by(|a, b| b.cmp(a));
+        if self.open_tail == NONE {
+            self.open_head = head;
+        } else {
+            self.links[head as usize / CHUNK] = self.open_tail;
         }
-        true
+        self.open_tail = tail;
     }
 
     /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
@@ -276,7 +325,7 @@ impl<M> EventQueue<M> {
         self.links.push(NONE);
     }
 
-    /// Gives the chunks of the open bucket, which is exhausted, back.
+    /// Gives the chunks of the open buckets, which are exhausted, back.
     fn free_open(&mut self) {
         if self.open_tail != NONE {
             self.links[self.open_head as usize / CHUNK] = self.free;
@@ -332,7 +381,7 @@ mod tests {
         let before = storage(&queue);
         turn_over(&mut queue, 200_000, delay);
         assert_eq!(storage(&queue), before);
-        assert!(queue.slots.len() <= 100 * CHUNK, "no more chunks than events");
+        assert!(queue.slots.len() <= (100 + BATCH) * CHUNK, "no more chunks than events, waiting or just popped");
     }
 
     #[test]

@@ -78,8 +78,13 @@ impl Layout {
         if component == self.command_processor() {
             return Place::CommandProcessor;
         }
-        let module = ModuleId((component.0 / self.stride()) as u8);
-        let within = component.0 % self.stride();
+        self.place_in(ModuleId((component.0 / self.stride()) as u8), component)
+    }
+
+    /// What a component of `module` is.
+    #[inline]
+    pub fn place_in(self, module: ModuleId, component: ComponentId) -> Place {
+        let within = component.0 - self.base(module);
         if within < self.sms {
             Place::Sm(module, SmId(within))
         } else if within < self.sms + self.slices {

@@ -57,7 +57,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 
     /// Starts to load what an event of one of its components will read into the host's caches.
     pub fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
-        match (self.uncore.layout.place(to), message) {
+        match (self.uncore.layout.place_in(self.uncore.module, to), message) {
             (Place::Sm(_, sm), Message::Issue { sub_core }) => {
                 self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
             }
@@ -81,7 +81,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Handles an event of one of its components.
     pub fn handle(&mut self, event: Event<Message<D>>, out: &mut Out<'_, D>) {
         self.uncore.digest.event(event.time, event.to.0);
-        match self.uncore.layout.place(event.to) {
+        match self.uncore.layout.place_in(self.uncore.module, event.to) {
             Place::Sm(_, sm) => self.at_sm(usize::from(sm.0), event.message, out),
             Place::Slice(_, slice) => self.at_slice(usize::from(slice), event.message, out),
             Place::Controller(_) => {

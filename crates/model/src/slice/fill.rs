@@ -3,7 +3,7 @@
 use super::{Arrived, Slice, Waiter};
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
-use tombolo_protocol::{Coherence, Event, Requester};
+use tombolo_protocol::{Coherence, Event, Requester, Slot};
 use tombolo_types::Ps;
 
 impl<D: Contents> Slice<D> {
@@ -29,9 +29,10 @@ impl<D: Contents> Slice<D> {
         if before.line.is_some() {
             self.cache.set_pinned(line, false);
         }
+        slot.pending = None;
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
-            self.serve(waiter, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);
+            self.serve(waiter, &slot, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);
         }
         if let Some(ticket) = freed.payload.flush {
             self.flush_line(line, Some(ticket), uncore, out);
@@ -48,19 +49,21 @@ impl<D: Contents> Slice<D> {
         self.serve_queues(uncore, out);
     }
 
+    /// Answers one who waited; `filled`: the line as the fill left it.
     pub(super) fn serve<C: Coherence>(
         &mut self,
         waiter: Waiter,
+        filled: &Slot<D>,
         bytes: Arrived<D>,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         let Arrived { line, data, satisfied, .. } = bytes;
-        let before = match waiter.from {
-            Requester::Local => self.view_line(line, None, uncore),
-            Requester::Module(_) => self.view_with(line, None, uncore),
-        };
+        let mut before = *filled;
+        if waiter.from != Requester::Local {
+            self.view_entry(&mut before, uncore);
+        }
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
         let reply = outcome.reply.expect("a served read is answered");

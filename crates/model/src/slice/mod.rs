@@ -199,11 +199,16 @@ impl<D: Contents> Slice<D> {
 
     fn view_with<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
         let mut slot = self.view_line(line, miss, uncore);
+        self.view_entry(&mut slot, uncore);
+        slot
+    }
+
+    /// Looks up the slot's directory entry.
+    fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, uncore: &Uncore<C, D>) {
         let is_home = slot.homes.system == uncore.module || slot.homes.gpu == uncore.module;
         if is_home && uncore.protocol.has_directory() {
-            slot.entry = self.directory.lookup(line).copied();
+            slot.entry = self.directory.lookup(slot.line_id).copied();
         }
-        slot
     }
 
     /// The slot without its directory entry: for reads of this module's SMs, and for fills.

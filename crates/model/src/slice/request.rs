@@ -40,7 +40,7 @@ impl<D: Contents> Slice<D> {
             self.park(entry, item, uncore);
             return Taken::Yes;
         }
-        if !credit_left(&item, ready, uncore) {
+        if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, ready, uncore) {
             return Taken::NoRoom;
         }
         self.run(item, entry, true, ready, uncore, out)
@@ -67,10 +67,9 @@ impl<D: Contents> Slice<D> {
         } else {
             self.view_with(item.body.line, entry, uncore)
         };
-        let mut slot = before;
-        let mut outcome = Outcome::default();
+        let mut step = Step { before, after: before, outcome: Outcome::default() };
         let event = Event::Request { from: item.from, request: item.body.request };
-        match uncore.protocol.step(&uncore.map, uncore.module, &mut slot, event, &mut outcome) {
+        match uncore.protocol.step(&uncore.map, uncore.module, &mut step.after, event, &mut step.outcome) {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 let entry = entry.expect("a protocol stalls only on a pending miss");
@@ -79,17 +78,25 @@ impl<D: Contents> Slice<D> {
             }
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
         }
-        let misses = before.pending.is_none() && slot.pending.is_some();
+        let misses = before.pending.is_none() && step.after.pending.is_some();
         if misses && limited && self.mshr.used() >= self.share(level(&item, uncore)) {
             return Taken::NoRoom;
         }
-        if outcome.wait && !misses && !self.merge(entry, &item) {
+        if step.outcome.wait && !misses && !self.merge(entry, &item) {
             let entry = entry.expect("a request that merges has a miss to merge with");
             self.park(entry, item, uncore);
             return Taken::Yes;
         }
-        self.commit(item, Step { before, after: slot, outcome }, ready, uncore, out);
+        self.commit(&item, &step, ready, uncore, out);
         Taken::Yes
+    }
+
+    /// Whether a request without a pending miss is a read that must miss and finds no register: a line that is not
+    /// here is always read from above.
+    fn lacks_register<C: Coherence>(&self, item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
+        matches!(item.body.request, Request::Read { .. })
+            && self.mshr.used() >= self.share(level(item, uncore))
+            && self.cache.peek(item.body.line).is_none()
     }
 
     /// Miss registers that a level may use, all in all.
@@ -109,26 +116,27 @@ impl<D: Contents> Slice<D> {
     /// Does what a step asked for.
     pub(super) fn commit<C: Coherence>(
         &mut self,
-        item: Item<D>,
-        step: Step<D>,
+        item: &Item<D>,
+        step: &Step<D>,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let Step { before, after: slot, outcome } = step;
+        let Step { before, after, outcome } = step;
         let line = item.body.line;
-        count(&item, &before, &outcome, uncore);
-        let leaves = self.occupy(ready, moved(&item, &outcome, uncore), uncore);
-        self.keep_line(&before, &slot, leaves, uncore, out);
-        self.keep_entry(&before, &slot, leaves, uncore, out);
+        count(item, before, outcome, uncore);
+        let leaves = self.occupy(ready, moved(item, outcome, uncore), uncore);
+        self.keep_line(before, after, leaves, uncore, out);
+        self.keep_entry(before, after, leaves, uncore, out);
         if before.pending.is_none()
-            && let Some(pending) = slot.pending
+            && let Some(pending) = after.pending
         {
-            self.start_miss(item, pending, &outcome, uncore);
+            let class = Class::of(&uncore.map, uncore.module, after.homes);
+            self.start_miss(item, pending, class, outcome, uncore);
         }
         let is_store = !matches!(item.body.request, Request::Read { .. });
         let mut accepted = leaves;
-        for (target, request) in outcome.forwards.into_iter().flatten() {
+        for &(target, request) in outcome.forwards.iter().flatten() {
             self.forward(item, target, request, leaves, uncore, out);
         }
         if let Some(mask) = outcome.fetch {
@@ -139,12 +147,12 @@ impl<D: Contents> Slice<D> {
         }
         if let Some(reply) = outcome.reply {
             let satisfied = uncore.seen(item.body.flag);
-            self.reply(waiter(&item), (line, reply, satisfied), leaves, uncore, out);
+            self.reply(waiter(item), (line, reply, satisfied), leaves, uncore, out);
         }
-        self.send_invalidations(line, &outcome, None, leaves, uncore, out);
+        self.send_invalidations(line, outcome, None, leaves, uncore, out);
         if is_store && !outcome.park {
             uncore.see(item.body.flag);
-            self.acknowledge(&item, accepted, uncore, out);
+            self.acknowledge(item, accepted, uncore, out);
         }
     }
 
@@ -155,30 +163,30 @@ impl<D: Contents> Slice<D> {
 
     pub(super) fn start_miss<C: Coherence>(
         &mut self,
-        item: Item<D>,
+        item: &Item<D>,
         pending: Pending,
+        class: Class,
         outcome: &Outcome<D>,
         uncore: &mut Uncore<C, D>,
     ) {
         let line = item.body.line;
-        let class = Class::of(&uncore.map, uncore.module, uncore.map.homes(uncore.module, line));
         let flag = if outcome.wait { item.body.flag } else { Flag::NONE };
         let entry =
             self.mshr.allocate(line, Miss { pending, class, flag, flush: None }).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
-            let first = self.mshr.push_waiter(entry, waiter(&item));
+            let first = self.mshr.push_waiter(entry, waiter(item));
             assert!(first, "a miss takes at least the request that caused it");
         }
         if outcome.park {
-            self.park(entry, item, uncore);
+            self.park(entry, *item, uncore);
         }
     }
 
     pub(super) fn forward<C: Coherence>(
         &mut self,
-        item: Item<D>,
+        item: &Item<D>,
         target: ModuleId,
         request: Request<D>,
         leaves: Ps,

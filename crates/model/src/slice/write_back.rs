@@ -123,7 +123,7 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) -> Option<Generation> {
         let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0 };
-        for (target, request) in outcome.forwards.into_iter().flatten() {
+        for &(target, request) in outcome.forwards.iter().flatten() {
             uncore.stats.writebacks += 1;
             let ticket = ticket.take().unwrap_or_else(|| uncore.own_stores.credits.take());
             let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket };
