@@ -149,14 +149,3 @@ fn ideal_is_seen_to_violate_the_model() {
         println!("{}", violated[0].trace.as_deref().unwrap_or_default());
     }
 }
-
-/// Every layout of every shape under every protocol: about an hour.
-#[test]
-#[ignore = "an hour: run by name, in release"]
-fn every_layout_keeps_the_model() {
-    for protocol in PROMISING {
-        for test in ["gpu", "sys"].into_iter().flat_map(six).chain([isa2(), wrc_mixed()]) {
-            clean(&test, Sharing::Apart, usize::MAX, Config { max_states: 10_000_000, ..Config::new(protocol) });
-        }
-    }
-}

@@ -7,7 +7,7 @@ use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
     Action as PlanAction, Class, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
-use tombolo_types::{Line, Mask, ModuleId};
+use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
 /// The request that a step is about.
 #[derive(Clone, Copy)]
@@ -24,6 +24,10 @@ struct Sink<'a> {
     /// What keeps its order with this line on the way up.
     lane: u8,
     region: u8,
+    /// Modules that it may send requests to: bit `i` is module `i`.
+    above: u32,
+    /// Modules that its directory entry names: it may invalidate these.
+    named: u32,
     hand: Option<Hand>,
     effects: u32,
 }
@@ -35,10 +39,15 @@ impl Sink<'_> {
     }
 
     fn other_module(&mut self, to: ModuleId) -> ModuleId {
-        if to == self.at {
-            self.state.break_with(Violation::Unexpected("a module sends to itself"));
-        }
+        self.demand(to != self.at, "a module sends to itself");
         to
+    }
+
+    /// What every protocol must do, so that steps at different L2s are known not to meet.
+    fn demand(&mut self, holds: bool, else_wrong: &'static str) {
+        if !holds {
+            self.state.break_with(Violation::Unexpected(else_wrong));
+        }
     }
 
     fn hold(&mut self, hand: Option<Hand>, how: impl FnOnce(Hand) -> Hold) {
@@ -55,6 +64,7 @@ impl Sink<'_> {
 impl Effects<Values> for Sink<'_> {
     fn forward(&mut self, to: ModuleId, request: Request<Values>) {
         let to = self.other_module(to);
+        self.demand(self.above >> to.0 & 1 != 0, "a request to a module that is no home");
         let result = match request {
             Request::Atomic { .. } => self.hand.and_then(|hand| hand.order.result),
             Request::Read { .. } | Request::Write { .. } => None,
@@ -112,6 +122,7 @@ impl Effects<Values> for Sink<'_> {
 
     fn invalidate(&mut self, to: ModuleId, _: Cause) {
         let to = self.other_module(to);
+        self.demand(self.named >> to.0 & 1 != 0, "an invalidation to a module that the directory does not name");
         self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Invalidate { watched: 0 });
     }
 
@@ -128,6 +139,13 @@ impl<P: Coherence> Machine<'_, P> {
 
     pub(super) fn entry_index(&self, module: ModuleId, line: u8) -> usize {
         module.0 as usize * self.regions + self.layout.region(line as usize)
+    }
+
+    /// The modules that the directory entry of `line` at `home` stands for: bit `i` is module `i`.
+    pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> u32 {
+        let Some(sharers) = state.entries[self.entry_index(home, line)] else { return 0 };
+        let gpus = (0..self.layout.gpus()).filter(|gpu| sharers.gpus >> gpu & 1 != 0);
+        gpus.fold(sharers.modules, |all, gpu| all | 1 << self.layout.gpu_home(GpuId(gpu), Line(u64::from(line))).0)
     }
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
@@ -152,13 +170,15 @@ impl<P: Coherence> Machine<'_, P> {
         let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
         let mut slot = Slot {
             line_id: Line(u64::from(line)),
-            homes: self.layout.homes_of(at, line as usize),
+            homes: self.homes_of(at, line),
             line: state.l2[index].line,
             pending: state.l2[index].pending,
             entry: state.entries[entry],
         };
         let region = self.layout.region(line as usize) as u8;
-        let mut sink = Sink { state, at, line, lane: self.lane(line), region, hand, effects: 0 };
+        let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
+        let named = self.named(state, at, line);
+        let mut sink = Sink { state, at, line, lane: self.lane(line), region, above, named, hand, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];
@@ -266,7 +286,7 @@ impl<P: Coherence> Machine<'_, P> {
         match action {
             PlanAction::Invalidate(classes) => {
                 for line in 0..self.lines as u8 {
-                    if classes.contains(Class::of(self.layout, at, self.layout.homes_of(at, line as usize))) {
+                    if classes.contains(Class::of(self.layout, at, self.homes_of(at, line))) {
                         self.bulk_invalidate(state, at, line);
                     }
                 }

@@ -2,11 +2,11 @@
 
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
-use super::reduce::{Remaining, remaining, synchronises};
+use super::reduce::{Remaining, remaining, syncs};
 use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
 use super::values::{CELLS, Values};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
-use tombolo_protocol::{Class, Coherence, Request, Topology};
+use tombolo_protocol::{Class, Coherence, Homes, Request, Topology};
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// A program laid out on a machine that runs a protocol.
@@ -29,6 +29,8 @@ pub(super) struct Machine<'a, P> {
     pub(super) loops: bool,
     /// What each thread may still do, by instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
+    /// Homes by module × lines + line.
+    homes: Vec<Homes>,
 }
 
 impl<'a, P: Coherence> Machine<'a, P> {
@@ -53,10 +55,12 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
         let regions = layout.regions.len();
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
-        let synchronises = |instruction: &Instruction| synchronises(&protocol, instruction, 0);
-        let of_thread = |thread: &Thread| remaining(&thread.code, line_of, synchronises);
+        let syncs = |instruction: &Instruction| syncs(&protocol, instruction, 0);
+        let of_thread = |thread: &Thread| remaining(&thread.code, line_of, syncs);
         let remaining = program.threads.iter().map(of_thread).collect();
         let loops = program.has_loop();
+        let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
+        let homes = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
         Machine {
             protocol,
             program,
@@ -70,6 +74,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors,
             loops,
             remaining,
+            homes,
         }
     }
 
@@ -129,7 +134,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Cells of a line that a home or its memory holds.
     pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
-        let home = self.layout.homes_of(ModuleId(0), line as usize).system;
+        let home = self.homes_of(ModuleId(0), line).system;
         let mut values = state.memory[line as usize];
         if let Some(present) = state.l2[self.l2_index(home, line)].line {
             tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
@@ -161,8 +166,13 @@ impl<'a, P: Coherence> Machine<'a, P> {
         sm as usize * self.lines + line as usize
     }
 
+    /// The homes of `line` as module `at` sees them.
+    pub(super) fn homes_of(&self, at: ModuleId, line: u8) -> Homes {
+        self.homes[at.0 as usize * self.lines + line as usize]
+    }
+
     /// Class of a line in the L2 of `at`.
     pub(super) fn class(&self, at: ModuleId, line: u8) -> Class {
-        Class::of(self.layout, at, self.layout.homes_of(at, line as usize))
+        Class::of(self.layout, at, self.homes_of(at, line))
     }
 }

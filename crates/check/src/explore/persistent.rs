@@ -1,33 +1,42 @@
 //! Partial order: of the steps a state can take, a part that is enough.
 //!
-//! Regions meet only in threads: an L2 handles each by itself, and channels keep no order between them. So
-//! the steps of one region may all come before everything else, if no thread can add to them, or mark what
-//! they send for its release, without waiting for one of them first. The parts are closed sets of regions
-//! and threads (persistent sets; Godefroid, "Partial-Order Methods for the Verification of Concurrent
-//! Systems", 1996):
+//! Steps meet in *slots*, one for each L2 and region, and in SMs. A message is taken at its destination and
+//! changes nothing else, except that it appends to channels; what it appends behind another message can be
+//! taken only after that. So the steps of some slots and SMs may come before everything else, if nothing
+//! outside can give them another message to take, or mark what they send for its release, without waiting for
+//! one of them first. Such parts are closed (persistent sets; Godefroid, "Partial-Order Methods for the
+//! Verification of Concurrent Systems", 1996):
 //!
-//! - with a region, every thread that may still access it or synchronise, or one of the regions that the
-//!   thread waits for;
-//! - with a thread, the others of its SM; the region of a miss that its next load meets in the L1; all regions
-//!   if it is about to invalidate L2s.
+//! - with a slot, every thread that may still send an access through it, mark what its steps send, or
+//!   invalidate its L2; the slots that have a request to pass on to it; and the home above, while that may send
+//!   down what nothing in the channel is before;
+//! - with an SM, its threads; the slot that may fill a miss that a thread's next access meets in the L1; the L2
+//!   that a plan of one of its threads is about to act on;
+//! - with a thread that waits, slots through which what it waits for must come.
 //!
 //! A step that lets a release begin may come early though others' sends do not commute with that: what is
-//! sent later is not waited for, and a thread that need not wait still may.
+//! sent later is not waited for, and a thread that need not wait still may. L2s that send unasked (write-backs,
+//! downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.
 
+use super::MAX_THREADS;
+use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, State};
+use super::state::{Awaited, Body, Channel, Hold, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
-use tombolo_protocol::Coherence;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::l1::{self, Load};
+use tombolo_protocol::{Coherence, Request};
+use tombolo_types::ModuleId;
 
-/// A set of regions and of threads: bit `i` is number `i`.
+/// A set of slots and SMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Part {
-    regions: u8,
-    threads: u8,
+    /// Bit `module × regions + region`.
+    slots: u64,
+    /// Bit `i` is the explorer's SM `i`.
+    sms: u8,
 }
 
 /// What a thread can do next.
@@ -37,10 +46,22 @@ enum Standing {
     Done,
     /// It can take a step, or a request of its own plan is under way.
     Ready,
-    /// It waits for steps of each of these regions.
-    Waits(u8),
-    /// It waits for the other threads of its CTA.
+    /// It waits for steps of this part, and possibly for others.
+    Waits(Part),
+    /// It waits for the other threads of its CTA, which share its SM.
     Barrier,
+}
+
+/// What is worked out once for a state.
+struct Scene<'a> {
+    state: &'a State,
+    standings: [Standing; MAX_THREADS],
+    /// Slots of lines that each thread may still access: all that those accesses pass.
+    passed: [u64; MAX_THREADS],
+    /// Slots whose steps may send what a release waits for.
+    sending: u64,
+    /// Slots that have a request, or hold one, that they may pass on.
+    passing: u64,
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -49,68 +70,154 @@ impl<P: Coherence> Machine<'_, P> {
         if self.loops || steps.len() < 2 {
             return steps;
         }
-        let standings: Vec<Standing> = (0..state.threads.len()).map(|thread| self.standing(state, thread)).collect();
+        let scene = self.scene(state);
         // A thread that must wait has no step; a part of such alone would be an end that is none.
         let waits = |step: &Step| match *step {
-            Step::Thread { thread, .. } => standings[thread as usize] != Standing::Ready,
+            Step::Thread { thread, .. } => scene.standings[thread as usize] != Standing::Ready,
             Step::Deliver { .. } | Step::Evict { .. } | Step::Replace { .. } => false,
         };
         steps.retain(|step| !waits(step));
+        let nodes: Vec<Part> = steps.iter().map(|step| self.node(state, *step)).collect();
         let mut best: Option<(usize, Part)> = None;
-        let mut seeds: Vec<Part> = Vec::new();
-        for step in &steps {
-            let seed = self.node(state, *step);
+        for (index, (step, seed)) in steps.iter().zip(&nodes).enumerate() {
             let must_happen = matches!(step, Step::Thread { .. } | Step::Deliver { .. });
-            if must_happen && !seeds.contains(&seed) {
-                seeds.push(seed);
+            if !must_happen || nodes[..index].contains(seed) {
+                continue;
             }
-        }
-        for seed in seeds {
-            let part = self.closed(state, &standings, seed);
-            let size = steps.iter().filter(|step| part.holds(self.node(state, **step))).count();
+            let part = self.closed(&scene, *seed);
+            let size = nodes.iter().filter(|node| part.holds(**node)).count();
             if best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, part));
             }
-        }
-        match best {
-            Some((size, part)) if size < steps.len() => {
-                steps.into_iter().filter(|step| part.holds(self.node(state, *step))).collect()
+            if size == 1 {
+                break;
             }
-            _ => steps,
         }
+        if let Some((size, part)) = best
+            && size < steps.len()
+        {
+            let mut node = nodes.iter();
+            steps.retain(|_| node.next().is_some_and(|node| part.holds(*node)));
+        }
+        steps
     }
 
-    fn region_bit(&self, line: u8) -> u8 {
-        1 << self.layout.region(line as usize)
+    fn scene<'a>(&self, state: &'a State) -> Scene<'a> {
+        let (mut standings, mut passed) = ([Standing::Done; MAX_THREADS], [0; MAX_THREADS]);
+        for thread in 0..state.threads.len() {
+            standings[thread] = self.standing(state, thread);
+            let accesses = self.accesses_left(state, thread);
+            let lines = (0..self.lines as u8).filter(|line| accesses >> line & 1 != 0);
+            let module = self.sms[self.sm_of[thread] as usize].module;
+            passed[thread] = lines.fold(0, |slots, line| slots | self.path(module, line));
+        }
+        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0 };
+        for (index, entry) in state.entries.iter().enumerate() {
+            scene.sending |= u64::from(entry.is_some()) << index;
+        }
+        let posts = |request: &Request<_>| !matches!(request, Request::Read { .. });
+        for message in &state.messages {
+            let to = match message.channel {
+                Channel::ToL2 { sm, .. } => self.sms[sm as usize].module,
+                Channel::Up { to, .. } => to,
+                _ => continue,
+            };
+            let slot = self.slot(to, message.line);
+            scene.passing |= slot;
+            if matches!(&message.body, Body::Order(order) if posts(&order.request)) {
+                scene.sending |= slot;
+            }
+        }
+        for held in &state.held {
+            let slot = self.slot(held.module, held.line);
+            if let Hold::Park(order) = &held.how {
+                scene.passing |= slot;
+                scene.sending |= if posts(&order.request) { slot } else { 0 };
+            }
+        }
+        if self.sends_unasked() {
+            scene.sending = u64::MAX;
+        }
+        scene
     }
 
-    /// The region or thread that a step belongs to.
+    /// Whether L2s may send what no message makes them send.
+    fn sends_unasked(&self) -> bool {
+        let spontaneous = self.config.evictions == Evictions::Spontaneous;
+        spontaneous || self.config.writes_back() || self.protocol.downgrades()
+    }
+
+    fn slot(&self, module: ModuleId, line: u8) -> u64 {
+        1 << self.entry_index(module, line)
+    }
+
+    /// All slots of a line's region.
+    fn region_slots(&self, line: u8) -> u64 {
+        self.modules().fold(0, |slots, module| slots | self.slot(module, line))
+    }
+
+    /// All slots of an L2.
+    fn slots_of(&self, module: ModuleId) -> u64 {
+        let first = module.0 as usize * self.regions;
+        (first..first + self.regions).fold(0, |slots, index| slots | 1 << index)
+    }
+
+    /// The slots that a request of `line` from `module` may pass.
+    fn path(&self, module: ModuleId, line: u8) -> u64 {
+        let homes = self.homes_of(module, line);
+        let on_the_way = if self.protocol.is_hierarchical() { self.slot(homes.gpu, line) } else { 0 };
+        self.slot(module, line) | on_the_way | self.slot(homes.system, line)
+    }
+
+    /// The slots and SMs that a step belongs to.
     fn node(&self, state: &State, step: Step) -> Part {
-        let of_thread = |thread: u8| Part { threads: 1 << thread, regions: 0 };
-        let of_line = |line: u8| Part { regions: self.region_bit(line), threads: 0 };
+        let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
         match step {
-            Step::Thread { thread, .. } | Step::Deliver { channel: Channel::Plan { thread, .. }, .. } => {
-                of_thread(thread)
-            }
+            Step::Thread { thread, .. } => self.sm_part(thread as usize),
             Step::Deliver { channel, .. } => {
                 let message = state.messages.iter().find(|message| message.channel == channel);
-                of_line(message.map_or(0, |message| message.line))
+                let line = message.map_or(0, |message| message.line);
+                match channel {
+                    Channel::ToL2 { sm, .. } => at(self.sms[sm as usize].module, line),
+                    Channel::Up { to, .. } | Channel::Down { to, .. } => at(to, line),
+                    Channel::Memory { module, .. } => at(module, line),
+                    Channel::ToSm { sm, .. } => Part { slots: 0, sms: 1 << sm },
+                    Channel::Result { register } => self.sm_part(self.thread_of(register)),
+                    Channel::Plan { thread, module } => {
+                        Part { slots: self.slots_of(module), ..self.sm_part(thread as usize) }
+                    }
+                }
             }
-            Step::Evict { line, .. } | Step::Replace { line, .. } => of_line(line),
+            Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
         }
+    }
+
+    fn sm_part(&self, thread: usize) -> Part {
+        Part { slots: 0, sms: 1 << self.sm_of[thread] }
+    }
+
+    fn thread_of(&self, register: u16) -> usize {
+        self.register_base.partition_point(|&base| base <= register) - 1
     }
 
     /// The least closed part that holds `part`.
-    fn closed(&self, state: &State, standings: &[Standing], mut part: Part) -> Part {
+    fn closed(&self, scene: &Scene<'_>, mut part: Part) -> Part {
         loop {
             let before = part;
-            for thread in 0..standings.len() {
-                let adds = self.may_add(state, thread, part.regions);
-                if adds || self.has_mate_in(thread, part.threads) {
-                    self.include(standings, thread, &mut part);
+            if self.sends_unasked() {
+                for line in 0..self.lines as u8 {
+                    let region = self.region_slots(line);
+                    part.slots |= if part.slots & region != 0 { region } else { 0 };
                 }
-                if part.threads >> thread & 1 != 0 {
-                    part.regions |= self.touched(state, thread);
+            }
+            for thread in 0..scene.state.threads.len() {
+                self.close_thread(scene, thread, &mut part);
+            }
+            for module in self.modules() {
+                for line in 0..self.lines as u8 {
+                    if part.slots & self.slot(module, line) != 0 {
+                        part.slots |= self.sources(scene, module, line);
+                    }
                 }
             }
             if part == before {
@@ -119,76 +226,105 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether a thread may still access one of `regions`, or synchronise what is sent in them.
-    fn may_add(&self, state: &State, thread: usize, regions: u8) -> bool {
-        let accesses = self.accesses_left(state, thread);
-        let accessed = (0..self.lines as u8).filter(|line| accesses >> line & 1 != 0);
-        let accessed = accessed.fold(0, |set, line| set | self.region_bit(line));
-        accessed & regions != 0 || (regions != 0 && self.synchronises(state, thread))
+    /// Adds a thread that meets the part, and what it meets itself.
+    fn close_thread(&self, scene: &Scene<'_>, thread: usize, part: &mut Part) {
+        let standing = scene.standings[thread];
+        if standing == Standing::Done {
+            return;
+        }
+        let asked = self.asked_slots(scene.state, thread);
+        let syncs = self.syncs_left(scene.state, thread);
+        let sm = self.sm_part(thread);
+        let meets = part.sms & sm.sms != 0
+            || part.slots & (scene.passed[thread] | asked) != 0
+            || (syncs.releases && part.slots & scene.sending != 0)
+            || (syncs.invalidates && part.slots != 0);
+        if !meets {
+            return;
+        }
+        match standing {
+            Standing::Waits(on) if on == Part::default() => *part = Part::ALL,
+            Standing::Waits(on) => part.add(on),
+            Standing::Done | Standing::Ready | Standing::Barrier => part.add(sm),
+        }
+        if part.sms & sm.sms != 0 {
+            part.slots |= asked | self.touched(scene.state, thread);
+        }
     }
 
-    fn has_mate_in(&self, thread: usize, threads: u8) -> bool {
-        let mates = (0..self.sm_of.len()).filter(|&other| other != thread && self.sm_of[other] == self.sm_of[thread]);
-        mates.fold(0, |set, other| set | 1 << other) & threads != 0
+    /// Slots that may send a slot of this line a message that could be taken at once.
+    fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> u64 {
+        let mut slots = 0;
+        if scene.passing & self.region_slots(line) != 0 {
+            for below in self.modules().filter(|&below| below != module) {
+                let slot = self.slot(below, line) & scene.passing;
+                slots |= if slot != 0 && self.passes(below, module, line) { slot } else { 0 };
+            }
+        }
+        let homes = self.homes_of(module, line);
+        for home in [homes.gpu, homes.system] {
+            if home != module && self.may_send_down(scene.state, home, module, line) {
+                slots |= self.slot(home, line);
+            }
+        }
+        slots
     }
 
-    /// Adds what must take a step before `thread` can: itself, or a region it waits for.
-    fn include(&self, standings: &[Standing], thread: usize, part: &mut Part) {
-        match standings[thread] {
-            Standing::Done => {}
-            Standing::Ready => part.threads |= 1 << thread,
-            // It waits for nothing that is known here: no part is enough.
-            Standing::Waits(0) => *part = Part { regions: u8::MAX, threads: u8::MAX },
-            Standing::Waits(regions) if regions & part.regions != 0 => {}
-            Standing::Waits(regions) => part.regions |= regions & regions.wrapping_neg(),
-            Standing::Barrier => {
-                let cta = self.program.threads[thread].placement;
-                for mate in (0..standings.len()).filter(|&mate| self.program.threads[mate].placement == cta) {
-                    match standings[mate] {
-                        Standing::Waits(regions) => part.regions |= regions,
-                        Standing::Ready => part.threads |= 1 << mate,
-                        Standing::Done | Standing::Barrier => {}
-                    }
+    /// Whether `home` may send `module` a fill or an invalidation before anything new comes from `module`, with
+    /// nothing in the channel before it.
+    fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
+        let region = self.layout.region(line as usize) as u8;
+        let mut asks = false;
+        for message in &state.messages {
+            match message.channel {
+                Channel::Down { from, to, region: of } if from == home && to == module && of == region => return false,
+                Channel::Up { from, to, .. } if from == module && to == home => {
+                    asks |= self.layout.region(message.line as usize) as u8 == region;
                 }
+                _ => {}
             }
         }
+        asks || self.named(state, home, line) >> module.0 & 1 != 0
+            || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
+            || state.held.iter().any(|held| {
+                held.module == home
+                    && held.source == Source::Module(module)
+                    && self.layout.region(held.line as usize) as u8 == region
+            })
     }
 
-    /// Regions that the next step of a ready thread meets.
-    fn touched(&self, state: &State, thread: usize) -> u8 {
-        match self.stage(state, thread) {
-            Some(Stage::Issue) => {
-                let location = self.instruction(state, thread).and_then(Instruction::location);
-                let line = location.map(|location| self.layout.cell(location).line);
-                let met = line.filter(|&line| state.l1[self.l1_index(self.sm_of[thread], line)].pending.is_some());
-                met.map_or(0, |line| self.region_bit(line))
-            }
-            Some(Stage::Acquire(_)) if self.acquire_is_ready(state, thread) => 0,
-            Some(Stage::Acquire(_) | Stage::Release(_)) => u8::MAX,
-            Some(Stage::AwaitLoads | Stage::AwaitResult) | None => 0,
+    /// The slot that may fill the miss that the next access of a thread meets in its L1.
+    fn touched(&self, state: &State, thread: usize) -> u64 {
+        if self.stage(state, thread) != Some(Stage::Issue) {
+            return 0;
         }
+        let Some(location) = self.instruction(state, thread).and_then(Instruction::location) else { return 0 };
+        let (sm, line) = (self.sm_of[thread], self.layout.cell(location).line);
+        let is_met = state.l1[self.l1_index(sm, line)].pending.is_some();
+        if is_met { self.slot(self.sms[sm as usize].module, line) } else { 0 }
     }
 
     fn standing(&self, state: &State, thread: usize) -> Standing {
         let Some(instruction) = self.instruction(state, thread) else { return Standing::Done };
-        let all = || self.awaited(state, self.registers_of(thread));
-        let own = || self.awaited(state, mentioned(instruction).map(|one| self.flat(thread, one) as usize));
+        let all = || self.awaited(state, thread, self.registers_of(thread));
+        let own = || {
+            let registers = mentioned(instruction).map(|one| self.flat(thread, one) as usize);
+            Standing::Waits(self.awaited(state, thread, registers).unwrap_or_default())
+        };
         match self.stage(state, thread) {
-            None if matches!(instruction, Instruction::Barrier { .. }) => match all() {
-                0 => Standing::Barrier,
-                regions => Standing::Waits(regions),
-            },
-            None | Some(Stage::AwaitResult) => Standing::Waits(own()),
-            Some(Stage::AwaitLoads) => Standing::Waits(all()),
-            Some(Stage::Issue) if !self.can_issue(state, thread) => Standing::Waits(own()),
+            None if matches!(instruction, Instruction::Barrier { .. }) => {
+                all().map_or(Standing::Barrier, Standing::Waits)
+            }
+            None | Some(Stage::AwaitResult) => own(),
+            Some(Stage::AwaitLoads) => Standing::Waits(all().unwrap_or_default()),
+            Some(Stage::Issue) if !self.can_issue(state, thread) => own(),
             Some(Stage::Issue) => match self.stalled_on(state, thread, instruction) {
                 None => Standing::Ready,
-                Some(line) => Standing::Waits(self.region_bit(line)),
+                Some(line) => Standing::Waits(self.fill_on_its_way(state, thread, line)),
             },
-            Some(Stage::Acquire(_) | Stage::Release(_)) if self.is_asking(state, thread) => Standing::Ready,
-            Some(Stage::Acquire(_) | Stage::Release(_)) => match self.watched_regions(state, thread) {
-                0 => Standing::Ready,
-                regions => Standing::Waits(regions),
+            Some(Stage::Acquire(_) | Stage::Release(_)) => match self.watched(state, thread) {
+                Some(part) if self.asked_slots(state, thread) == 0 => Standing::Waits(part),
+                Some(_) | None => Standing::Ready,
             },
         }
     }
@@ -202,51 +338,87 @@ impl<P: Coherence> Machine<'_, P> {
         (load == Load::Stall).then_some(at.line)
     }
 
-    /// Whether a request of the thread's plan is on its way to an L2.
-    fn is_asking(&self, state: &State, thread: usize) -> bool {
-        state
-            .messages
-            .iter()
-            .any(|message| matches!(message.channel, Channel::Plan { thread: of, .. } if of as usize == thread))
+    /// The slots that requests of the thread's plan are about to reach.
+    fn asked_slots(&self, state: &State, thread: usize) -> u64 {
+        let slots = state.messages.iter().map(|message| match message.channel {
+            Channel::Plan { thread: of, module } if of as usize == thread => self.slots_of(module),
+            _ => 0,
+        });
+        slots.fold(0, |all, slots| all | slots)
     }
 
-    /// Regions of the results that these registers await.
-    fn awaited(&self, state: &State, registers: impl Iterator<Item = usize>) -> u8 {
-        registers.filter_map(|register| state.registers[register].awaits).fold(0, |regions, awaited| match awaited {
-            Awaited::Load { line, .. } | Awaited::Atomic { line, .. } => regions | self.region_bit(line),
+    /// Where the first of these registers that awaits a result has it come from.
+    fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<Part> {
+        registers.find_map(|register| match state.registers[register].awaits? {
+            Awaited::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
+            Awaited::Atomic { line, .. } => {
+                let result = Channel::Result { register: register as u16 };
+                let arrives = state.messages.iter().any(|message| message.channel == result);
+                let module = self.sms[self.sm_of[thread] as usize].module;
+                Some(if arrives { self.sm_part(thread) } else { self.on_its_way(state, module, line) })
+            }
         })
     }
 
-    /// Regions of what the thread's release waits for.
-    fn watched_regions(&self, state: &State, thread: usize) -> u8 {
-        let mut regions = 0;
-        for message in &state.messages {
-            let watched = match message.body {
-                Body::Order(order) => order.watched,
-                Body::Invalidate { watched } => watched,
-                Body::Downgrade | Body::Fill { .. } | Body::Old(_) | Body::Act(_) => 0,
-            };
-            if watched >> thread & 1 != 0 {
-                regions |= self.region_bit(message.line);
-            }
+    /// Where the fill of an L1's miss must come through next.
+    fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> Part {
+        let sm = self.sm_of[thread];
+        if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
+            return self.sm_part(thread);
         }
-        for held in &state.held {
-            let watched = match held.how {
-                Hold::Park(order) => order.watched,
-                Hold::Flush(threads) => threads,
-                Hold::Wait(_) => 0,
+        self.on_its_way(state, self.sms[sm as usize].module, line)
+    }
+
+    /// The slots of the path from `module` up that a message of `line` is about to reach: one of them is what a
+    /// request of `module` that has no answer yet needs.
+    fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> Part {
+        let reached =
+            state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
+                Channel::ToL2 { sm, .. } => self.slot(self.sms[sm as usize].module, line),
+                Channel::Up { to, .. } | Channel::Down { to, .. } => self.slot(to, line),
+                Channel::Memory { module, .. } => self.slot(module, line),
+                Channel::ToSm { .. } | Channel::Result { .. } | Channel::Plan { .. } => 0,
+            });
+        let reached = reached.fold(0, |all, slot| all | slot);
+        Part { slots: reached & self.path(module, line), sms: 0 }
+    }
+
+    /// Where the first thing that the thread's release waits for must be taken; `None` if there is none.
+    fn watched(&self, state: &State, thread: usize) -> Option<Part> {
+        let is_watched = |threads: u8| threads >> thread & 1 != 0;
+        let in_flight = state.messages.iter().find_map(|message| {
+            let (to, watched) = match (message.channel, &message.body) {
+                (Channel::ToL2 { sm, .. }, Body::Order(order)) => (self.sms[sm as usize].module, order.watched),
+                (Channel::Up { to, .. }, Body::Order(order)) => (to, order.watched),
+                (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched),
+                _ => return None,
             };
-            if watched >> thread & 1 != 0 {
-                regions |= self.region_bit(held.line);
-            }
-        }
-        regions
+            is_watched(watched).then(|| Part { slots: self.slot(to, message.line), sms: 0 })
+        });
+        in_flight.or_else(|| {
+            state.held.iter().find_map(|held| {
+                let watched = match &held.how {
+                    Hold::Park(order) => order.watched,
+                    Hold::Flush(threads) => *threads,
+                    Hold::Wait(_) => 0,
+                };
+                is_watched(watched).then(|| self.on_its_way(state, held.module, held.line))
+            })
+        })
     }
 }
 
 impl Part {
+    /// Everything.
+    const ALL: Part = Part { slots: u64::MAX, sms: u8::MAX };
+
     fn holds(self, node: Part) -> bool {
-        node.regions & !self.regions == 0 && node.threads & !self.threads == 0
+        node.slots & !self.slots == 0 && node.sms & !self.sms == 0
+    }
+
+    fn add(&mut self, other: Part) {
+        self.slots |= other.slots;
+        self.sms |= other.sms;
     }
 }
 

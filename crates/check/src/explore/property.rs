@@ -63,7 +63,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether the directories on the way from the system home know of a copy of the bytes `clean`. A GPU
     /// home where these bytes are dirty makes its GPU known when it writes them back.
     fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
-        let homes = self.layout.homes_of(module, line as usize);
+        let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();
         let as_module = |home: ModuleId| entry(home).modules >> module.0 & 1 != 0;
         let as_gpu = entry(homes.system).gpus >> self.layout.gpu_of(module).0 & 1 != 0

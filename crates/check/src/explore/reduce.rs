@@ -1,6 +1,7 @@
 //! Reductions: fewer states, the same outcomes.
 //!
-//! **Forget.** A copy that no remaining access can reach is dropped, as if it had been evicted.
+//! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
+//! directory entry that no remaining access can reach, as if it had been replaced.
 //!
 //! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
 //! tell the difference, and having it early only lets others go on early, which they need not:
@@ -18,7 +19,7 @@
 
 use super::machine::Machine;
 use super::sm::operation;
-use super::state::{Body, Channel, Hold, Message, State};
+use super::state::{Body, Channel, Hold, Message, Order, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
@@ -35,38 +36,58 @@ pub(super) type LineSet = u8;
 pub(super) struct Remaining {
     /// Lines it may load.
     loads: LineSet,
+    /// Lines it may load or update.
+    reads: LineSet,
     /// Lines it may access.
     accesses: LineSet,
-    /// Whether it may begin a release, or an acquire that invalidates L2s.
-    synchronises: bool,
+    /// What it may do to others' L2s.
+    syncs: Syncs,
+}
+
+/// What synchronisation may do at L2s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Syncs {
+    /// A release: it marks what L2s have sent.
+    pub(super) releases: bool,
+    /// An acquire that invalidates L2s.
+    pub(super) invalidates: bool,
+}
+
+impl Syncs {
+    fn and(self, other: Syncs) -> Syncs {
+        Syncs { releases: self.releases || other.releases, invalidates: self.invalidates || other.invalidates }
+    }
 }
 
 impl Remaining {
     fn and(self, other: Remaining) -> Remaining {
         Remaining {
             loads: self.loads | other.loads,
+            reads: self.reads | other.reads,
             accesses: self.accesses | other.accesses,
-            synchronises: self.synchronises || other.synchronises,
+            syncs: self.syncs.and(other.syncs),
         }
     }
 }
 
 /// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
-/// instruction's location lies, `synchronises` whether it begins a release or an acquire that matters.
+/// instruction's location lies, `syncs` what it does as synchronisation.
 pub(super) fn remaining(
     code: &[Instruction],
     line_of: impl Fn(&Instruction) -> Option<u8>,
-    synchronises: impl Fn(&Instruction) -> bool,
+    syncs: impl Fn(&Instruction) -> Syncs,
 ) -> Vec<Remaining> {
     let mut from = vec![Remaining::default(); code.len() + 1];
     loop {
         let before = from.clone();
         for (at, instruction) in code.iter().enumerate().rev() {
             let accesses = line_of(instruction).map_or(0, |line| 1 << line);
+            let only = |applies: bool| if applies { accesses } else { 0 };
             let own = Remaining {
-                loads: if matches!(instruction, Instruction::Load { .. }) { accesses } else { 0 },
+                loads: only(matches!(instruction, Instruction::Load { .. })),
+                reads: only(!matches!(instruction, Instruction::Store { .. })),
                 accesses,
-                synchronises: synchronises(instruction),
+                syncs: syncs(instruction),
             };
             let jump = instruction.target().map_or(Remaining::default(), |target| from[target]);
             from[at] = own.and(from[at + 1]).and(jump);
@@ -77,15 +98,18 @@ pub(super) fn remaining(
     }
 }
 
-/// Whether `instruction`, from stage `from` on, begins a release or an acquire that invalidates L2s.
-pub(super) fn synchronises(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> bool {
-    let Some((operation, order)) = operation(instruction) else { return false };
+/// What `instruction`, from stage `from` on, does as synchronisation.
+pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> Syncs {
+    let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
     let stages = front::stages(operation, order);
-    (from..front::MAX_STAGES).map_while(|index| stages.get(index)).any(|stage| match stage {
-        Stage::Release(_) => true,
-        Stage::Acquire(scope) => !protocol.acquire(Sync::Thread(scope)).is_empty(),
-        Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => false,
-    })
+    let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
+        Stage::Release(_) => Syncs { releases: true, invalidates: false },
+        Stage::Acquire(scope) => {
+            Syncs { releases: false, invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty() }
+        }
+        Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => Syncs::default(),
+    });
+    all.fold(Syncs::default(), Syncs::and)
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -94,12 +118,13 @@ impl<P: Coherence> Machine<'_, P> {
         self.remaining_of(state, thread).accesses
     }
 
-    /// Whether `thread` has a release, or an acquire that invalidates L2s, before it or under way.
-    pub(super) fn synchronises(&self, state: &State, thread: usize) -> bool {
+    /// What `thread` has before it, or under way, as synchronisation.
+    pub(super) fn syncs_left(&self, state: &State, thread: usize) -> Syncs {
         let at = state.threads[thread];
-        let later = self.remaining[thread].get(at.pc as usize + 1).is_some_and(|later| later.synchronises);
+        let later = self.remaining[thread].get(at.pc as usize + 1).map_or(Syncs::default(), |later| later.syncs);
         let instruction = self.instruction(state, thread);
-        later || instruction.is_some_and(|now| synchronises(&self.protocol, now, at.stage as usize))
+        let now = instruction.map(|now| syncs(&self.protocol, now, at.stage as usize));
+        now.unwrap_or_default().and(later)
     }
 
     /// What `thread` has not issued yet.
@@ -116,9 +141,10 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
-    fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
-        let homes = self.layout.homes_of(from, line as usize);
-        from == module || homes.gpu == module || homes.system == module
+    pub(super) fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
+        let homes = self.homes_of(from, line);
+        let by_gpu_home = self.protocol.is_hierarchical() && homes.gpu == module;
+        from == module || by_gpu_home || homes.system == module
     }
 
     /// Accesses that may still reach the slot of `line` at `module`; each thread with some left to issue
@@ -153,6 +179,25 @@ impl<P: Coherence> Machine<'_, P> {
         self.lines_of_region(line).any(|line| self.visitors(state, module, line) > 0)
     }
 
+    /// Whether a load or an atomic may still reach the slot of `line` at `module`: only these look at a copy.
+    fn is_read(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        let passes = |from: ModuleId| self.passes(from, module, line);
+        let reads = |order: &Order| !matches!(order.request, Request::Write { .. });
+        (0..state.threads.len()).any(|thread| {
+            self.remaining_of(state, thread).reads >> line & 1 != 0
+                && passes(self.sms[self.sm_of[thread] as usize].module)
+        }) || state.messages.iter().any(|message| match (message.channel, &message.body) {
+            (Channel::ToL2 { sm, .. }, Body::Order(order)) => {
+                message.line == line && reads(order) && passes(self.sms[sm as usize].module)
+            }
+            (Channel::Up { to, .. }, Body::Order(order)) => message.line == line && reads(order) && passes(to),
+            _ => false,
+        }) || (state.held.iter()).any(|held| match &held.how {
+            Hold::Park(order) => held.line == line && reads(order) && passes(held.module),
+            Hold::Wait(_) | Hold::Flush(_) => false,
+        })
+    }
+
     /// Forgets copies that no remaining access can see.
     pub(super) fn forget(&self, state: &mut State) {
         for sm in 0..self.sms.len() as u8 {
@@ -170,18 +215,33 @@ impl<P: Coherence> Machine<'_, P> {
         }
         for module in self.modules() {
             for line in 0..self.lines as u8 {
-                let index = self.l2_index(module, line);
-                let Some(copy) = state.l2[index].line else { continue };
-                let waited = state.held.iter().any(|held| held.module == module && held.line == line);
-                // What a home holds at the end is looked at.
-                let memory = state.memory[line as usize];
-                let is_last = self.class(module, line) == Class::Own
-                    && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
-                if copy.dirty.is_empty() && !waited && !is_last && !self.is_visited(state, module, line) {
-                    state.l2[index].line = None;
+                if self.is_forgotten(state, module, line) {
+                    state.l2[self.l2_index(module, line)].line = None;
+                }
+                let entry = self.entry_index(module, line);
+                if state.entries[entry].is_some() && !self.is_visited(state, module, line) {
+                    // Its sharers are not visited either: an invalidation would meet nobody.
+                    state.entries[entry] = None;
                 }
             }
         }
+    }
+
+    /// Whether there is a clean copy that makes no difference any more.
+    fn is_forgotten(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
+        let waited = state.held.iter().any(|held| held.module == module && held.line == line);
+        // What a home holds at the end is looked at.
+        let memory = state.memory[line as usize];
+        let is_last =
+            self.class(module, line) == Class::Own && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
+        // Dropping a line may send something where L2s send downgrades.
+        let looked_at = if self.protocol.downgrades() {
+            self.is_visited(state, module, line)
+        } else {
+            self.is_read(state, module, line)
+        };
+        copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
 
     /// The ways to take some step that may be taken alone, if there is one.

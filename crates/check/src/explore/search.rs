@@ -16,6 +16,9 @@ use tombolo_protocol::Coherence;
 /// Steps of a walk: more than any program without loops takes.
 const WALK_STEPS: usize = 10_000;
 
+/// States kept for their memory: as many as a state has successors, with few exceptions.
+const SPARE: usize = 64;
+
 /// What a search found.
 pub(super) struct Found {
     pub(super) outcomes: BTreeSet<FinalState>,
@@ -41,27 +44,34 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
     seen.insert(fingerprint(&initial), ());
     let mut origins = vec![Origin { parent: 0, step: None }];
     let mut frontier = VecDeque::from([(0_u32, initial)]);
+    // States that are done with, for the memory they hold.
+    let mut spare: Vec<State> = Vec::new();
     while let Some((index, state)) = frontier.pop_front() {
         found.states += 1;
-        let successors: Vec<(Step, State)> = machine
-            .steps(&state)
-            .into_iter()
-            .filter_map(|step| machine.after(&state, step).map(|next| (step, next)))
-            .collect();
-        if let Some(violation) = judge(machine, &state, successors.is_empty(), forbidden, &mut found.outcomes) {
-            found.violation = Some((violation, way_to(&origins, index)));
-            return found;
-        }
-        for (step, next) in successors {
-            if seen.insert(fingerprint(&next), ()).is_none() {
+        let mut is_final = true;
+        for step in machine.steps(&state) {
+            let mut next = spare.pop().unwrap_or_default();
+            next.clone_from(&state);
+            let is_taken = machine.take(&state, step, &mut next);
+            is_final &= !is_taken;
+            if is_taken && seen.insert(fingerprint(&next), ()).is_none() {
                 origins.push(Origin { parent: index, step: Some(step) });
                 frontier.push_back((origins.len() as u32 - 1, next));
+            } else {
+                spare.push(next);
             }
+        }
+        if let Some(violation) = judge(machine, &state, is_final, forbidden, &mut found.outcomes) {
+            found.violation = Some((violation, way_to(&origins, index)));
+            return found;
         }
         if found.states + frontier.len() > machine.config.max_states {
             found.bounded = true;
             walk(machine, forbidden, &mut found);
             return found;
+        }
+        if spare.len() < SPARE {
+            spare.push(state);
         }
     }
     if found.outcomes.is_empty() {

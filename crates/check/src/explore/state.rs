@@ -143,6 +143,22 @@ pub(super) enum Channel {
     Plan { thread: u8, module: ModuleId },
 }
 
+impl Channel {
+    /// All of it in 32 bits.
+    fn word(self) -> u64 {
+        let (class, fields) = match self {
+            Channel::ToL2 { sm, line } => (0, [sm, line, 0]),
+            Channel::Up { from, to, lane } => (1, [from.0, to.0, lane]),
+            Channel::Down { from, to, region } => (2, [from.0, to.0, region]),
+            Channel::ToSm { sm, line } => (3, [sm, line, 0]),
+            Channel::Memory { module, line } => (4, [module.0, line, 0]),
+            Channel::Result { register } => (5, [register.to_le_bytes()[0], register.to_le_bytes()[1], 0]),
+            Channel::Plan { thread, module } => (6, [thread, module.0, 0]),
+        };
+        u64::from(u32::from_le_bytes([fields[0], fields[1], fields[2], class]))
+    }
+}
+
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
@@ -218,7 +234,7 @@ impl fmt::Display for Violation {
 }
 
 /// One state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) threads: Vec<ThreadState>,
     /// All registers, in the order of [`FlatRegister`].
@@ -239,11 +255,53 @@ pub(super) struct State {
     pub(super) broken: Option<Violation>,
 }
 
+impl Clone for State {
+    fn clone(&self) -> State {
+        State {
+            threads: self.threads.clone(),
+            registers: self.registers.clone(),
+            l1: self.l1.clone(),
+            l2: self.l2.clone(),
+            entries: self.entries.clone(),
+            memory: self.memory.clone(),
+            held: self.held.clone(),
+            messages: self.messages.clone(),
+            broken: self.broken,
+        }
+    }
+
+    /// Takes no memory where this state has held as much before: a search copies one state for every step.
+    fn clone_from(&mut self, from: &State) {
+        self.threads.clone_from(&from.threads);
+        self.registers.clone_from(&from.registers);
+        self.l1.clone_from(&from.l1);
+        self.l2.clone_from(&from.l2);
+        self.entries.clone_from(&from.entries);
+        self.memory.clone_from(&from.memory);
+        self.held.clone_from(&from.held);
+        self.messages.clone_from(&from.messages);
+        self.broken = from.broken;
+    }
+}
+
 /// Slots without anything, most of them, are left out, so each names its kind and index; bytes that are not valid do not count.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.threads.hash(hasher);
-        self.registers.hash(hasher);
+        for thread in &self.threads {
+            let stage = u64::from(thread.pc) << 32 | u64::from(thread.stage) << 24 | u64::from(thread.owed) << 16;
+            hasher.write_u64(stage | u64::from(thread.begun) << 1 | u64::from(thread.plan.is_some()));
+            if let Some(plan) = thread.plan {
+                plan.hash(hasher);
+            }
+        }
+        for register in &self.registers {
+            hasher.write_u64(register.value as u64);
+            hasher.write_u64(match register.awaits {
+                None => 0,
+                Some(Awaited::Load { line, cell }) => 1 << 16 | u64::from(line) << 8 | u64::from(cell),
+                Some(Awaited::Atomic { line, cell }) => 2 << 16 | u64::from(line) << 8 | u64::from(cell),
+            });
+        }
         for (index, slot) in self.l1.iter().enumerate() {
             let line = slot.line.map(|line| (line.valid.0, 0, line.data));
             let pending = slot.pending.map(|pending| (pending.miss, pending.poisoned));
@@ -259,9 +317,15 @@ impl Hash for State {
                 hasher.write_u64(index << 48 | u64::from(sharers.modules) << 16 | u64::from(sharers.gpus));
             }
         }
-        self.memory.hash(hasher);
+        for values in &self.memory {
+            values.0.iter().for_each(|value| hasher.write_u64(*value as u64));
+        }
         self.held.hash(hasher);
-        self.messages.hash(hasher);
+        hasher.write_usize(self.messages.len());
+        for message in &self.messages {
+            hasher.write_u64(message.channel.word() << 8 | u64::from(message.line));
+            message.body.hash(hasher);
+        }
         self.broken.hash(hasher);
     }
 }

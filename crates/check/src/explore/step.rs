@@ -153,7 +153,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
         for module in self.modules() {
             for line in 0..self.lines as u8 {
-                let home = self.layout.homes_of(module, line as usize).system;
+                let home = self.homes_of(module, line).system;
                 let present = state.l2[self.l2_index(module, line)].line;
                 if module != home && present.is_some_and(|present| !present.dirty.is_empty()) {
                     steps.push(Step::Evict { module, line });
@@ -188,39 +188,45 @@ impl<P: Coherence> Machine<'_, P> {
     /// The state after `step`, or `None` where the step must wait.
     pub(super) fn after(&self, state: &State, step: Step) -> Option<State> {
         let mut next = state.clone();
+        self.take(state, step, &mut next).then_some(next)
+    }
+
+    /// Makes of `next`, a copy of `state`, the state after `step`. False where the step must wait: then `next` is
+    /// of no use.
+    pub(super) fn take(&self, state: &State, step: Step, next: &mut State) -> bool {
         match step {
             Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
-                Some(Stage::Acquire(scope)) => self.finish_acquire(&mut next, thread as usize, scope),
+                Some(Stage::Acquire(scope)) => self.finish_acquire(next, thread as usize, scope),
                 _ => {
-                    if !self.issue(&mut next, thread as usize, evict_first) {
-                        return None;
+                    if !self.issue(next, thread as usize, evict_first) {
+                        return false;
                     }
                 }
             },
             Step::Deliver { channel, evict_first, replace_first } => {
                 if let Some((module, line)) = self.visits(state, channel) {
                     if replace_first {
-                        self.replace_entry(&mut next, module, line);
+                        self.replace_entry(next, module, line);
                     }
-                    if evict_first && !self.evict(&mut next, module, line) {
-                        return None;
+                    if evict_first && !self.evict(next, module, line) {
+                        return false;
                     }
                 }
-                self.deliver(&mut next, channel);
+                self.deliver(next, channel);
             }
             Step::Evict { module, line } => {
-                if !self.evict(&mut next, module, line) {
-                    return None;
+                if !self.evict(next, module, line) {
+                    return false;
                 }
             }
-            Step::Replace { module, line } => self.replace_entry(&mut next, module, line),
+            Step::Replace { module, line } => self.replace_entry(next, module, line),
         }
-        self.settle(&mut next);
+        self.settle(next);
         if self.config.reductions.forget {
-            self.forget(&mut next);
+            self.forget(next);
         }
         next.canonicalise();
-        Some(next)
+        true
     }
 
     /// Delivers the first message of a channel.

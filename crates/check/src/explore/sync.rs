@@ -95,7 +95,7 @@ impl<P: Coherence> Machine<'_, P> {
         let written = before.iter().filter(|instruction| !matches!(instruction, Instruction::Load { .. }));
         let mut lines = written.filter_map(|instruction| instruction.location()).map(|at| self.layout.cell(at).line);
         !lines.any(|line| {
-            let homes = self.layout.homes_of(issuer, line as usize);
+            let homes = self.homes_of(issuer, line);
             homes.system == member || homes.gpu == member
         })
     }
