@@ -214,3 +214,18 @@ fn a_page_goes_to_the_module_that_reaches_it_first() {
     let homes = (0..16).map(|page| table.home(Line(page * lines_per_page)).expect("it was touched").0);
     assert_eq!(homes.collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_flag_that_a_poll_has_brought_to_a_gpu_home_is_seen_there_by_later_polls() {
+    let wait = |warp: &mut Warp<'_>| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu));
+    let mut ctas = vec![Cta::new(); 16];
+    ctas[0] = Cta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
+    ctas[4] = Cta::new().warp(|warp| wait(warp.compute(10_000)));
+    ctas[5] = Cta::new().warp(|warp| wait(warp.compute(20_000)));
+    ctas[6] = Cta::new().warp(|warp| wait(warp.compute(30_000)));
+    for name in ["nhcc", "hmg", "software-flat", "software-hierarchical"] {
+        let program = Directed::new(vec![touch(0, 0..1), ctas.clone()]);
+        let record = simulate(&machine(&[]), design(name, &[]), program);
+        assert_eq!(record.sm["failed_polls"], 0, "{name}: it was set long before");
+    }
+}

@@ -29,6 +29,10 @@ impl<D: Contents> Slice<D> {
         if before.line.is_some() {
             self.cache.set_pinned(line, false);
         }
+        if satisfied {
+            // The line here now holds the store that was looked for: later polls may find it here.
+            uncore.see(flag);
+        }
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
             self.serve(waiter, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);
