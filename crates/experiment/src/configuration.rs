@@ -1,10 +1,11 @@
-//! Machines and designs as a report shows them: every value, and where it comes from.
+//! Machines, designs and workloads as a report shows them: every value, and where it comes from.
 
-use crate::plan::{Named, Plan};
+use crate::plan::{Named, Plan, PlannedWorkload};
 use tombolo_machine::Described;
 use tombolo_report::document::{Configuration, Entry};
 
-/// Each machine and design of the plans once, in their order: as described, before any step of an axis.
+/// Each machine and design of the plans once, in their order: as described, before any step of an axis. Then the
+/// workloads.
 pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
     let mut all: Vec<Configuration> = Vec::new();
     let machines = plans.iter().flat_map(|plan| plan.machines.iter().map(configuration));
@@ -14,7 +15,24 @@ pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
             all.push(one);
         }
     }
+    all.extend(programs(plans));
     all
+}
+
+/// Each workload as it ran, with its parameters and its scale, and why so; nothing where none runs.
+fn programs(plans: &[Plan]) -> Option<Configuration> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in plans.iter().flat_map(|plan| plan.workloads.iter().map(program)) {
+        if !entries.contains(&entry) {
+            entries.push(entry);
+        }
+    }
+    (!entries.is_empty()).then(|| Configuration { title: "workloads as run".to_owned(), entries })
+}
+
+fn program(one: &PlannedWorkload) -> Entry {
+    let value = format!("{} at {}", one.choice.label, one.scale);
+    Entry { key: one.label.clone(), value, source: one.reason.clone() }
 }
 
 fn configuration<T: Described>(named: &Named<T>) -> Configuration {

@@ -142,6 +142,9 @@ impl Plan {
         {
             text.push("Other workloads or steps run at other scales only.".to_owned());
         }
+        if self.choice == ScaleChoice::Quick {
+            text.push(self.spec.quick.reason.clone());
+        }
         text.join(" ")
     }
 }

@@ -5,7 +5,7 @@ use crate::hardware;
 use crate::outcome::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
-use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, Text};
+use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, SuiteWorkload, Text};
 use crate::workload::{WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub(crate) struct PlannedWorkload {
     pub(crate) label: String,
     pub(crate) choice: Arc<WorkloadChoice>,
     pub(crate) scale: Scale,
+    /// Why at this scale and with these parameters.
+    pub(crate) reason: String,
 }
 
 /// What a metric is normalised to, by index; `None` is as in the value's own point.
@@ -326,13 +328,12 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
     let common = spec.scale.as_ref().map_or(Ok(Scale::FULL), |text| scale(file, "scale", text))?;
     let mut planned = Vec::new();
     for text in &spec.workloads {
-        planned.push(workload(file, text, None, common, spec.seed)?);
+        planned.push(workload(file, text, text.get(), None, (common, spec.seed))?);
     }
     if let Some(name) = &spec.suite {
         let (of, suite) = preset::suite(name.get()).map_err(|error| file.refuse("suite", name, error.to_string()))?;
         for one in &suite.workload {
-            let own = scale(&of, "scale", &one.scale)?;
-            planned.push(workload(&of, &one.workload, one.label.clone(), own, spec.seed)?);
+            planned.push(of_suite(&of, one, choice, spec.seed)?);
         }
     }
     match choice {
@@ -352,17 +353,31 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
     Ok(planned)
 }
 
+fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) -> Result<PlannedWorkload, SpecError> {
+    let own = scale(file, "scale", &one.scale)?;
+    let label = one.label.clone().unwrap_or_else(|| one.workload.get().to_owned());
+    // Written parameters are checked at every scale, though only the quick one has them.
+    let quick = one.quick.as_ref().map(|more| (more, format!("{},{}", one.workload.get(), more.get())));
+    let lighter =
+        quick.map(|(more, word)| workload(file, more, &word, Some(label.clone()), (own, seed))).transpose()?;
+    let plain = workload(file, &one.workload, one.workload.get(), Some(label), (own, seed))?;
+    let planned = if choice == ScaleChoice::Quick { lighter.unwrap_or(plain) } else { plain };
+    let reason = if choice == ScaleChoice::Quick { one.reason.clone() } else { String::new() };
+    Ok(PlannedWorkload { reason, ..planned })
+}
+
+/// The workload called `word`, which stands at `text`.
 fn workload(
     file: &File,
     text: &Text,
+    word: &str,
     label: Option<String>,
-    scale: Scale,
-    seed: u64,
+    (scale, seed): (Scale, u64),
 ) -> Result<PlannedWorkload, SpecError> {
     let refuse = |error: crate::error::PointError| file.refuse("workloads", text, error.to_string());
-    let mut choice = only(text.get()).map_err(refuse)?;
+    let mut choice = only(word).map_err(refuse)?;
     choice.check_parameters().map_err(refuse)?;
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
-    Ok(PlannedWorkload { label, choice: Arc::new(choice), scale })
+    Ok(PlannedWorkload { label, choice: Arc::new(choice), scale, reason: String::new() })
 }

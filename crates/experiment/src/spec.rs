@@ -96,6 +96,9 @@ pub struct Quick {
     /// Runs these steps of the axis alone: labels.
     #[serde(default)]
     pub steps: Vec<Text>,
+    /// Why these. A report shows it.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// A list of workloads with the scale of each.
@@ -121,6 +124,12 @@ pub struct SuiteWorkload {
     pub label: Option<String>,
     /// Its quick scale.
     pub scale: Text,
+    /// Parameters of the quick scale alone, such as `sweeps=1`: less of the same kind.
+    #[serde(default)]
+    pub quick: Option<Text>,
+    /// Why this scale and these parameters. A report shows it.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// A swept value.

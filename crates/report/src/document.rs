@@ -19,7 +19,7 @@ pub struct Document {
     pub claims: Vec<Claim>,
     /// Figures, in the order of the paper.
     pub figures: Vec<Figure>,
-    /// Machines and designs as used: one table each.
+    /// Machines and designs as used, one table each, and the workloads as run.
     pub configurations: Vec<Configuration>,
     /// Points that failed: what was to run, and why it did not.
     #[serde(default)]

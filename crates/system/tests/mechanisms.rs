@@ -10,7 +10,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 use tombolo_types::stream::AtomicResult;
-use tombolo_types::{Mask, Order, Scope};
+use tombolo_types::{Line, Mask, Order, Scope};
 
 /// A kernel of sixteen CTAs of which those in `active` run one warp each.
 fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
@@ -183,4 +183,49 @@ fn the_ideal_keeps_its_l1_only_where_the_design_says_so() {
     };
     assert_eq!(hits(true), 0, "each kernel starts with an empty L1");
     assert_eq!(hits(false), 8);
+}
+
+#[test]
+fn pages_that_all_modules_touch_alike_are_spread_over_them() {
+    let machine = machine(&[]);
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    let pages = 160;
+    let program = Directed::new(vec![kernel(0..16, |_, warp| {
+        (0..pages).for_each(|page| _ = warp.read([page * lines_per_page]));
+    })]);
+    let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
+    let mut homes = [0; 16];
+    (0..pages).for_each(|page| {
+        homes[usize::from(table.home(Line(page * lines_per_page)).expect("it was touched").0)] += 1;
+    });
+    // Ten each if they were dealt out.
+    assert!(homes.iter().all(|pages| (5..=15).contains(pages)), "{homes:?}");
+}
+
+#[test]
+fn a_page_goes_to_the_module_that_reaches_it_first() {
+    let machine = machine(&[]);
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    // Every module begins with its own page and goes round the others.
+    let program = Directed::new(vec![kernel(0..16, |module, warp| {
+        (0..16).for_each(|step| _ = warp.read([(module as u64 + step) % 16 * lines_per_page]));
+    })]);
+    let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
+    let homes = (0..16).map(|page| table.home(Line(page * lines_per_page)).expect("it was touched").0);
+    assert_eq!(homes.collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_flag_that_a_poll_has_brought_to_a_gpu_home_is_seen_there_by_later_polls() {
+    let wait = |warp: &mut Warp<'_>| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu));
+    let mut ctas = vec![Cta::new(); 16];
+    ctas[0] = Cta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Gpu)).signal(0));
+    ctas[4] = Cta::new().warp(|warp| wait(warp.compute(10_000)));
+    ctas[5] = Cta::new().warp(|warp| wait(warp.compute(20_000)));
+    ctas[6] = Cta::new().warp(|warp| wait(warp.compute(30_000)));
+    for name in ["nhcc", "hmg", "software-flat", "software-hierarchical"] {
+        let program = Directed::new(vec![touch(0, 0..1), ctas.clone()]);
+        let record = simulate(&machine(&[]), design(name, &[]), program);
+        assert_eq!(record.sm["failed_polls"], 0, "{name}: it was set long before");
+    }
 }

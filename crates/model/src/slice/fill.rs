@@ -30,6 +30,10 @@ impl<D: Contents> Slice<D> {
             self.cache.set_pinned(line, false);
         }
         slot.pending = None;
+        if satisfied {
+            // The line here now holds the store that was looked for: later polls may find it here.
+            uncore.see(flag);
+        }
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
             self.serve(waiter, &slot, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);

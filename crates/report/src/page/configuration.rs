@@ -1,4 +1,4 @@
-//! Machines and designs as used.
+//! Machines, designs and workloads as used.
 
 use crate::document::Configuration;
 use maud::{Markup, html};

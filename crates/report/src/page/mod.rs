@@ -83,7 +83,7 @@ fn parts(document: &Document) -> [(&'static str, bool); 5] {
     [
         ("Claims", !document.claims.is_empty()),
         ("Failures", !document.failures.is_empty()),
-        ("Machines and designs", !document.configurations.is_empty()),
+        ("Machines, designs, workloads", !document.configurations.is_empty()),
         ("How to repeat it", true),
         ("Notes", !document.notes.is_empty()),
     ]
@@ -112,7 +112,7 @@ fn article(document: &Document, one_of_several: bool) -> Markup {
             @for figure in &document.figures { (figure::section(figure, &part(document, &figure.id))) }
             @if !document.failures.is_empty() { (section(document, "Failures", &failures(&document.failures))) }
             @if !document.configurations.is_empty() {
-                (section(document, "Machines and designs", &configuration::list(&document.configurations)))
+                (section(document, "Machines, designs, workloads", &configuration::list(&document.configurations)))
             }
             (section(document, "How to repeat it", &repeat(document)))
             @if !document.notes.is_empty() {

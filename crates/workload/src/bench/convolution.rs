@@ -1,7 +1,8 @@
 //! A convolution as an implicit matrix product: weights × patches of the input.
 //!
 //! Rows of the product are output channels, columns are output pixels of all images, terms are the weights of
-//! one output channel. Patches are gathered from the input as they are needed. Weights are read as they are
+//! one output channel. At a scale, channels and images shrink by its root each, so that weights keep their ratio to
+//! caches and directories as images do; arithmetic then falls faster than bytes. Patches are gathered from the input as they are needed. Weights are read as they are
 //! stored, channel by channel: 32 bytes of each channel a slab. Source: the `nn`, neither factor transposed, in
 //! the names of cuDNN's kernels (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
@@ -10,6 +11,7 @@ use super::{Instance, Request, Workload, WorkloadError};
 use crate::noise;
 use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
+use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 /// Shape of a convolution of square images with square filters.
@@ -64,6 +66,18 @@ impl Shape {
         let input = u64::from(self.batch) * u64::from(self.inputs) * u64::from(self.side * self.side);
         let output = u64::from(self.batch) * u64::from(self.outputs) * u64::from(self.out_area());
         [input, u64::from(self.outputs) * u64::from(self.terms()), output]
+    }
+
+    /// The shape at `scale`: images and channels shrink by its root, channels to whole groups. Inputs, weights and
+    /// outputs are products of two of these each, so that all of them follow the scale. Sides stay, as patches do.
+    pub(super) fn scaled(&self, scale: Scale) -> Shape {
+        let of_group = |channels: u32| scale.side_of(u64::from(channels / self.groups)) as u32;
+        Shape {
+            batch: scale.side_of(u64::from(self.batch)) as u32,
+            inputs: self.groups * of_group(self.inputs),
+            outputs: self.groups * of_group(self.outputs),
+            ..*self
+        }
     }
 
     /// Says what does not fit together.
@@ -334,7 +348,7 @@ pub(super) const fn parameters(
         Parameter { name, kind: Kind::Count { low, high }, default: given.0, about, source: given.1 }
     }
     [
-        count("batch", "images, at scale 1; scales", (1, 1 << 12), batch),
+        count("batch", "images, at scale 1; scales by the root", (1, 1 << 12), batch),
         Parameter {
             name: "groups",
             kind: Kind::Choice(&["1", "2"]),
@@ -342,8 +356,8 @@ pub(super) const fn parameters(
             about: "groups of channels that do not see each other",
             source: groups.1,
         },
-        count("inputs", "input channels, a multiple of the groups", (1, 1 << 12), inputs),
-        count("outputs", "output channels, a multiple of the groups", (1, 1 << 12), outputs),
+        count("inputs", "input channels, a multiple of the groups; scales by the root", (1, 1 << 12), inputs),
+        count("outputs", "output channels, a multiple of the groups; scales by the root", (1, 1 << 12), outputs),
         count("side", "rows and columns of an input image", (1, 1 << 10), side),
     ]
 }
@@ -365,27 +379,34 @@ impl Workload for Layer {
         self.parameters
     }
 
+    /// Arithmetic follows the footprint to the power of 3/2.
+    fn nonlinear(&self) -> bool {
+        true
+    }
+
     fn address_only(&self) -> bool {
         true
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
+        let count = |name| request.values.count(name) as u32;
         let message = |message| WorkloadError::Shape { workload: self.name, message };
-        let shape = Shape {
-            batch: request.scale.of(count("batch")) as u32,
+        let whole = Shape {
+            batch: count("batch"),
             groups: if request.values.text("groups") == "1" { 1 } else { 2 },
-            inputs: count("inputs") as u32,
-            outputs: count("outputs") as u32,
-            side: count("side") as u32,
+            inputs: count("inputs"),
+            outputs: count("outputs"),
+            side: count("side"),
             filter: self.filter,
         };
+        whole.check().map_err(message)?;
+        let shape = whole.scaled(request.scale);
         shape.check().map_err(message)?;
         let [input, weights, output] = shape.elements();
         let convolution = Convolution {
             shape,
             input: memory.array("input", input, Scaling::Scales),
-            weights: memory.array("weights", weights, Scaling::Fixed),
+            weights: memory.array("weights", weights, Scaling::Scales),
             output: memory.array("output", output, Scaling::Scales),
             after: After::Nothing,
         };

@@ -22,21 +22,21 @@ static PARAMETERS: [Parameter; 4] = [
         name: "batch",
         kind: Kind::Count { low: 1, high: 1 << 12 },
         default: "428",
-        about: "images, at scale 1; scales",
+        about: "images, at scale 1; scales by the root",
         source: "HMG Table III: 3.20 GB (GiB) of one block's inputs, weights and outputs; the block is assumed",
     },
     Parameter {
         name: "wide",
         kind: Kind::Count { low: 1, high: 1 << 12 },
         default: "256",
-        about: "channels of the block's input and output",
+        about: "channels of the block's input and output; scales by the root",
         source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
     },
     Parameter {
         name: "narrow",
         kind: Kind::Count { low: 1, high: 1 << 12 },
         default: "64",
-        about: "channels between the convolutions",
+        about: "channels between the convolutions; scales by the root",
         source: "He et al., 2016, Table 1, conv2_x of the 50-layer network",
     },
     Parameter {
@@ -73,6 +73,11 @@ impl Workload for Resnet {
         &PARAMETERS
     }
 
+    /// Arithmetic follows the footprint to the power of 3/2.
+    fn nonlinear(&self) -> bool {
+        true
+    }
+
     fn address_only(&self) -> bool {
         true
     }
@@ -80,9 +85,10 @@ impl Workload for Resnet {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let count = |name| request.values.count(name) as u32;
         let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
-        let batch = request.scale.of(request.values.count("batch")) as u32;
+        let batch = count("batch");
         let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter };
-        let shapes = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
+        let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
+        let shapes = whole.map(|shape| shape.scaled(request.scale));
         for shape in shapes {
             shape.check().map_err(|message| WorkloadError::Shape { workload: self.name(), message })?;
         }
@@ -92,7 +98,7 @@ impl Workload for Resnet {
         let filtered = scaled("filtered", shapes[1].elements()[2]);
         let output = scaled("output", shapes[2].elements()[2]);
         let mut layer = |name, shape: Shape, weights, (input, output), after| {
-            let weights = memory.array(weights, shape.elements()[1], Scaling::Fixed);
+            let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
             (name, Convolution { shape, input, weights, output, after })
         };
         let layers = [

@@ -21,7 +21,7 @@ const OCTANTS: i32 = 8;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
 
-static PARAMETERS: [Parameter; 4] = [
+static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "side",
         kind: Kind::Count { low: 1, high: 256 },
@@ -44,10 +44,17 @@ static PARAMETERS: [Parameter; 4] = [
         source: "assumed: tens of groups, as many as angles (`ng`)",
     },
     Parameter {
+        name: "octants",
+        kind: Kind::Count { low: 1, high: OCTANTS as u64 },
+        default: "8",
+        about: "octants of a sweep, the first ones; each is a wavefront over the whole mesh",
+        source: "SNAP: all directions",
+    },
+    Parameter {
         name: "sweeps",
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1",
-        about: "sweeps over all octants (SNAP's inner iterations)",
+        about: "sweeps over the octants (SNAP's inner iterations)",
         source: "assumed: eight octants over the same cells are a steady state already",
     },
 ];
@@ -71,6 +78,7 @@ struct Transport {
     cells: Cells,
     angles: i32,
     groups: i32,
+    octants: i32,
     sweeps: u64,
     seed: u64,
 }
@@ -116,6 +124,7 @@ impl Workload for Snap {
             cells: Cells { x: side, y: side, z: side },
             angles: angles as i32,
             groups: groups as i32,
+            octants: request.values.count("octants") as i32,
             sweeps: request.values.count("sweeps"),
             seed: request.seed,
         }))
@@ -269,7 +278,7 @@ impl Instance for Transport {
         }
         let per_cta = u64::from(THREADS) / self.angles as u64;
         for _ in 0..self.sweeps {
-            for octant in 0..OCTANTS {
+            for octant in 0..self.octants {
                 for distance in 0..=3 * (self.cells.x - 1) {
                     let members = self.plane(octant, distance);
                     let plane = Plane { transport: self, octant, members: &members };
@@ -288,7 +297,7 @@ impl Instance for Transport {
         let side = self.cells.x as usize;
         let mut scalar = vec![0.0; cells * self.groups as usize];
         let mut after = vec![0.0; self.flux[0].len() as usize];
-        let octants = (0..self.sweeps).flat_map(|_| 0..OCTANTS);
+        let octants = (0..self.sweeps).flat_map(|_| 0..self.octants);
         for (octant, group) in octants.flat_map(|octant| (0..self.groups as usize).map(move |group| (octant, group))) {
             let mut edges = [(); 3].map(|()| vec![0.0; side * side * angles]);
             let members = (0..=3 * (self.cells.x - 1)).flat_map(|distance| self.plane(octant, distance));

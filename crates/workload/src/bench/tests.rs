@@ -273,6 +273,17 @@ fn footprints_at_scale_one_are_the_papers() {
     }
 }
 
+/// What stays as large while caches and directories shrink must be small beside them, or a scaled run answers another
+/// question: at 1/32 an L2 of HMG's machine has 96 KB a module, and its directory reaches 192 KB.
+#[test]
+fn what_does_not_scale_is_small_beside_a_scaled_cache() {
+    for (_, name, _) in TABLE_III {
+        let arrays = arrays(find(name).unwrap(), "1");
+        let fixed: u64 = arrays.iter().filter(|array| array.scaling == Scaling::Fixed).map(|array| array.bytes).sum();
+        assert!(fixed <= 12 << 10, "{name}: {fixed} bytes do not scale");
+    }
+}
+
 /// Line transactions of the loads of a kernel's first CTA.
 fn loaded(recording: &Recording, name: &str) -> u32 {
     let kernel = recording.kernels().iter().position(|kernel| kernel.name == name).unwrap();
