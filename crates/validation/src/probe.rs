@@ -1,5 +1,5 @@
 //! What microbenchmarks found on NVIDIA's GPUs, and what the same probes find on their descriptions: the latency of a
-//! load from each level, by a pointer chase, and the bandwidth of each, by streams.
+//! load from each level, by a pointer chase, and the bandwidth of DRAM, by streams.
 //!
 //! A probe is run at two lengths, and the difference counts: launches and cold starts cancel.
 
@@ -87,36 +87,27 @@ const IN_DRAM: &[(&str, &str)] = &[("kib", "65536")];
 const WARM: [&str; 2] = ["4096", "8192"];
 const COLD: [&str; 2] = ["4096", "12288"];
 
-/// Streams: two CTAs an SM with parts of 16 KiB; passes that come after a cold one, or arrays that no cache has seen.
-const PASSES: (&str, [&str; 2]) = ("passes", ["3", "7"]);
+/// Streams: two CTAs an SM through arrays that no cache has seen, of two sizes in KiB.
 const V100_NEW: (&str, [&str; 2]) = ("kib", ["7680", "28160"]);
 const H100_NEW: (&str, [&str; 2]) = ("kib", ["10944", "32832"]);
-const V100_L1: &[(&str, &str)] = &[("ctas", "160"), ("kib", "2560"), ("parts", "own")];
-const V100_L2: &[(&str, &str)] = &[("ctas", "160"), ("kib", "2560")];
 const V100_READ: &[(&str, &str)] = &[("ctas", "160")];
 const V100_WRITE: &[(&str, &str)] = &[("ctas", "160"), ("operation", "write")];
 const V100_COPY: &[(&str, &str)] = &[("ctas", "160"), ("operation", "copy")];
-const H100_L1: &[(&str, &str)] = &[("ctas", "228"), ("kib", "3648"), ("parts", "own")];
-const H100_L2: &[(&str, &str)] = &[("ctas", "228"), ("kib", "3648")];
 const H100_READ: &[(&str, &str)] = &[("ctas", "228")];
 const H100_WRITE: &[(&str, &str)] = &[("ctas", "228"), ("operation", "write")];
 const H100_COPY: &[(&str, &str)] = &[("ctas", "228"), ("operation", "copy")];
 
 /// The probes.
-pub const PROBES: [Probe; 16] = [
+pub const PROBES: [Probe; 12] = [
     chase("v100", "L1, latency", 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     chase("v100", "L2, latency", 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     chase("v100", "DRAM, latency", 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
-    stream("v100", "L1, read", 13_870.0, "gpu-cache/v100.txt", V100_L1, PASSES),
-    stream("v100", "L2, read", 2_440.0, "gpu-cache/v100.txt", V100_L2, PASSES),
     stream("v100", "DRAM, read", 866.0, "gpu-stream/v100.txt", V100_READ, V100_NEW),
     stream("v100", "DRAM, write", 895.0, "gpu-stream/v100.txt", V100_WRITE, V100_NEW),
     stream("v100", "DRAM, copy", 802.0, "gpu-stream/v100.txt", V100_COPY, V100_NEW),
     chase("h100", "L1, latency", 34.2, "gpu-latency/h100_pcie.txt", IN_L1, WARM),
     chase("h100", "L2, latency", 265.5, "gpu-latency/h100_pcie.txt", IN_L2, WARM),
     chase("h100", "DRAM, latency", 644.0, "gpu-latency/h100_pcie.txt", IN_DRAM, COLD),
-    stream("h100", "L1, read", 25_200.0, "gpu-cache/h100_pcie.txt", H100_L1, PASSES),
-    stream("h100", "L2, read", 6_950.0, "gpu-l2-cache/h100_pcie.txt", H100_L2, PASSES),
     stream("h100", "DRAM, read", 1_942.0, "gpu-stream/h100_pcie.txt", H100_READ, H100_NEW),
     stream("h100", "DRAM, write", 2_016.0, "gpu-stream/h100_pcie.txt", H100_WRITE, H100_NEW),
     stream("h100", "DRAM, copy", 1_704.0, "gpu-stream/h100_pcie.txt", H100_COPY, H100_NEW),
@@ -157,8 +148,8 @@ impl Probe {
         design: &DesignConfig,
     ) -> Result<(f64, f64), EstimateError> {
         let workload = find(if self.quantity == Quantity::Cycles { "chase" } else { "bandwidth" })?;
-        let parameters = self.parameters.iter().chain([&(self.length.0, length)]);
-        let parameters: Vec<_> = parameters.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let given = self.parameters.iter().copied().chain([(self.length.0, length)]);
+        let parameters: Vec<_> = given.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         let request = Request::new(workload, Scale::FULL, &parameters, 1)?;
         let options =
             RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
@@ -183,13 +174,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_probe_finds_nearly_what_was_published() {
+    fn latencies_and_a_bandwidth_are_near_what_was_published() {
         let design = tombolo_machine::design("no-remote-caching").unwrap().check().unwrap();
-        for probe in PROBES {
+        let short = |probe: &&Probe| {
+            probe.quantity == Quantity::Cycles || (probe.machine, probe.name) == ("v100", "DRAM, read")
+        };
+        for probe in PROBES.iter().filter(short) {
             let machine = Arc::new(tombolo_machine::machine(probe.machine).unwrap().check().unwrap());
             let Finding { name, published, simulated, .. } = probe.find(&machine, &design).unwrap();
             let ratio = simulated / published;
-            println!("{} {name}: {simulated:.1}, published {published}, ratio {ratio:.3}", probe.machine);
+            assert!((0.85..1.3).contains(&ratio), "{} {name}: {simulated:.1}, published {published}", probe.machine);
         }
     }
 }

@@ -84,7 +84,9 @@ impl Arguments {
             ));
         }
         if answer.summary.sound.is_some() {
-            complain("note: rows marked ? were measured again by their source with another result (docs/validation.md)");
+            complain(
+                "note: rows marked ? were measured again by their source with another result (docs/validation.md)",
+            );
         }
         if let Some(path) = &self.out {
             write_whole(path, html(&answer.document(self)).as_bytes())?;

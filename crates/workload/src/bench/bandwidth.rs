@@ -129,6 +129,8 @@ impl Parts {
                     let at = warp.compute(ComputeClass::Int, ADDRESS, thread + at);
                     sum = self.step(warp, at, sum);
                 }
+                // A pass ends before the next begins: its lines are there to be found.
+                sum = warp.compute(ComputeClass::Fp32, 1, sum);
             }
             if self.operation == Operation::Read {
                 warp.store(self.to, warp.global_thread(), sum);
@@ -136,8 +138,8 @@ impl Parts {
         });
     }
 
-    /// One instruction on the elements from `at`. The sum waits for its loads at the end of the kernel only, as
-    /// in compiled loops that are unrolled far enough.
+    /// One instruction on the elements from `at`. The sum waits for its loads at the end of a pass only, as in
+    /// compiled loops that are unrolled far enough.
     fn step(&self, warp: &mut Warp<'_>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
         match self.operation {
             Operation::Read => {
