@@ -22,4 +22,4 @@ pub mod sharing;
 pub use placement::place;
 pub use record::RunRecord;
 pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_warm};
-pub use sample::{SampleInfo, project};
+pub use sample::{SampleInfo, project, sample};

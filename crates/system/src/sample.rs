@@ -1,7 +1,17 @@
 //! The time of a whole program from a run of the part of it that was recorded.
 
 use crate::record::RunRecord;
+use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_model::controller::residency;
+use tombolo_workload::record::Sample;
+
+/// A sample for `machine`. A kernel that no SM holds counts as one CTA; running it is refused.
+pub fn sample(machine: &MachineConfig) -> Sample {
+    let machine = machine.clone();
+    let sms = machine.topology.sms() as u64;
+    Sample::new(Arc::new(move |kernel| sms * u64::from(residency(&machine, kernel).unwrap_or(1))))
+}
 
 /// What was recorded of a program.
 #[derive(Clone, Debug, PartialEq)]

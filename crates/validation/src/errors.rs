@@ -16,10 +16,12 @@ pub struct Row {
     pub simulated_ms: f64,
     /// Whether a part was simulated that stands for the whole.
     pub sampled: bool,
+    /// Whether nothing speaks against the measurement.
+    pub sound: bool,
 }
 
 /// The errors of some rows. Shares, not percentages: 0.15 is 15 %.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Errors {
     /// Rows.
     pub rows: usize,
@@ -30,6 +32,10 @@ pub struct Errors {
     /// Slope of the line through simulated over measured times of the larger half of the rows, by least squares;
     /// absent where they are all alike.
     pub slope: Option<f64>,
+    /// Largest symmetric error of a row.
+    pub worst: f64,
+    /// That row: its size, after its benchmark where there are several.
+    pub worst_row: String,
 }
 
 /// The errors of all rows, and of each benchmark.
@@ -37,6 +43,8 @@ pub struct Errors {
 pub struct Summary {
     /// All rows.
     pub overall: Errors,
+    /// The rows whose measurement nothing speaks against; none where that is all of them.
+    pub sound: Option<Errors>,
     /// By benchmark.
     pub benchmarks: BTreeMap<String, Errors>,
 }
@@ -55,7 +63,12 @@ impl Errors {
         let measured: f64 = rows.iter().map(|row| row.measured_ms).sum();
         let apart: f64 = rows.iter().map(|row| (row.simulated_ms - row.measured_ms).abs()).sum();
         let symmetric: f64 = rows.iter().map(|row| row.symmetric()).sum();
+        let worst = rows.iter().max_by(|a, b| a.symmetric().total_cmp(&b.symmetric()));
+        let one = rows.iter().all(|row| row.benchmark == rows[0].benchmark);
+        let named = |row: &&Row| if one { row.size.clone() } else { format!("{} {}", row.benchmark, row.size) };
         Errors {
+            worst: worst.map_or(0.0, |row| row.symmetric()),
+            worst_row: worst.map_or_else(String::new, named),
             rows: rows.len(),
             weighted: apart / measured,
             mean_symmetric: symmetric / rows.len() as f64,
@@ -83,7 +96,9 @@ impl Summary {
             benchmarks.entry(row.benchmark.clone()).or_default().push(row);
         }
         let benchmarks = benchmarks.into_iter().map(|(name, rows)| (name, Errors::of(rows))).collect();
-        Summary { overall: Errors::of(rows), benchmarks }
+        let sound = rows.iter().filter(|row| row.sound);
+        let some_are_not = sound.clone().count() < rows.len();
+        Summary { overall: Errors::of(rows), sound: some_are_not.then(|| Errors::of(sound)), benchmarks }
     }
 }
 
@@ -92,7 +107,14 @@ mod tests {
     use super::*;
 
     fn row(benchmark: &str, measured_ms: f64, simulated_ms: f64) -> Row {
-        Row { benchmark: benchmark.into(), size: String::new(), measured_ms, simulated_ms, sampled: false }
+        Row {
+            benchmark: benchmark.into(),
+            size: format!("{measured_ms}"),
+            measured_ms,
+            simulated_ms,
+            sampled: false,
+            sound: true,
+        }
     }
 
     #[test]
@@ -120,5 +142,20 @@ mod tests {
         assert_eq!(summary.benchmarks["a"].weighted, 0.0);
         assert_eq!(summary.benchmarks["b"].weighted, 2.0);
         assert_eq!(summary.overall.weighted, 1.0);
+    }
+
+    #[test]
+    fn the_worst_row_is_named_with_its_benchmark_where_there_are_several() {
+        let rows = [row("a", 1.0, 1.5), row("a", 2.0, 1.0), row("b", 3.0, 3.0)];
+        assert_eq!((Errors::of(&rows).worst, Errors::of(&rows).worst_row), (1.0, "a 2".to_owned()));
+        assert_eq!(Errors::of(&rows[..2]).worst_row, "2");
+    }
+
+    #[test]
+    fn unsound_rows_are_judged_with_and_without() {
+        let unsound = Row { sound: false, ..row("a", 1.0, 9.0) };
+        let summary = Summary::of(&[row("a", 1.0, 1.0), unsound]);
+        assert_eq!((summary.overall.mean_symmetric, summary.sound.map(|of| of.mean_symmetric)), (4.0, Some(0.0)));
+        assert_eq!(Summary::of(&[row("a", 1.0, 1.0)]).sound, None);
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! The sample of [`tombolo_workload::record::Sample`] is recorded and run; the times of its launches, weighted, make
 //! the time of the whole. Measurements repeat their body, so caches begin as the repetition before has left them:
-//! a program that fits the L2s runs twice and its second run counts; else the caches on the memory's side begin with
-//! what fits there of the ends of its arrays.
+//! the caches on the memory's side with what fits there of the ends of the program's arrays; the others, where the
+//! program fits the L2s, with what its launches, or the last of them where they are long, leave there.
 
-use crate::suite::{Body, Case};
+use crate::suite::{Body, Case, HostCopy};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_system::record::KernelRecord;
-use tombolo_system::{Resident, RunError, RunSpec, run_warm};
+use tombolo_system::{Resident, RunError, RunSpec, run_warm, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
-use tombolo_types::{Line, LineSize};
+use tombolo_types::{Line, LineSize, Rate};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
-use tombolo_workload::record::{RecordOptions, Recording, Sample};
+use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
@@ -24,6 +24,14 @@ const SEED: u64 = 1;
 /// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
 /// nodes1024 of degree 4: 38 us a level, of which the flag in takes the machine's copy latency.
 const READ_BACK_S: f64 = 19e-6;
+
+/// Bytes up to which a copy from or to pageable memory goes through a pinned buffer of the runtime, which the host
+/// fills and empties; larger ones pin the memory. Source: ROCm's runtime (rocclr): one staging buffer, 1 MiB.
+const STAGED_BYTES: u64 = 1 << 20;
+/// Rate at which the host fills that buffer on the way to the device. Source: fitted on memcopy_h2d 1MB.
+const STAGED_TO_DEVICE: Rate = Rate(17_700_000_000);
+/// Rate at which it empties it on the way back. Source: fitted on memcopy_d2h 1MB.
+const STAGED_TO_HOST: Rate = Rate(3_420_000_000);
 
 /// Steps in which the arrays that are left in a cache are walked side by side. Source: assumed: steps of at most
 /// half a megabyte, small beside what a sample touches.
@@ -63,17 +71,28 @@ pub struct Estimator {
     pub samples: bool,
 }
 
-/// Launches of a recording alone, several times over.
+/// Launches of a recording alone, after some that warm the caches.
 struct Launches {
     recording: Recording,
     commands: Vec<Command>,
 }
 
+/// Warp instructions of a program of which all launches run again to warm the caches, at most; of a larger one the
+/// last launch does, of a sample all. Source: assumed: a second of simulation.
+const WARM_INSTRUCTIONS: u64 = 300_000;
+
 impl Launches {
-    fn new(recording: Recording, times: usize) -> Launches {
+    fn new(recording: Recording, warms: bool) -> Launches {
         let launches = recording.commands().iter().filter(|command| matches!(command, Command::Launch { .. }));
-        let once: Vec<Command> = launches.cloned().collect();
-        Launches { commands: vec![once; times].concat(), recording }
+        let mut commands: Vec<Command> = launches.cloned().collect();
+        let again = match commands.len() {
+            count if !recording.is_sampled() && recording.instructions() > WARM_INSTRUCTIONS => count.min(1),
+            count => count,
+        };
+        if warms {
+            commands.splice(0..0, commands[commands.len() - again..].to_vec());
+        }
+        Launches { recording, commands }
     }
 }
 
@@ -113,9 +132,9 @@ impl Estimator {
         let sampled = recording.is_sampled();
         let (parts, launches) = (recording.parts().to_vec(), recording.launches());
         let footprint: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
-        let again = !sampled && footprint <= self.machine.l2.bytes * self.machine.topology.modules() as u64;
+        let warms = footprint <= self.machine.l2.bytes * self.machine.topology.modules() as u64;
         let resident = self.resident(&recording)?;
-        let program = Arc::new(Launches::new(recording, if again { 2 } else { 1 }));
+        let program = Arc::new(Launches::new(recording, warms));
         let kernels = if parts.is_empty() {
             Vec::new()
         } else {
@@ -131,11 +150,10 @@ impl Estimator {
     fn record(&self, case: &Case) -> Result<Recording, EstimateError> {
         let workload = find(case.workload)?;
         let request = Request::new(workload, Scale::FULL, &case.parameters, SEED)?;
-        let threads = self.machine.topology.sms() as u64 * u64::from(self.machine.sm.threads);
         let options = RecordOptions {
             warp_width: self.machine.sm.warp_width,
             line: self.machine.line,
-            sample: self.samples.then(|| Sample::of(threads)),
+            sample: self.samples.then(|| sample(&self.machine)),
             ..RecordOptions::default()
         };
         Ok(record(workload, &request, &options, Mode::Auto)?)
@@ -176,9 +194,15 @@ impl Estimator {
     /// Seconds of copies, one after the other.
     fn copying(&self, body: &Body) -> f64 {
         let host = &self.machine.host;
-        let transfer =
-            |bytes: &u64| if host.copy_rate.is_infinite() { 0.0 } else { *bytes as f64 / host.copy_rate.0 as f64 };
-        body.copies.iter().map(|bytes| host.copy_latency.seconds() + transfer(bytes)).sum()
+        let transfer = |copy: &HostCopy| {
+            let rate = match (copy.bytes <= STAGED_BYTES, copy.to_device) {
+                (false, _) => host.copy_rate,
+                (true, true) => STAGED_TO_DEVICE,
+                (true, false) => STAGED_TO_HOST,
+            };
+            if rate.is_infinite() { 0.0 } else { copy.bytes as f64 / rate.0 as f64 }
+        };
+        body.copies.iter().map(|copy| host.copy_latency.seconds() + transfer(copy)).sum()
     }
 }
 
@@ -243,6 +267,13 @@ mod tests {
         let host = &estimator(true).machine.host;
         let expected = host.copy_latency.seconds() + (64_u64 << 20) as f64 / host.copy_rate.0 as f64;
         assert!((time - expected).abs() < 1e-9, "{time} {expected}");
+    }
+
+    #[test]
+    fn a_small_copy_is_staged_and_slower_on_the_way_back() {
+        let time = |benchmark, size| estimator(true).estimate(&case(benchmark, size, 0).unwrap()).unwrap().time_s;
+        assert!(time("memcopy_h2d", "1MB") > time("memcopy_h2d", "2MB"));
+        assert!(time("memcopy_d2h", "1MB") > 4.0 * time("memcopy_h2d", "1MB"));
     }
 
     #[test]

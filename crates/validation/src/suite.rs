@@ -14,13 +14,22 @@ pub struct Case {
 /// What the host does between the two events that time a body, besides launching its kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Bytes of each blocking copy between host and device.
-    pub copies: Vec<u64>,
+    /// Blocking copies between pageable memory of the host and the device.
+    pub copies: Vec<HostCopy>,
     /// Device memory fills: tiny kernels of the runtime.
     pub fills: u64,
     /// Whether each launch is one round of a loop on the host: a flag copied in, the kernel, its end awaited, the
     /// flag copied out.
     pub rounds: bool,
+}
+
+/// A copy between host and device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCopy {
+    /// Bytes.
+    pub bytes: u64,
+    /// Which way.
+    pub to_device: bool,
 }
 
 /// What a size says: the numbers in it, and how many rows of the same size came before.
@@ -53,8 +62,8 @@ const fn entry(
 static SUITE: [Entry; 24] = [
     entry("vectoradd", &["#"], "N", |size| kernels("vectoradd", &[("elements", size.numbers[0])])),
     entry("relu", &["#"], "N", |size| kernels("relu", &[("elements", size.numbers[0])])),
-    entry("memcopy_h2d", &["#MB"], "mMB", |size| host_copy(size.numbers[0], "h2d")),
-    entry("memcopy_d2h", &["#MB"], "mMB", |size| host_copy(size.numbers[0], "d2h")),
+    entry("memcopy_h2d", &["#MB"], "mMB", |size| host_copy(size.numbers[0], true)),
+    entry("memcopy_d2h", &["#MB"], "mMB", |size| host_copy(size.numbers[0], false)),
     entry("memcopy_d2d", &["#MB"], "mMB", |size| kernels("memcopy", &[("mib", size.numbers[0])])),
     entry("matrixtranspose", &["#x#"], "MxM", |size| kernels("matrixtranspose", &[("side", square(size)?)])),
     entry("floydwarshall", &["#_nodes"], "N_nodes", |size| {
@@ -171,17 +180,18 @@ fn kernels(workload: &'static str, parameters: &[(&str, u64)]) -> Option<Case> {
     Some(Case { workload, parameters, body: Body::default() })
 }
 
-/// Copies from the host, then kernels.
+/// Copies of so many bytes from the host, then kernels.
 fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u64>) -> Option<Case> {
     let mut case = kernels(workload, parameters)?;
-    case.body.copies = copies;
+    case.body.copies = copies.into_iter().map(|bytes| HostCopy { bytes, to_device: true }).collect();
     Some(case)
 }
 
 /// A copy of so many MiB between host and device.
-fn host_copy(mib: u64, direction: &str) -> Option<Case> {
-    let mut case = with_copies("memcopy", &[("mib", mib)], vec![mib << 20])?;
-    case.parameters.push(parameter("direction", &direction));
+fn host_copy(mib: u64, to_device: bool) -> Option<Case> {
+    let mut case = kernels("memcopy", &[("mib", mib)])?;
+    case.body.copies = vec![HostCopy { bytes: mib << 20, to_device }];
+    case.parameters.push(parameter("direction", if to_device { &"h2d" } else { &"d2h" }));
     Some(case)
 }
 

@@ -12,8 +12,7 @@ use std::process::ExitCode;
 use tombolo_experiment::campaign::run_one;
 use tombolo_experiment::workload::{Source, Target, only};
 use tombolo_machine::design::Promise;
-use tombolo_system::project;
-use tombolo_workload::record::Sample;
+use tombolo_system::{project, sample};
 
 /// What a sampled result says of itself.
 const SAMPLED: &str = "sampled: time_s is projected from the parts of kernels that ran, all other numbers are those of \
@@ -78,8 +77,7 @@ impl Arguments {
             (Some(workload), _) => {
                 let chosen = only(workload)?;
                 let what = format!("recording {}", chosen.label);
-                let held = machine.topology.sms() as u64 * u64::from(machine.sm.threads);
-                let sample = self.sample.then(|| Sample::of(held));
+                let sample = self.sample.then(|| sample(machine));
                 Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
             }
             (None, Some(path)) => progress.during("reading the trace", || trace(path, machine)),

@@ -83,6 +83,11 @@ impl Arguments {
                 answer.rows.len()
             ));
         }
+        if answer.summary.sound.is_some() {
+            complain(
+                "note: rows marked ? were measured again by their source with another result (docs/validation.md)",
+            );
+        }
         if let Some(path) = &self.out {
             write_whole(path, html(&answer.document(self)).as_bytes())?;
         }
@@ -153,6 +158,7 @@ fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failur
         measured_ms: measured.measured_ms,
         simulated_ms: estimate.time_s * 1e3,
         sampled: estimate.sampled,
+        sound: measured.sound,
     })
 }
 
@@ -166,22 +172,28 @@ impl Answer {
         let mut rows = Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "ratio"]);
         for row in &self.rows {
             let mark = if row.sampled { "~" } else { "" };
+            let doubt = if row.sound { "" } else { "?" };
             rows.row(vec![
                 Cell::plain(&*row.benchmark),
                 Cell::plain(&*row.size),
-                Cell::plain(format!("{:.4}", row.measured_ms)),
+                Cell::plain(format!("{doubt}{:.4}", row.measured_ms)),
                 Cell::plain(format!("{mark}{:.4}", row.simulated_ms)),
                 Cell::plain(format!("{:.2}", row.simulated_ms / row.measured_ms)),
             ]);
         }
-        let headings = ["benchmark", "rows", "weighted error", "mean symmetric error", "slope"];
+        let headings = ["benchmark", "rows", "weighted error", "mean symmetric error", "worst", "slope", "worst row"];
         let mut errors = Table::new(1).with_headings(headings);
         let mut add = |name: &str, of: &Errors, look: Look| {
             let slope = of.slope.map_or_else(|| "-".to_owned(), |slope| format!("{slope:.2}"));
-            let numbers = [of.rows.to_string(), percent(of.weighted), percent(of.mean_symmetric), slope];
-            errors.row([name.to_owned()].into_iter().chain(numbers).map(|text| Cell::new(text, look)).collect());
+            let shares = [of.weighted, of.mean_symmetric, of.worst].map(percent);
+            let numbers = [name.to_owned(), of.rows.to_string()].into_iter().chain(shares).chain([slope]);
+            let cells = numbers.map(|text| Cell::new(text, look));
+            errors.row(cells.chain([Cell::new(of.worst_row.clone(), look)]).collect());
         };
         self.summary.benchmarks.iter().for_each(|(name, of)| add(name, of, Look::Plain));
+        if let Some(sound) = &self.summary.sound {
+            add("without rows marked ?", sound, Look::Plain);
+        }
         add("all", &self.summary.overall, Look::Strong);
         format!("{}\n{}", rows.render(colours), errors.render(colours))
     }
@@ -233,20 +245,21 @@ impl Answer {
     fn errors(&self) -> Figure {
         let row = |name: &str, of: &Errors, summary| document::Row {
             label: name.to_owned(),
-            values: vec![Some(of.weighted * 100.0), Some(of.mean_symmetric * 100.0), of.slope],
+            values: vec![Some(of.weighted * 100.0), Some(of.mean_symmetric * 100.0), Some(of.worst * 100.0), of.slope],
             summary,
         };
         let mut rows: Vec<_> = self.summary.benchmarks.iter().map(|(name, of)| row(name, of, false)).collect();
+        rows.extend(self.summary.sound.iter().map(|sound| row("without rows measured otherwise again", sound, false)));
         rows.push(row("all", &self.summary.overall, true));
         Figure {
             id: "errors".into(),
             title: "Errors by benchmark".into(),
             caption: "Weighted: sum of absolute errors over sum of measured times. Mean symmetric: mean of the \
-                      difference over the smaller of the two. Slope: of simulated over measured time of the larger \
+                      difference over the smaller of the two, and the largest. Slope: of simulated over measured time of the larger \
                       half of the sizes, by least squares."
                 .into(),
             chart: Chart { kind: ChartKind::Table, x: "benchmark".into(), y: "error".into(), ..Chart::default() },
-            columns: ["benchmark", "weighted %", "mean symmetric %", "slope"].map(String::from).to_vec(),
+            columns: ["benchmark", "weighted %", "mean symmetric %", "worst %", "slope"].map(String::from).to_vec(),
             rows,
             published: Vec::new(),
         }

@@ -63,10 +63,17 @@ impl Instance for Sort {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.values);
         let elements = self.values.len();
-        for stage in 0..elements.ilog2() {
-            for pass in 0..=stage {
-                let grid = Grid::new("bitonic-pass", elements / 2 / u64::from(THREADS), THREADS);
-                host.launch(grid, |cta| self.kernel(cta, stage, pass))?;
+        let grid = || Grid::new("bitonic-pass", elements / 2 / u64::from(THREADS), THREADS);
+        let stages = elements.ilog2();
+        if host.samples() {
+            // Passes of a distance are alike: each stage from that of the distance on has one.
+            for first in 0..stages {
+                let launch = |host: &mut Host<'_>| host.launch(grid(), |cta| self.kernel(cta, first, 0));
+                host.alike(u64::from(stages - first), launch)?;
+            }
+        } else {
+            for (stage, pass) in (0..stages).flat_map(|stage| (0..=stage).map(move |pass| (stage, pass))) {
+                host.launch(grid(), |cta| self.kernel(cta, stage, pass))?;
             }
         }
         host.copy_to_host(self.values);

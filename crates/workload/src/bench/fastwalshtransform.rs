@@ -61,10 +61,10 @@ impl Instance for Transform {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.values);
         let elements = self.values.len();
-        for step in 0..elements.ilog2() {
+        host.series(u64::from(elements.ilog2()), |host, step| {
             let grid = Grid::new("walsh-step", elements / 2 / u64::from(THREADS), THREADS);
-            host.launch(grid, |cta| self.kernel(cta, 1 << step))?;
-        }
+            host.launch(grid, |cta| self.kernel(cta, 1 << step))
+        })?;
         host.copy_to_host(self.values);
         Ok(())
     }

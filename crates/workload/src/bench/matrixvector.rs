@@ -64,8 +64,7 @@ impl Matrix {
         to: Array<f32>,
         clears: bool,
     ) -> Result<(), RecordError> {
-        // Every lane is on a row, and so on a line, of its own.
-        let trips = Trips { count: self.columns as u64, unit: LINE, accesses: 67 };
+        let trips = Trips { count: self.columns as u64, unit: LINE };
         let grid = Grid::new("row-products", (self.rows as u64).div_ceil(u64::from(THREADS)), THREADS).trips(trips);
         host.launch(grid, |cta| {
             let place = |i: Lanes<i32>, j: i32| i * self.columns + j;
@@ -81,7 +80,7 @@ impl Matrix {
         to: Array<f32>,
         clears: bool,
     ) -> Result<(), RecordError> {
-        let trips = Trips { count: self.rows as u64, unit: LINE, accesses: 6 };
+        let trips = Trips { count: self.rows as u64, unit: LINE };
         let grid =
             Grid::new("column-products", (self.columns as u64).div_ceil(u64::from(THREADS)), THREADS).trips(trips);
         host.launch(grid, |cta| {

@@ -2,11 +2,13 @@
 
 mod alexnet_conv2;
 mod atax;
+mod bandwidth;
 mod benchmark;
 mod bfs;
 mod bicg;
 mod bitonicsort;
 mod cells;
+mod chase;
 mod comd;
 mod conv2d;
 mod convolution;
@@ -60,7 +62,7 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 41] = [
+static WORKLOADS: [&dyn Workload; 43] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -102,6 +104,8 @@ static WORKLOADS: [&dyn Workload; 41] = [
     &atax::ATAX,
     &bicg::BICG,
     &nbody::NBODY,
+    &chase::CHASE,
+    &bandwidth::BANDWIDTH,
 ];
 
 /// Every workload.

@@ -133,7 +133,7 @@ impl Instance for Bodies {
         host.copy_to_device(self.position);
         host.copy_to_device(self.velocity);
         let tiles = self.position.len() / 4 / u64::from(THREADS);
-        let trips = Trips { count: tiles, unit: 1, accesses: u64::from(THREADS) + 16 };
+        let trips = Trips { count: tiles, unit: 1 };
         host.launch_ordered(Grid::new("nbody", tiles, THREADS).trips(trips), |cta| self.kernel(cta))?;
         host.copy_to_host(self.new_position);
         Ok(())

@@ -157,8 +157,7 @@ impl Instance for Ranks {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.vectors[0]);
         let [x, y] = self.vectors;
-        // Two lines each of values and columns, about five of ranks.
-        let trips = Trips { count: (self.entries() as u64).div_ceil(THREADS as u64), unit: 1, accesses: 9 };
+        let trips = Trips { count: (self.entries() as u64).div_ceil(THREADS as u64), unit: 1 };
         for (from, to) in [(x, y), (y, x)] {
             let grid = Grid::new("pagerank", self.rows, THREADS as u32).shared_bytes(4 * THREADS as u32).trips(trips);
             host.launch(grid, |cta| self.kernel(cta, from, to))?;

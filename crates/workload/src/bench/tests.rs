@@ -4,6 +4,7 @@ use super::*;
 use crate::record::Sample;
 use crate::simt::Scaling;
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
@@ -55,6 +56,8 @@ fn small(workload: &dyn Workload) -> Request {
         "spmv" => &[("rows", "300"), ("entries", "5")],
         "atax" | "bicg" => &[("rows", "70"), ("columns", "50")],
         "nbody" => &[("bodies", "300")],
+        "chase" => &[("kib", "32"), ("steps", "100")],
+        "bandwidth" => &[("kib", "64"), ("ctas", "3"), ("passes", "2")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -183,10 +186,10 @@ fn every_variant_computes_what_its_reference_does() {
 
 #[test]
 fn a_sample_too_large_to_matter_records_everything() {
-    let sample = Sample { threads: 1 << 40, accesses: 1 << 50, launches: 1 << 20 };
+    let sample = Sample { at_once: Arc::new(|_| 1 << 40), work: 1 << 60, launches: 1 << 20 };
     for workload in list() {
         let whole = recorded(*workload, &options(), Mode::Auto);
-        let sampled = recorded(*workload, &RecordOptions { sample: Some(sample), ..options() }, Mode::Auto);
+        let sampled = recorded(*workload, &RecordOptions { sample: Some(sample.clone()), ..options() }, Mode::Auto);
         assert_eq!(whole.launches(), sampled.launches(), "{}", workload.name());
         assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
         let weights: f64 = sampled.parts().iter().map(|part| part.weight).sum();
@@ -199,7 +202,8 @@ fn a_sample_of_a_large_grid_is_two_pieces_of_it() {
     let workload = find("vectoradd").unwrap();
     let given = [("elements".to_owned(), "1000000".to_owned())];
     let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
-    let sample = Sample { threads: 25_600, accesses: 1, launches: 1 };
+    let sample =
+        Sample { at_once: Arc::new(|kernel| 25_600 / u64::from(kernel.threads_per_cta)), work: 1, launches: 1 };
     let options = RecordOptions { sample: Some(sample), ..options() };
     let recording = record(workload, &request, &options, Mode::Auto).unwrap();
     let ctas: Vec<u32> = recording.kernels().iter().map(|kernel| kernel.ctas).collect();

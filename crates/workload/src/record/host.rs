@@ -1,13 +1,15 @@
 //! The host side of a program while it is recorded: launches and copies.
 
 use super::RecordError;
-use super::block::{Block, Packer, Store, digest};
+use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
-use super::sample::{Part, Piece, Sample};
+use super::sample::{Part, Piece, Sample, Trips, work_of};
+use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative,
 };
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,6 +71,8 @@ pub struct Host<'a> {
     latest: FxHashMap<u32, usize>,
     /// Launches that one launch of the series under way stands for; 1 outside.
     stands_for: f64,
+    /// Launches recorded of that series; 1 outside.
+    of_series: u64,
     launches: f64,
     instructions: u64,
 }
@@ -89,6 +93,7 @@ impl<'a> Host<'a> {
             parts: Vec::new(),
             latest: FxHashMap::default(),
             stands_for: 1.0,
+            of_series: 1,
             launches: 0.0,
             instructions: 0,
         }
@@ -111,16 +116,30 @@ impl<'a> Host<'a> {
         count: u64,
         mut launch: impl FnMut(&mut Host<'a>, u64) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
-        let (indices, each) = Sample::series(self.options.sample, count);
-        self.stands_for = each;
+        let (indices, each) = Sample::series(self.options.sample.as_ref(), count);
+        (self.stands_for, self.of_series) = (each, indices.len() as u64);
         let outcome = indices.into_iter().try_for_each(|index| launch(self, index));
+        (self.stands_for, self.of_series) = (1.0, 1);
+        outcome
+    }
+
+    /// `count` launches whose streams are the same: calls `launch`, which launches once, for all of them. Only where
+    /// a sample is recorded: elsewhere each launch goes on with what the one before has computed.
+    pub fn alike(
+        &mut self,
+        count: u64,
+        launch: impl FnOnce(&mut Host<'a>) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        assert!(self.samples(), "launches stand for others in samples only");
+        self.stands_for = count as f64;
+        let outcome = launch(self);
         self.stands_for = 1.0;
         outcome
     }
 
     /// Launches of a series of `count` that are recorded.
     pub fn series_length(&self, count: u64) -> u64 {
-        Sample::series(self.options.sample, count).0.len() as u64
+        Sample::series(self.options.sample.as_ref(), count).0.len() as u64
     }
 
     /// Copies an array from host to device. Its contents are already there: this records the transfer.
@@ -184,20 +203,24 @@ impl<'a> Host<'a> {
             return Err(RecordError::Grid { kernel: grid.name, message });
         }
         self.launches += self.stands_for;
-        for Piece { ctas, trips, weight } in self.pieces(&grid, discipline) {
+        let (memory, options) = (self.memory, self.options);
+        let record = |store: &Store, ctas: Range<u64>, trips: Range<u64>| {
             let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
             let launch = Launch {
-                memory: self.memory,
+                memory,
                 info: &info,
                 grid: grid.ctas as u32,
                 first: ctas.start as u32,
                 trips,
                 discipline,
-                width: self.options.warp_width,
-                line: self.options.line,
+                width: options.warp_width,
+                line: options.line,
                 shadow,
             };
-            let (blocks, instructions) = run(&launch, &self.store)?;
+            run(&launch, store).map(|(blocks, instructions)| (info, blocks, instructions))
+        };
+        for Piece { ctas, trips, weight } in self.pieces(&grid, discipline, &record)? {
+            let (info, blocks, instructions) = record(&self.store, ctas, trips)?;
             let kernel = self.kernel(info, blocks, instructions)?;
             self.push(kernel, weight * self.stands_for);
         }
@@ -206,16 +229,39 @@ impl<'a> Host<'a> {
 
     /// What to record of a launch. Where CTAs wait for each other, or later launches need what they compute in
     /// turn, that is all.
-    fn pieces(&self, grid: &Grid, discipline: Discipline) -> Vec<Piece> {
+    fn pieces(
+        &self,
+        grid: &Grid,
+        discipline: Discipline,
+        record: &impl Fn(&Store, Range<u64>, Range<u64>) -> RecordedPiece,
+    ) -> Result<Vec<Piece>, RecordError> {
         let part_will_do = match discipline {
             Discipline::Independent => true,
             Discipline::Ordered => self.memory.backing() == Backing::AddressOnly,
             Discipline::Cooperative => false,
         };
-        match self.options.sample {
-            Some(sample) if part_will_do => sample.pieces(grid.ctas, grid.threads, self.options.warp_width, grid.trips),
-            _ => vec![Piece { ctas: 0..grid.ctas, trips: 0..grid.trips.count, weight: 1.0 }],
+        let Trips { count, unit } = grid.trips;
+        let (info, all) = (grid.clone().info(discipline), Piece { ctas: 0..grid.ctas, trips: 0..count, weight: 1.0 });
+        let Some(sample) = self.options.sample.as_ref().filter(|_| part_will_do) else { return Ok(vec![all]) };
+        if count == 1 && grid.ctas <= (sample.at_once)(&info) {
+            return Ok(vec![all]);
         }
+        // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met.
+        let (middle, tried) = (grid.ctas / 2, unit.min(count));
+        let (_, blocks, _) = record(&self.store, middle..middle + 1, 0..tried)?;
+        let work = self.work(&blocks)? * count / tried.max(1);
+        self.store.release(&blocks);
+        Ok(sample.pieces(&info, grid.trips, work, self.of_series))
+    }
+
+    /// What the first CTA of `blocks` costs to simulate.
+    fn work(&self, blocks: &[Block]) -> Result<u64, RecordError> {
+        let Some(block) = blocks.first() else { return Ok(0) };
+        let raw = self.store.unpack(block)?;
+        let mut stream = CtaStream::default();
+        let bytes = cta_bytes(&raw, block.ctas, 0).expect("a block holds its first CTA");
+        decode(bytes, &mut stream).expect("what was encoded decodes");
+        Ok(work_of(&stream))
     }
 
     /// Adds a launch; one that repeats an earlier one adds to its weight where part stands for the whole.
@@ -275,6 +321,7 @@ fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
 }
 
 type Recorded = Result<(Vec<Block>, u64), RecordError>;
+type RecordedPiece = Result<(KernelInfo, Vec<Block>, u64), RecordError>;
 
 /// Records CTAs `range` on this thread.
 fn record_range(
