@@ -3,8 +3,8 @@
 //! A kernel's time is taken to be a straight line in the CTAs of its grid once the machine is full, and in the
 //! trips of its outer loop once caches are in their steady state. So a large kernel is recorded twice, with one
 //! share of its CTAs and with two others, and the line through both times is followed to the whole. Where it has a
-//! long outer loop, the CTAs are those that fill the machine, and shares of the trips are recorded in the same way;
-//! further CTAs take their turn as further trips would. Of a series of launches that differ in nothing but an index,
+//! long outer loop, the CTAs are those that fill the machine, and shares of the trips are recorded in the same way,
+//! after one that only warms what comes before and after the loop; further CTAs take their turn as further trips would. Of a series of launches that differ in nothing but an index,
 //! some are recorded, spread evenly; a launch whose streams equal an earlier one's is not recorded again.
 //!
 //! All this is a weighted sum: [`Part::weight`] says how often a recorded launch's time counts in the time of
@@ -39,6 +39,9 @@ impl fmt::Debug for Sample {
 /// How many times the shorter recording of a grid fills the machine, at most. Source: assumed: beyond, the start and
 /// the end of a kernel weigh little.
 const FILLS: u64 = 4;
+/// Trips of a loop in its shorter recording, at least. Source: assumed: the start and the end of a CTA weigh little
+/// beside so many.
+const LEAST_TRIPS: u64 = 16;
 /// Instructions and line transactions of a launch. Source: assumed: some seconds of simulation.
 const WORK: u64 = 1_200_000;
 /// Launches of a sampled series. Source: assumed: enough to follow a slow change.
@@ -87,6 +90,13 @@ fn ends(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
     vec![(0..short, -beyond), (short..short + long, 1.0 + beyond)]
 }
 
+/// Of `count` trips, gone through `waves` times: `short` whose time does not count, for they find cold what every CTA
+/// touches outside its loop; then as many others, and twice as many.
+fn loops(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
+    let beyond = (waves * count as f64 - 2.0 * short as f64) / short as f64;
+    vec![(0..short, 0.0), (short..2 * short, -beyond), (2 * short..4 * short, 1.0 + beyond)]
+}
+
 /// What a CTA costs to simulate: its instructions and line transactions.
 pub(crate) fn work_of(stream: &CtaStream) -> u64 {
     (stream.ops.len() + stream.accesses.len()) as u64
@@ -105,10 +115,10 @@ impl Sample {
         // The shorter of two recordings has a third of the work.
         let share = self.work / of.max(1) / 3;
         let grid = if ctas / 3 > full { full } else { ctas };
-        let short = (share.saturating_mul(trips.count) / grid.saturating_mul(work).max(1)).max(1);
+        let short = (share.saturating_mul(trips.count) / grid.saturating_mul(work).max(1)).max(LEAST_TRIPS);
         let short = short.next_multiple_of(trips.unit);
-        if trips.count / 3 > short {
-            let loops = ends(trips.count, short, ctas as f64 / grid as f64);
+        if trips.count / 4 > short {
+            let loops = loops(trips.count, short, ctas as f64 / grid as f64);
             return loops.into_iter().map(|(trips, weight)| Piece { ctas: 0..grid, trips, weight }).collect();
         }
         let fills = (share / full.saturating_mul(work).max(1)).clamp(1, FILLS);
@@ -174,8 +184,8 @@ mod tests {
     fn trips_of_a_full_machine_stand_for_those_of_all_ctas() {
         let trips = Trips { count: 100, unit: 4 };
         let pieces = sample().pieces(&kernel(50), trips, 10_000, 1);
-        assert_eq!(pieces.len(), 2);
-        assert!(pieces.iter().all(|piece| piece.ctas == (0..10) && piece.trips.end % 4 == 0));
+        assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..16, 16..32, 32..64]);
+        assert!(pieces[0].weight == 0.0 && pieces.iter().all(|piece| piece.ctas == (0..10)));
         assert!((projected(&pieces, 7.0, 3.0) - (7.0 + 3.0 * 5000.0)).abs() < 1e-6);
     }
 
