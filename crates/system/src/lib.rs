@@ -3,7 +3,7 @@
 //! - [`mod@run`]: one run. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
-//! - [`partition`]: how the machine is cut for the engine. [`sample`]: the time of a whole program from a part.
+//! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!

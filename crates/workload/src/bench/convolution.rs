@@ -2,9 +2,10 @@
 //!
 //! Rows of the product are output channels, columns are output pixels of all images, terms are the weights of
 //! one output channel. At a scale, channels and images shrink by its root each, so that weights keep their ratio to
-//! caches and directories as images do; arithmetic then falls faster than bytes. Patches are gathered from the input as they are needed. Weights are read as they are
-//! stored, channel by channel: 32 bytes of each channel a slab. Source: the `nn`, neither factor transposed, in
-//! the names of cuDNN's kernels (`volta_scudnn_128x128_relu_interior_nn_v1`).
+//! caches and directories as images do; arithmetic then falls faster than bytes. Patches are gathered from the input
+//! as they are needed. Weights are read as they are stored, channel by channel: 32 bytes of each channel a slab.
+//! Source: the `nn`, neither factor transposed, in the names of cuDNN's kernels
+//! (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
 use super::gemm::{Piece, Side, TILE_64X128, TILE_128X128, Tile, Values, compare};
 use super::{Instance, Request, Workload, WorkloadError};
