@@ -2,9 +2,9 @@
 //!
 //! A kernel's time is taken to be a straight line in the CTAs of its grid once the machine is full, and in the
 //! trips of its outer loop once caches are in their steady state. So a large kernel is recorded twice, with one
-//! share of its CTAs and with two others, and the line through both times is followed to the whole. Where it has a
-//! long outer loop, the CTAs are those that fill the machine, and shares of the trips are recorded in the same way,
-//! after one that only warms what comes before and after the loop; further CTAs take their turn as further trips would. Of a series of launches that differ in nothing but an index,
+//! share of its CTAs and with two others, after one that only warms what all touch, and the line through both times is
+//! followed to the whole. Where it has a long outer loop, the CTAs are those that fill the machine, and shares of the
+//! trips are recorded in the same way; further CTAs take their turn as further trips would. Of a series of launches that differ in nothing but an index,
 //! some are recorded, spread evenly; a launch whose streams equal an earlier one's is not recorded again.
 //!
 //! All this is a weighted sum: [`Part::weight`] says how often a recorded launch's time counts in the time of
@@ -79,22 +79,14 @@ pub(crate) struct Piece {
 /// A part of a count and how often its time counts.
 type Weighted = (Range<u64>, f64);
 
-/// Of `count`, which is gone through `waves` times: all of it, or `short` of it and then twice as many others, where
-/// those save work: others, so that the second does not find what the first has loaded.
-fn ends(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
-    let long = short.saturating_mul(2);
-    if count <= long.saturating_add(short) {
-        return vec![(0..count, waves)];
-    }
-    let beyond = (waves * count as f64 - long as f64) / short as f64;
-    vec![(0..short, -beyond), (short..short + long, 1.0 + beyond)]
-}
+/// Parts of `count` that are recorded, in units of the shorter of the two that count.
+const RECORDED: u64 = 4;
 
-/// Of `count` trips, gone through `waves` times: `short` whose time does not count, for they find cold what every CTA
-/// touches outside its loop; then as many others, and twice as many.
-fn loops(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
+/// Of `count`, gone through `waves` times: `short` whose time does not count, for they find cold what all touch; then
+/// as many others, and twice as many others, so that none finds what those before it have loaded.
+fn ends(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
     let beyond = (waves * count as f64 - 2.0 * short as f64) / short as f64;
-    vec![(0..short, 0.0), (short..2 * short, -beyond), (2 * short..4 * short, 1.0 + beyond)]
+    vec![(0..short, 0.0), (short..2 * short, -beyond), (2 * short..RECORDED * short, 1.0 + beyond)]
 }
 
 /// What a CTA costs to simulate: its instructions and line transactions.
@@ -112,17 +104,18 @@ impl Sample {
     /// of its outer loop.
     pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: u64, of: u64) -> Vec<Piece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
-        // The shorter of two recordings has a third of the work.
+        // The shorter of the two recordings that count has a third of their work.
         let share = self.work / of.max(1) / 3;
-        let grid = if ctas / 3 > full { full } else { ctas };
+        let grid = if ctas / RECORDED > full { full } else { ctas };
         let short = (share.saturating_mul(trips.count) / grid.saturating_mul(work).max(1)).max(LEAST_TRIPS);
         let short = short.next_multiple_of(trips.unit);
-        if trips.count / 4 > short {
-            let loops = loops(trips.count, short, ctas as f64 / grid as f64);
+        if trips.count / RECORDED > short {
+            let loops = ends(trips.count, short, ctas as f64 / grid as f64);
             return loops.into_iter().map(|(trips, weight)| Piece { ctas: 0..grid, trips, weight }).collect();
         }
         let fills = (share / full.saturating_mul(work).max(1)).clamp(1, FILLS);
-        let grids = ends(ctas, full.saturating_mul(fills), 1.0);
+        let short = full.saturating_mul(fills);
+        let grids = if ctas / RECORDED > short { ends(ctas, short, 1.0) } else { vec![(0..ctas, 1.0)] };
         grids.into_iter().map(|(ctas, weight)| Piece { ctas, trips: 0..trips.count, weight }).collect()
     }
 
@@ -170,7 +163,7 @@ mod tests {
     #[test]
     fn a_large_grid_is_the_end_of_a_line_through_two() {
         let pieces = sample().pieces(&kernel(50), Trips::NONE, 1000, 1);
-        assert_eq!(pieces.iter().map(|piece| piece.ctas.clone()).collect::<Vec<_>>(), [0..10, 10..30]);
+        assert_eq!(pieces.iter().map(|piece| piece.ctas.clone()).collect::<Vec<_>>(), [0..10, 10..20, 20..40]);
         assert!((projected(&pieces, 7.0, 3.0) - 157.0).abs() < 1e-9);
     }
 
