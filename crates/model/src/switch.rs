@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_saturated_way_out_delivers_its_rate() {
         let mut switch = switch();
-        let last = (0..30_000).map(|packet| forward(&mut switch, 0, packet % 3, 3)).last();
+        let last = (0..30_000_u32).map(|packet| forward(&mut switch, 0, (packet % 3) as u8, 3)).last();
         assert_eq!(last, Some(Ps(30_000_500)), "3 MB at 100 GB/s");
         assert_eq!(switch.stats(GpuId(3)).left.busy, Ps(30_000_000));
     }

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn lanes_are_kept_where_they_change() {
         let mut timeline = LinkTimeline::new(Ps(100), 8);
-        [(Ps(10), 8), (Ps(20), 7), (Ps(30), 7), (Ps(40), 8)].map(|(at, lanes)| timeline.set_lanes(at, lanes));
+        [(10, 8), (20, 7), (30, 7), (40, 8)].into_iter().for_each(|(at, lanes)| timeline.set_lanes(Ps(at), lanes));
         assert_eq!(timeline.lanes(), [(Ps(0), 8), (Ps(20), 7), (Ps(40), 8)]);
     }
 }
