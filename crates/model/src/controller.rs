@@ -342,7 +342,7 @@ impl Controller {
         let uncore = &mut *parts.uncore;
         uncore.watch.kernel(self.launches);
         self.launches += 1;
-        uncore.forget_flags();
+        uncore.flags.clear();
         for sm in &mut *parts.sms {
             sm.forget_flags();
             if l1::acquire_invalidates(&uncore.protocol, Scope::Sys) {

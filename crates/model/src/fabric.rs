@@ -259,8 +259,10 @@ pub fn traffic<D: Data>(packet: &Packet<D>) -> Traffic {
             tombolo_protocol::Request::Write { .. } | tombolo_protocol::Request::Atomic { .. } => Traffic::Data,
         },
         Packet::Fill { .. } | Packet::Old { .. } => Traffic::Data,
-        Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
-            Traffic::Control
-        }
+        Packet::Downgrade { .. }
+        | Packet::Flag { .. }
+        | Packet::Invalidate { .. }
+        | Packet::Act { .. }
+        | Packet::Acted { .. } => Traffic::Control,
     }
 }

@@ -20,6 +20,7 @@ pub mod credits;
 pub mod directory;
 pub mod dram;
 pub mod fabric;
+pub mod flags;
 pub mod layout;
 pub mod link;
 pub mod map;

@@ -61,8 +61,13 @@ pub enum Packet<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag the read looked for was seen.
-        satisfied: bool,
+    },
+    /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
+    Flag {
+        /// The line.
+        line: Line,
+        /// Which.
+        flag: Flag,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
