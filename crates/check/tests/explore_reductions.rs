@@ -129,7 +129,8 @@ fn reductions_hide_no_fault() {
     let mut caught = 0;
     for fault in Fault::ALL {
         each_small_case(|test, layout, config| {
-            if config.options.write == WritePolicy::Back && fault != Fault::DirtyEvictionLost {
+            let of_dirty_bytes = matches!(fault, Fault::DirtyEvictionLost | Fault::DirtyInvalidationLost);
+            if config.options.write == WritePolicy::Back && !of_dirty_bytes {
                 return;
             }
             let config = Config { max_states: 500, ..config }.with_fault(fault);

@@ -207,12 +207,11 @@ impl DesignConfig {
                 "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed".into(),
             ),
             (
-                self.l2_write == WritePolicy::Back && !self.coherence.has_directory(),
+                self.l2_write == WritePolicy::Back && self.coherence == Coherence::Ideal,
                 "l2_write",
-                format!(
-                    "under {coherence} nothing writes an L2's dirty bytes back before it drops or passes its lines; \
-                     \"back\" needs a coherence with a directory: nhcc or hmg"
-                ),
+                "the ideal is HMG's caches without their coherence, and those write through; any other coherence \
+                 may write \"back\""
+                    .into(),
             ),
             (
                 self.downgrade && !self.coherence.has_directory(),

@@ -102,7 +102,7 @@ impl<R: Rules> Coherence for Vi<R> {
                 Ok(())
             }
             Event::InvalidateLine => {
-                visit.drop_clean();
+                visit.invalidate_line();
                 Ok(())
             }
             Event::Evict { last_of_region } => visit.evict(last_of_region),
@@ -433,8 +433,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         self.table(Access::Replace, Cause::DirectoryEviction);
     }
 
-    /// Drops the clean bytes of the line.
-    fn drop_clean(&mut self) {
+    /// Drops the line. Its dirty bytes are the only current ones: they go to memory where that is this
+    /// module's, and stay elsewhere, for no release has come for them yet. They stay too while a fill is on its
+    /// way, which was read before them and serves those who wait.
+    fn invalidate_line(&mut self) {
+        if self.broken(Fault::DirtyInvalidationLost) {
+            self.slot.line = None;
+            return;
+        }
+        if self.is_system_home() && self.slot.pending.is_none() {
+            self.write_back();
+        }
         if let Some(line) = &mut self.slot.line {
             line.valid = line.dirty;
             if line.valid.is_empty() {

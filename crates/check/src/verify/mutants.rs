@@ -103,6 +103,8 @@ fn catcher(fault: Fault) -> (&'static [&'static str], Litmus) {
         Fault::InvalidationNotForwarded => (&["hmg"], mp("gpu")),
         Fault::AtomicBelowHome => (ALL, atomics("gpu")),
         Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
+        // Another thread's acquire must not take what this one has not released.
+        Fault::DirtyInvalidationLost => (ALL, mp_second_reader("gpu")),
         Fault::FillSurvivesAcquire | Fault::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
         Fault::StoreKeepsFill | Fault::StorePassesMiss => (ALL, cowr_after_load("gpu")),
     }
@@ -112,7 +114,7 @@ impl Mutant {
     /// How the protocol is explored: with the rule broken, or (`whole`) as it should be.
     pub fn config(&self, start: Start, whole: bool) -> Config {
         let mut config = Config { start, max_states: STATES, ..Config::new(self.protocol) };
-        if self.fault == Fault::DirtyEvictionLost {
+        if matches!(self.fault, Fault::DirtyEvictionLost | Fault::DirtyInvalidationLost) {
             config.options.write = WritePolicy::Back;
         }
         if self.fault == Fault::LoadIgnoresScope {
