@@ -15,6 +15,8 @@ choice! {
     pub enum Coherence {
         /// Data of another GPU is cached in no L2 of the requesting GPU. Source: HMG, baseline of figure 8.
         NoRemoteCaching = "no-remote-caching",
+        /// An L2 caches its own module's memory, for everybody, and nothing else. Source: NUMA-GPU, figure 7a.
+        MemorySide = "memory-side",
         /// Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.
         SoftwareFlat = "software-flat",
         /// Bulk invalidation between an SM and the home of the scope. Source: HMG, section VI.
@@ -93,6 +95,8 @@ choice! {
         All = "all",
         /// Those homed elsewhere.
         Remote = "remote",
+        /// None of them: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
+        None = "none",
     }
 }
 
@@ -181,6 +185,7 @@ impl Coherence {
         match self {
             Coherence::Nhcc | Coherence::Hmg => true,
             Coherence::NoRemoteCaching
+            | Coherence::MemorySide
             | Coherence::SoftwareFlat
             | Coherence::SoftwareHierarchical
             | Coherence::Ideal => false,
@@ -191,7 +196,7 @@ impl Coherence {
     pub fn has_bulk_invalidation(self) -> bool {
         match self {
             Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical => true,
-            Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
+            Coherence::MemorySide | Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
         }
     }
 }
@@ -232,6 +237,11 @@ impl DesignConfig {
                 self.coherence == Coherence::Ideal && !self.promises.contains(Promise::Nothing),
                 "promises",
                 "ideal caches are never invalidated; it can promise \"nothing\"".into(),
+            ),
+            (
+                self.invalidate == Invalidate::None && !self.promises.contains(Promise::Nothing),
+                "promises",
+                "L2 caches that ignore bulk invalidations keep stale lines; it can promise \"nothing\"".into(),
             ),
         ];
         rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| Fault { key, reason })

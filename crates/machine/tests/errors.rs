@@ -261,6 +261,8 @@ fn designs_that_make_no_sense_are_refused_with_the_reason() {
         ("nhcc", "invalidate", "remote", "never invalidates an L2 in bulk"),
         ("hmg", "l1_coherent", "false", "only ideal"),
         ("ideal", "promises", "ptx", "it can promise \"nothing\""),
+        ("software-flat", "invalidate", "none", "keep stale lines; it can promise \"nothing\""),
+        ("numa-memory-side", "invalidate", "remote", "never invalidates an L2 in bulk"),
     ] {
         let error = refused_design(name, path, value);
         assert!(error.contains(reason), "{name} {path}={value}: {error}");

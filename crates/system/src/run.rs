@@ -23,7 +23,7 @@ use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
@@ -141,7 +141,11 @@ pub fn protocol_options(design: &DesignConfig) -> Options {
             design::WritePolicy::Back => WritePolicy::Back,
         },
         downgrade: design.downgrade,
-        spare_home_lines: design.invalidate == Invalidate::Remote,
+        bulk: match design.invalidate {
+            Invalidate::All => BulkInvalidation::All,
+            Invalidate::Remote => BulkInvalidation::Remote,
+            Invalidate::None => BulkInvalidation::None,
+        },
         keep_l1: !design.l1_coherent,
         fault: None,
     }
