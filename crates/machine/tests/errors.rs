@@ -259,12 +259,13 @@ fn a_setting_that_fits_neither_is_refused() {
 fn designs_that_make_no_sense_are_refused_with_the_reason() {
     for (name, path, value, reason) in [
         ("hmg", "l1_write", "back", "only \"through\" is allowed"),
-        ("software-flat", "l2_write", "back", "needs a coherence with a directory"),
-        ("ideal", "l2_write", "back", "needs a coherence with a directory"),
+        ("ideal", "l2_write", "back", "any other coherence may write"),
         ("software-hierarchical", "downgrade", "true", "has no directory"),
         ("nhcc", "invalidate", "remote", "never invalidates an L2 in bulk"),
         ("hmg", "l1_coherent", "false", "only ideal"),
         ("ideal", "promises", "ptx", "it can promise \"nothing\""),
+        ("software-flat", "invalidate", "none", "keep stale lines; it can promise \"nothing\""),
+        ("numa-memory-side", "invalidate", "remote", "never invalidates an L2 in bulk"),
     ] {
         let error = refused_design(name, path, value);
         assert!(error.contains(reason), "{name} {path}={value}: {error}");
@@ -287,6 +288,9 @@ fn designs_take_only_the_options_that_exist() {
 fn variants_of_a_design_that_make_sense_are_allowed() {
     for (name, path, value) in [
         ("hmg", "l2_write", "back"),
+        ("software-flat", "l2_write", "back"),
+        ("software-hierarchical", "l2_write", "back"),
+        ("no-remote-caching", "l2_write", "back"),
         ("nhcc", "downgrade", "true"),
         ("software-flat", "invalidate", "remote"),
         ("ideal", "l1_coherent", "false"),

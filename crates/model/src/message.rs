@@ -241,6 +241,11 @@ pub enum Message<D: Data> {
         /// Ticket given when it was sent.
         ticket: Generation,
     },
+    /// To a controller: memory has taken what a bulk invalidation wrote back.
+    Written {
+        /// The phase that waits for it.
+        join: u16,
+    },
     /// To a controller: start a kernel.
     Launch {
         /// Index of the kernel.

@@ -25,7 +25,7 @@ use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
@@ -172,7 +172,11 @@ pub fn protocol_options(design: &DesignConfig) -> Options {
             design::WritePolicy::Back => WritePolicy::Back,
         },
         downgrade: design.downgrade,
-        spare_home_lines: design.invalidate == Invalidate::Remote,
+        bulk: match design.invalidate {
+            Invalidate::All => BulkInvalidation::All,
+            Invalidate::Remote => BulkInvalidation::Remote,
+            Invalidate::None => BulkInvalidation::None,
+        },
         keep_l1: !design.l1_coherent,
         fault: None,
     }
