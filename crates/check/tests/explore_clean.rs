@@ -10,9 +10,10 @@ use explore_shapes::{
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tombolo_check::explore::{Config, Layout, Sharing, Verdict};
-use tombolo_protocol::vi::WritePolicy;
+use tombolo_protocol::vi::{BulkInvalidation, WritePolicy};
 
-const PROMISING: [&str; 5] = ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+const PROMISING: [&str; 6] =
+    ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 
 /// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
@@ -70,6 +71,11 @@ fn all_shapes(protocol: &'static str) {
 #[test]
 fn no_remote_caching_keeps_the_model() {
     all_shapes("no-remote-caching");
+}
+
+#[test]
+fn memory_side_keeps_the_model() {
+    all_shapes("memory-side");
 }
 
 #[test]
@@ -151,18 +157,36 @@ fn lines_and_regions_may_be_shared() {
 fn sparing_home_lines_keeps_the_model() {
     for protocol in ["no-remote-caching", "software-flat", "software-hierarchical"] {
         let mut config = Config::new(protocol);
-        config.options.spare_home_lines = true;
+        config.options.bulk = BulkInvalidation::Remote;
         for test in ["gpu", "sys"].into_iter().flat_map(six).filter(|test| test.program.threads.len() < 4) {
             clean(&test, Sharing::Apart, 24, config);
+        }
+        config.options.write = WritePolicy::Back;
+        for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope), cowr(scope)]) {
+            clean(&test, Sharing::Apart, 6, config);
         }
     }
 }
 
 #[test]
 fn ideal_is_seen_to_violate_the_model() {
+    let config = Config { start: STARTS[1], ..Config::new("ideal") };
+    violates(config);
+}
+
+#[test]
+fn an_l2_that_ignores_bulk_invalidations_is_seen_to_violate_the_model() {
+    for protocol in ["software-flat", "software-hierarchical"] {
+        let mut config = Config { start: STARTS[1], ..Config::new(protocol) };
+        config.options.bulk = BulkInvalidation::None;
+        config.options.write = WritePolicy::Back;
+        violates(config);
+    }
+}
+
+fn violates(config: Config) {
     for scope in ["gpu", "sys"] {
         let test = mp(scope);
-        let config = Config { start: STARTS[1], ..Config::new("ideal") };
         let reports =
             layouts_of(&test, Sharing::Apart, true).into_iter().map(|layout| explore(&test, &layout, &config));
         let violated = reports.filter(|report| matches!(report.verdict, Verdict::Violated(_))).collect::<Vec<_>>();

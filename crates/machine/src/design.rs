@@ -15,6 +15,8 @@ choice! {
     pub enum Coherence {
         /// Data of another GPU is cached in no L2 of the requesting GPU. Source: HMG, baseline of figure 8.
         NoRemoteCaching = "no-remote-caching",
+        /// An L2 caches its own module's memory, for everybody, and nothing else. Source: NUMA-GPU, figure 7a.
+        MemorySide = "memory-side",
         /// Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.
         SoftwareFlat = "software-flat",
         /// Bulk invalidation between an SM and the home of the scope. Source: HMG, section VI.
@@ -81,6 +83,8 @@ choice! {
     pub enum Links {
         /// The machine's rate each way.
         Static = "static",
+        /// Lanes between GPUs and their switch turn toward the way that is saturated. Source: NUMA-GPU, section 4.
+        Turning = "turning",
         /// No limit of rate; latencies stay.
         Infinite = "infinite",
     }
@@ -93,6 +97,8 @@ choice! {
         All = "all",
         /// Those homed elsewhere.
         Remote = "remote",
+        /// None of them: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
+        None = "none",
     }
 }
 
@@ -164,6 +170,12 @@ section! {
         cta_scheduling: CtaScheduling,
         /// What the links can do.
         links: Links,
+        /// Turning links: cycles of the SM clock between two looks at a link. Source of the default: NUMA-GPU,
+        /// section 4.1.
+        sample_time: u32 = 5000,
+        /// Turning links: cycles of the SM clock that a lane takes to turn once its packets have drained. Source of
+        /// the default: NUMA-GPU, section 4.1.
+        switch_time: u32 = 100,
         /// What a program may rely on.
         promises: Promises,
         /// Software coherence: which lines of an L2 a bulk invalidation drops.
@@ -181,6 +193,7 @@ impl Coherence {
         match self {
             Coherence::Nhcc | Coherence::Hmg => true,
             Coherence::NoRemoteCaching
+            | Coherence::MemorySide
             | Coherence::SoftwareFlat
             | Coherence::SoftwareHierarchical
             | Coherence::Ideal => false,
@@ -191,7 +204,7 @@ impl Coherence {
     pub fn has_bulk_invalidation(self) -> bool {
         match self {
             Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical => true,
-            Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
+            Coherence::MemorySide | Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
         }
     }
 }
@@ -207,12 +220,11 @@ impl DesignConfig {
                 "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed".into(),
             ),
             (
-                self.l2_write == WritePolicy::Back && !self.coherence.has_directory(),
+                self.l2_write == WritePolicy::Back && self.coherence == Coherence::Ideal,
                 "l2_write",
-                format!(
-                    "under {coherence} nothing writes an L2's dirty bytes back before it drops or passes its lines; \
-                     \"back\" needs a coherence with a directory: nhcc or hmg"
-                ),
+                "the ideal is HMG's caches without their coherence, and those write through; any other coherence \
+                 may write \"back\""
+                    .into(),
             ),
             (
                 self.downgrade && !self.coherence.has_directory(),
@@ -233,6 +245,11 @@ impl DesignConfig {
                 self.coherence == Coherence::Ideal && !self.promises.contains(Promise::Nothing),
                 "promises",
                 "ideal caches are never invalidated; it can promise \"nothing\"".into(),
+            ),
+            (
+                self.invalidate == Invalidate::None && !self.promises.contains(Promise::Nothing),
+                "promises",
+                "L2 caches that ignore bulk invalidations keep stale lines; it can promise \"nothing\"".into(),
             ),
         ];
         rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| Fault { key, reason })

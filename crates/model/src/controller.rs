@@ -39,7 +39,7 @@ struct Collection {
     warp: u8,
 }
 
-/// A phase here that waits for several drains.
+/// A phase here that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
     waiter: DrainWaiter,
@@ -169,6 +169,7 @@ impl Controller {
                 parts.uncore.invalidations.credits.give_back(out.now(), ticket);
                 self.finish(|uncore| &mut uncore.invalidations, parts, out);
             }
+            Message::Written { join } => self.part_done(join, parts, out),
             Message::Launch { kernel } => self.launch(kernel, parts, out),
             Message::KernelDrained => self.kernel_drained(parts, out),
             other => panic!("{}: a controller got {other:?}", parts.uncore.module),
@@ -195,7 +196,7 @@ impl Controller {
             let Collection { collector, sm, warp } = collection;
             format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
         });
-        let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains", join.missing));
+        let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains or writes", join.missing));
         plans.chain(joins)
     }
 
@@ -261,10 +262,16 @@ impl Controller {
         match action {
             Action::Invalidate(classes) => {
                 parts.uncore.stats.bulk_invalidations += 1;
+                let mut taken = out.now();
                 for slice in &mut *parts.slices {
-                    slice.invalidate_classes(classes, parts.uncore, out);
+                    taken = taken.max(slice.invalidate_classes(classes, parts.uncore, out));
                 }
-                self.answer(waiter, parts, out);
+                if taken == out.now() {
+                    self.answer(waiter, parts, out);
+                } else {
+                    let join = place(&mut self.joins, Join { waiter, missing: 1 });
+                    out.send(taken, self.id, self.id, Message::Written { join });
+                }
             }
             Action::DrainStores => {
                 for slice in &mut *parts.slices {
@@ -295,14 +302,19 @@ impl Controller {
     ) {
         while pool(parts.uncore).credits.pop_drained().is_some() {
             let waiting = pool(parts.uncore).waiting.pop_front();
-            let index = usize::from(waiting.expect("a join waits for each drain").collection);
-            let join = self.joins[index].as_mut().expect("a join is kept until its drains are over");
-            join.missing -= 1;
-            if join.missing == 0 {
-                let waiter = join.waiter;
-                self.joins[index] = None;
-                self.answer(waiter, parts, out);
-            }
+            self.part_done(waiting.expect("a join waits for each drain").collection, parts, out);
+        }
+    }
+
+    /// One of the things that a phase here waits for has come.
+    fn part_done<C: Coherence, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let entry = &mut self.joins[usize::from(join)];
+        let Join { waiter, missing } = entry.as_mut().expect("a join is kept until its parts are done");
+        *missing -= 1;
+        if *missing == 0 {
+            let waiter = *waiter;
+            *entry = None;
+            self.answer(waiter, parts, out);
         }
     }
 

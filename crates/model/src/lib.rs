@@ -35,6 +35,8 @@ pub mod slice;
 pub mod sm;
 pub mod stats;
 pub mod switch;
+pub mod timeline;
 pub mod tlb;
+pub mod turning_link;
 pub mod uncore;
 pub mod watch;

@@ -1,9 +1,10 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
 use crate::credits::Generation;
+use crate::turning_link::Way;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Action, Data, Request};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Scope, SmId};
+use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Scope, SmId};
 
 /// Which result register of which warp a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,32 @@ pub enum SyncKind {
     Release,
 }
 
+/// What happens to the links between GPUs and the switch whose lanes turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// A kernel is launched.
+    Launch,
+    /// Its release has ended.
+    End,
+    /// The end of a sample.
+    Sample {
+        /// Which launch it belongs to.
+        launch: u32,
+    },
+    /// The last byte of a packet leaves.
+    Sent {
+        /// Whose link.
+        gpu: GpuId,
+        /// Which way.
+        way: Way,
+    },
+    /// Lanes have turned.
+    Turned {
+        /// Whose link.
+        gpu: GpuId,
+    },
+}
+
 /// One event's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<D: Data> {
@@ -146,6 +173,8 @@ pub enum Message<D: Data> {
         /// What it is.
         packet: Packet<D>,
     },
+    /// To the switch: links whose lanes turn.
+    Link(LinkEvent),
     /// To a slice: memory has the bytes of a fetch.
     Memory {
         /// The line.
@@ -211,6 +240,11 @@ pub enum Message<D: Data> {
     InvalidationTaken {
         /// Ticket given when it was sent.
         ticket: Generation,
+    },
+    /// To a controller: memory has taken what a bulk invalidation wrote back.
+    Written {
+        /// The phase that waits for it.
+        join: u16,
     },
     /// To a controller: start a kernel.
     Launch {

@@ -48,6 +48,7 @@ macro_rules! protocols {
 
 protocols! {
     "no-remote-caching" => crate::no_remote_caching::NoRemoteCaching,
+    "memory-side" => crate::memory_side::MemorySide,
     "software-flat" => crate::software_flat::SoftwareFlat,
     "software-hierarchical" => crate::software_hierarchical::SoftwareHierarchical,
     "nhcc" => crate::nhcc::Nhcc,

@@ -187,7 +187,7 @@ pub enum Event<D: Data> {
     },
     /// A home invalidates the region of this line; the slot's line is not looked at.
     InvalidateRegion,
-    /// This line is in a region being invalidated.
+    /// This line is in a region or a class being invalidated.
     InvalidateLine,
     /// The line must make room. Refused while its own miss is pending: another must.
     Evict {
@@ -201,7 +201,8 @@ pub enum Event<D: Data> {
         /// Which.
         from: ModuleId,
     },
-    /// A release writes back dirty lines. Refused while the line's own miss is pending: the release waits.
+    /// A release writes back dirty lines. Refused while the line's own miss is pending: the release waits. A line
+    /// homed in this very module need not be offered: nothing happens to it.
     Flush,
 }
 

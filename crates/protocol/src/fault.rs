@@ -33,6 +33,8 @@ pub enum Fault {
     AtomicBelowHome,
     /// Dirty bytes are lost when their line is evicted.
     DirtyEvictionLost,
+    /// Dirty bytes are lost when their line is invalidated.
+    DirtyInvalidationLost,
     /// A fill in flight installs although its cache was invalidated meanwhile.
     FillSurvivesAcquire,
     /// A later load merges into a miss that an acquire has passed.
@@ -45,7 +47,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 19] = [
+    pub const ALL: [Fault; 20] = [
         Fault::AcquireKeepsL1,
         Fault::AcquireKeepsL2,
         Fault::LoadIgnoresScope,
@@ -61,6 +63,7 @@ impl Fault {
         Fault::SilentDirectoryEviction,
         Fault::AtomicBelowHome,
         Fault::DirtyEvictionLost,
+        Fault::DirtyInvalidationLost,
         Fault::FillSurvivesAcquire,
         Fault::LoadMergesAcrossAcquire,
         Fault::StoreKeepsFill,

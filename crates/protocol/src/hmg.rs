@@ -13,7 +13,7 @@
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::Class;
-use crate::vi::{Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi};
 use tombolo_types::Scope;
 
 /// The rules of HMG.
@@ -32,7 +32,7 @@ impl Rules for HmgRules {
         true
     }
 
-    fn acquire(_: Sync, _: bool) -> &'static [Phase] {
+    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
         &[]
     }
 

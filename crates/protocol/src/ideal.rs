@@ -7,7 +7,7 @@ use crate::coherence::{Promise, Sync};
 use crate::plan::Phase;
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi};
 
 /// The rules of the ideal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ impl Rules for IdealRules {
         true
     }
 
-    fn acquire(_: Sync, _: bool) -> &'static [Phase] {
+    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
         &[]
     }
 

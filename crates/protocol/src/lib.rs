@@ -9,8 +9,8 @@
 //! - [`coherence`]: the boundary: [`Coherence`], its slot, events, effects and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
 //!   by every protocol below; [`directory`] is Table I of HMG.
-//! - [`no_remote_caching`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`], [`ideal`]: one
-//!   protocol each: where a line may live, where a scope is served, what acquire and release do.
+//! - [`no_remote_caching`], [`memory_side`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`],
+//!   [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
 //! - [`catalogue`]: all of them by name.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
@@ -27,6 +27,7 @@ pub mod front;
 pub mod hmg;
 pub mod ideal;
 pub mod l1;
+pub mod memory_side;
 pub mod nhcc;
 pub mod no_remote_caching;
 pub mod plan;

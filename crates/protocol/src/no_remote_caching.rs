@@ -9,7 +9,7 @@ use crate::coherence::{Promise, Sync};
 use crate::plan::Phase;
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
-use crate::vi::{Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi};
 
 /// The rules of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +30,8 @@ impl Rules for NoRemoteCachingRules {
         }
     }
 
-    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
-        flat_acquire(sync, spare_home_lines)
+    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
+        flat_acquire(sync, bulk)
     }
 
     fn release(sync: Sync) -> &'static [Phase] {

@@ -5,7 +5,8 @@
 //! action to every member, collects an acknowledgment from each, then starts the next phase. What each
 //! member does:
 //!
-//! - [`Action::Invalidate`]: bulk invalidation of the classes named; misses pending in them become stale.
+//! - [`Action::Invalidate`]: bulk invalidation of the classes named; misses pending in them become stale. What is
+//!   written to this module's memory by it must have been taken there.
 //! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *it has sent so
 //!   far* has been taken by the module it was sent to. Stores that are parked there count as not taken.
 //! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken.

@@ -7,7 +7,7 @@
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi};
 use tombolo_types::Scope;
 
 /// The rules of flat software coherence.
@@ -26,8 +26,8 @@ impl Rules for SoftwareFlatRules {
         true
     }
 
-    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
-        flat_acquire(sync, spare_home_lines)
+    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
+        flat_acquire(sync, bulk)
     }
 
     fn release(sync: Sync) -> &'static [Phase] {
@@ -36,17 +36,28 @@ impl Rules for SoftwareFlatRules {
 }
 
 /// The acquire of a flat design without directories: the own L2.
-pub(crate) fn flat_acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
+pub(crate) fn flat_acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
     const OWN: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::ALL))];
     const OWN_SPARING: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::NOT_OWN))];
     const ALL: [Phase; 1] = [Phase::new(Members::All, Action::Invalidate(ClassSet::ALL))];
     const ALL_SPARING: [Phase; 1] = [Phase::new(Members::All, Action::Invalidate(ClassSet::NOT_OWN))];
-    match (sync, spare_home_lines) {
-        (Sync::Thread(Scope::Cta), _) => &[],
-        (Sync::Thread(Scope::Gpu | Scope::Sys), false) => &OWN,
-        (Sync::Thread(Scope::Gpu | Scope::Sys), true) => &OWN_SPARING,
-        (Sync::Kernel, false) => &ALL,
-        (Sync::Kernel, true) => &ALL_SPARING,
+    let spares = bulk != BulkInvalidation::All;
+    match sync {
+        Sync::Thread(Scope::Cta) => &[],
+        Sync::Thread(Scope::Gpu | Scope::Sys) => {
+            if spares {
+                &OWN_SPARING
+            } else {
+                &OWN
+            }
+        }
+        Sync::Kernel => {
+            if spares {
+                &ALL_SPARING
+            } else {
+                &ALL
+            }
+        }
     }
 }
 

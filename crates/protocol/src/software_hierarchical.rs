@@ -9,7 +9,7 @@
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi};
 use tombolo_types::Scope;
 
 /// The rules of hierarchical software coherence.
@@ -28,7 +28,7 @@ impl Rules for SoftwareHierarchicalRules {
         true
     }
 
-    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase] {
+    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
         const fn drop(members: Members, classes: ClassSet) -> Phase {
             Phase::new(members, Action::Invalidate(classes))
         }
@@ -40,7 +40,7 @@ impl Rules for SoftwareHierarchicalRules {
         // Once, all together: between kernels nobody refills one L2 from another.
         const KERNEL: [Phase; 1] = [drop(Members::All, ClassSet::ALL)];
         const KERNEL_SPARING: [Phase; 1] = [drop(Members::All, ClassSet::NOT_OWN)];
-        match (sync, spare_home_lines) {
+        match (sync, bulk != BulkInvalidation::All) {
             (Sync::Thread(Scope::Cta), _) => &[],
             (Sync::Thread(Scope::Gpu), false) => &GPU,
             (Sync::Thread(Scope::Gpu), true) => &GPU_SPARING,

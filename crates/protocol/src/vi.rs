@@ -28,6 +28,18 @@ pub enum WritePolicy {
     Back,
 }
 
+/// Which lines of an L2 a software bulk invalidation drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BulkInvalidation {
+    /// All of them: HMG, section VI, read literally.
+    #[default]
+    All,
+    /// Those whose home may be newer.
+    Remote,
+    /// None: NUMA-GPU's upper bound in Figure 9, which promises nothing.
+    None,
+}
+
 /// Choices that HMG leaves to the implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -35,8 +47,8 @@ pub struct Options {
     pub write: WritePolicy,
     /// Whether an L2 that drops its last line of a region tells the home. HMG evaluates silent eviction.
     pub downgrade: bool,
-    /// Whether bulk invalidation spares the lines whose home cannot be stale. Off: the literal reading.
-    pub spare_home_lines: bool,
+    /// Which lines a bulk invalidation drops.
+    pub bulk: BulkInvalidation,
     /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
     pub keep_l1: bool,
     /// The broken rule, if any.
@@ -54,8 +66,8 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether lines of this class may live in an L2.
     fn caches(class: Class) -> bool;
-    /// The acquire plan; `spare_home_lines` as in [`Options`].
-    fn acquire(sync: Sync, spare_home_lines: bool) -> &'static [Phase];
+    /// The acquire plan where an L2 obeys bulk invalidations; `bulk` as in [`Options`].
+    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
     /// The release plan.
     fn release(sync: Sync) -> &'static [Phase];
 }
@@ -102,7 +114,7 @@ impl<R: Rules> Coherence for Vi<R> {
                 Ok(())
             }
             Event::InvalidateLine => {
-                visit.drop_clean();
+                visit.invalidate_line();
                 Ok(())
             }
             Event::Evict { last_of_region } => visit.evict(last_of_region),
@@ -119,7 +131,8 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
-        if self.broken(Fault::AcquireKeepsL2) { &[] } else { R::acquire(sync, self.options.spare_home_lines) }
+        let ignored = self.options.bulk == BulkInvalidation::None || self.broken(Fault::AcquireKeepsL2);
+        if ignored { &[] } else { R::acquire(sync, self.options.bulk) }
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
@@ -151,7 +164,7 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn promise(&self) -> Promise {
-        R::PROMISE
+        if self.options.bulk == BulkInvalidation::None { Promise::Nothing } else { R::PROMISE }
     }
 
     fn fault(&self) -> Option<Fault> {
@@ -433,8 +446,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         self.table(Access::Replace, Cause::DirectoryEviction);
     }
 
-    /// Drops the clean bytes of the line.
-    fn drop_clean(&mut self) {
+    /// Drops the line. Its dirty bytes are the only current ones: they go to memory where that is this
+    /// module's, and stay elsewhere, for no release has come for them yet. They stay too while a fill is on its
+    /// way, which was read before them and serves those who wait.
+    fn invalidate_line(&mut self) {
+        if self.broken(Fault::DirtyInvalidationLost) {
+            self.slot.line = None;
+            return;
+        }
+        if self.is_system_home() && self.slot.pending.is_none() {
+            self.write_back();
+        }
         if let Some(line) = &mut self.slot.line {
             line.valid = line.dirty;
             if line.valid.is_empty() {

@@ -18,8 +18,9 @@ pub mod record;
 pub mod run;
 pub mod sample;
 pub mod sharing;
+pub mod timeline;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_warm};
+pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm};
 pub use sample::{SampleInfo, project, sample};

@@ -31,6 +31,10 @@ pub struct LinkRecord {
     pub data_bytes: u64,
     /// Share of the run's time that it was sending, 0 to 1.
     pub utilization: f64,
+    /// Lanes that carried this way, on average over the run; 1 of a link without lanes.
+    pub lanes: f64,
+    /// Lanes that turned to this way.
+    pub lanes_turned: u64,
 }
 
 /// All memories.

@@ -14,7 +14,9 @@ use serde::Serialize;
 use tombolo_protocol::Fault;
 use tombolo_protocol::vi::WritePolicy;
 
-const ALL: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+const ALL: &[&str] = &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+/// Where an L2 may hold lines of other modules.
+const CACHING_OTHERS: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical"];
 const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
@@ -101,8 +103,10 @@ fn catcher(fault: Fault) -> (&'static [&'static str], Litmus) {
         Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
         Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
         Fault::InvalidationNotForwarded => (&["hmg"], mp("gpu")),
-        Fault::AtomicBelowHome => (ALL, atomics("gpu")),
+        Fault::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
         Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
+        // Another thread's acquire must not take what this one has not released.
+        Fault::DirtyInvalidationLost => (CACHING_OTHERS, mp_second_reader("gpu")),
         Fault::FillSurvivesAcquire | Fault::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
         Fault::StoreKeepsFill | Fault::StorePassesMiss => (ALL, cowr_after_load("gpu")),
     }
@@ -112,7 +116,7 @@ impl Mutant {
     /// How the protocol is explored: with the rule broken, or (`whole`) as it should be.
     pub fn config(&self, start: Start, whole: bool) -> Config {
         let mut config = Config { start, max_states: STATES, ..Config::new(self.protocol) };
-        if self.fault == Fault::DirtyEvictionLost {
+        if matches!(self.fault, Fault::DirtyEvictionLost | Fault::DirtyInvalidationLost) {
             config.options.write = WritePolicy::Back;
         }
         if self.fault == Fault::LoadIgnoresScope {

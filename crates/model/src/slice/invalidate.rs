@@ -12,18 +12,23 @@ use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot, Topolog
 use tombolo_types::{Line, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
-    /// Drops the lines of some classes; their misses on the way become stale.
+    /// Drops the lines of some classes; their misses on the way become stale. Returns when memory has taken what
+    /// was written to it.
     pub fn invalidate_classes<C: Coherence>(
         &mut self,
         classes: ClassSet,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) {
-        if uncore.protocol.writes_back() {
-            self.drop_clean_lines(classes, uncore, out);
-        } else {
+    ) -> Ps {
+        let mut taken = out.now();
+        if !self.has_dirty(classes) {
             for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
                 self.cache.invalidate_class(CacheClass::new(class as u8));
+            }
+        } else {
+            // One by one, for dirty bytes must not be lost.
+            for line in self.lines_where(|class, _| classes.contains(class)) {
+                taken = taken.max(self.invalidate_line(line, uncore, out));
             }
         }
         let entries: Vec<EntryId> = self.mshr.entries().collect();
@@ -31,27 +36,7 @@ impl<D: Contents> Slice<D> {
             let miss = self.mshr.get_mut(entry);
             miss.pending.stale |= classes.contains(miss.class);
         }
-    }
-
-    /// Bulk invalidation where lines may be dirty: one by one, for dirty bytes stay.
-    pub(super) fn drop_clean_lines<C: Coherence>(
-        &mut self,
-        classes: ClassSet,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
-        let mut lines = Vec::new();
-        self.cache.for_each_valid(|line, class, _| {
-            if classes.0 >> class.id() & 1 != 0 {
-                lines.push(line);
-            }
-        });
-        for line in lines {
-            let mut slot = self.view(line, uncore);
-            let before = slot;
-            self.step(&mut slot, Event::InvalidateLine, uncore);
-            self.keep_line(&before, &slot, out.now(), uncore, out);
-        }
+        taken
     }
 
     /// Sends the invalidations of a step. `original`: why, where they are forwarded.

@@ -85,6 +85,8 @@ enum Taken {
 pub struct Slice<D: Contents> {
     id: ComponentId,
     cache: Cache<LineState<D>>,
+    /// By class: lines in it with dirty bytes.
+    dirty: [u32; Class::ALL.len()],
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
     mshrs: u32,
@@ -99,6 +101,7 @@ impl<D: Contents> Slice<D> {
         Slice {
             id,
             cache: Cache::new(crate::convert::l2_slice(machine)),
+            dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             mshrs: machine.l2.mshrs,

@@ -7,22 +7,18 @@ use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
-use tombolo_protocol::{Class, Coherence, Event, LineState, Slot, Topology};
-use tombolo_types::{Line, Ps, SmId};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot, Topology};
+use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
     /// Writes dirty lines back one level up.
     pub fn flush<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        if !uncore.protocol.writes_back() {
+        // What is homed here goes nowhere.
+        let elsewhere = ClassSet::NOT_OWN;
+        if !self.has_dirty(elsewhere) {
             return;
         }
-        let mut dirty = Vec::new();
-        self.cache.for_each_valid(|line, _, state| {
-            if !state.dirty.is_empty() {
-                dirty.push(line);
-            }
-        });
-        for line in dirty {
+        for line in self.lines_where(|class, state| elsewhere.contains(class) && !state.dirty.is_empty()) {
             match self.mshr.find(line) {
                 Some(entry) => {
                     let flush = &mut self.mshr.get_mut(entry).flush;
@@ -31,6 +27,22 @@ impl<D: Contents> Slice<D> {
                 None => self.flush_line(line, None, uncore, out),
             }
         }
+    }
+
+    /// Whether a line of these classes is dirty.
+    pub(super) fn has_dirty(&self, classes: ClassSet) -> bool {
+        Class::ALL.into_iter().any(|class| classes.contains(class) && self.dirty[class as usize] > 0)
+    }
+
+    /// Its lines that `wanted` says yes to.
+    pub(super) fn lines_where(&mut self, wanted: impl Fn(Class, &LineState<D>) -> bool) -> Vec<Line> {
+        let mut lines = Vec::new();
+        self.cache.for_each_valid(|line, class, state| {
+            if wanted(Class::ALL[usize::from(class.id())], state) {
+                lines.push(line);
+            }
+        });
+        lines
     }
 
     /// Writes one line back. `ticket`: a credit taken for it before, which comes back in any case.
@@ -44,13 +56,43 @@ impl<D: Contents> Slice<D> {
         let before = self.view_line(line, None, uncore);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Flush, uncore);
-        self.keep_line(&before, &slot, out.now(), uncore, out);
-        let unused = self.send_written_back(line, &outcome, ticket, out.now(), uncore, out);
+        let leaves = self.read_out(&outcome, uncore, out);
+        self.keep_line(&before, &slot, leaves, uncore, out);
+        let (unused, _) = self.send_written_back(line, &outcome, ticket, leaves, uncore, out);
         if let Some(ticket) = unused {
             // The fill's waiters left nothing to write: the release goes on.
             let to = uncore.layout.controller(uncore.module);
             out.send(out.now() + Ps(1), self.id, to, Message::Taken { ticket, forwarded: false });
         }
+    }
+
+    /// Invalidates one line in bulk; returns when what it wrote to memory has been taken.
+    pub(super) fn invalidate_line<C: Coherence>(
+        &mut self,
+        line: Line,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Ps {
+        let miss = self.mshr.find(line);
+        let before = self.view_line(line, miss, uncore);
+        let mut slot = before;
+        let outcome = self.step(&mut slot, Event::InvalidateLine, uncore);
+        let leaves = self.read_out(&outcome, uncore, out);
+        self.keep_line(&before, &slot, leaves, uncore, out);
+        self.send_written_back(line, &outcome, None, leaves, uncore, out).1
+    }
+
+    /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
+    fn read_out<C: Coherence>(&mut self, outcome: &Outcome<D>, uncore: &Uncore<C, D>, out: &Out<'_, D>) -> Ps {
+        let sent = outcome.forwards.iter().flatten().filter_map(|(_, request)| match *request {
+            Request::Write { mask, .. } => Some(mask),
+            Request::Read { .. } | Request::Atomic { .. } => None,
+        });
+        let grains = sent.chain(outcome.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
+        if grains == 0 {
+            return out.now();
+        }
+        self.occupy(out.now(), u64::from(grains) * uncore.machine.line.grain(), uncore)
     }
 
     /// Stores what became of the line.
@@ -63,6 +105,7 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) {
         let line = after.line_id;
+        self.count_dirty(after.homes, before.line, after.line, uncore);
         match (before.line, after.line) {
             (None, None) => {}
             (Some(old), Some(new)) => {
@@ -86,6 +129,24 @@ impl<D: Contents> Slice<D> {
         }
     }
 
+    /// Keeps count of dirty lines.
+    #[inline]
+    fn count_dirty<C: Coherence>(
+        &mut self,
+        homes: Homes,
+        before: Option<LineState<D>>,
+        after: Option<LineState<D>>,
+        uncore: &Uncore<C, D>,
+    ) {
+        let dirty = |line: Option<LineState<D>>| line.is_some_and(|line| !line.dirty.is_empty());
+        let (was, is) = (dirty(before), dirty(after));
+        if was != is {
+            let class = Class::of(&uncore.map, uncore.module, homes);
+            let count = &mut self.dirty[class as usize];
+            *count = *count + u32::from(is) - u32::from(was);
+        }
+    }
+
     pub(super) fn evict<C: Coherence>(
         &mut self,
         line: Line,
@@ -102,6 +163,7 @@ impl<D: Contents> Slice<D> {
                 .region_lines(line)
                 .any(|other| self.cache.peek(other).is_some() || self.mshr.find(other).is_some());
         let homes = uncore.map.homes(uncore.module, line);
+        self.count_dirty(homes, Some(state), None, uncore);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let outcome = self.step(&mut slot, Event::Evict { last_of_region }, uncore);
@@ -112,7 +174,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Sends dirty bytes up on this module's own account. `ticket`: a credit taken for them before; returned
-    /// where nothing was sent with it.
+    /// where nothing was sent with it. Returns also when memory has taken what was written to it.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         line: Line,
@@ -121,7 +183,8 @@ impl<D: Contents> Slice<D> {
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) -> Option<Generation> {
+    ) -> (Option<Generation>, Ps) {
+        let mut taken = out.now();
         let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0 };
         for &(target, request) in outcome.forwards.iter().flatten() {
             uncore.stats.writebacks += 1;
@@ -131,8 +194,8 @@ impl<D: Contents> Slice<D> {
         }
         if let Some((mask, data)) = outcome.write {
             uncore.stats.writebacks += 1;
-            self.write_memory(line, mask, data, leaves, uncore);
+            taken = self.write_memory(line, mask, data, leaves, uncore);
         }
-        ticket
+        (ticket, taken)
     }
 }

@@ -24,8 +24,17 @@ pub fn design(name: &str, settings: &[&str]) -> DesignConfig {
     design.check().expect("a design that fits")
 }
 
-/// All preset designs.
-pub const DESIGNS: [&str; 6] = ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal"];
+/// Preset designs, one of each coherence at least.
+pub const DESIGNS: [&str; 8] = [
+    "no-remote-caching",
+    "software-flat",
+    "software-hierarchical",
+    "nhcc",
+    "hmg",
+    "ideal",
+    "numa-memory-side",
+    "numa-coherent",
+];
 
 /// Runs a program on one thread.
 pub fn simulate(machine: &Arc<MachineConfig>, design: DesignConfig, program: Arc<Directed>) -> RunRecord {
