@@ -58,6 +58,10 @@ fn small(workload: &dyn Workload) -> Request {
         "nbody" => &[("bodies", "300")],
         "chase" => &[("kib", "32"), ("steps", "100")],
         "bandwidth" => &[("kib", "64"), ("ctas", "3"), ("passes", "2")],
+        "backprop" => &[("inputs", "48"), ("hidden", "32")],
+        "srad" => &[("columns", "48"), ("rows", "32")],
+        "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
+        "gaussian" => &[("size", "70"), ("tile", "40")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
