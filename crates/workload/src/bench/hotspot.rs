@@ -218,11 +218,10 @@ impl Burst<'_> {
                 let around = warp.compute(ComputeClass::Int, 8, around).map(|at| warp.load_shared(before, at));
                 let (own, watts) = (warp.load_shared(before, warp.thread()), warp.load_shared(power, warp.thread()));
                 let [north, south, west, east] = around;
-                let vertical = north.zip(south, |north, south| [north, south]);
-                let all = west.zip(east, |west, east| [west, east]).zip(vertical, |[w, e], [n, s]| [n, s, w, e]);
-                let next = own.zip(watts, |own, watts| (own, watts));
-                let next = next.zip(all, |(own, watts), all| self.physics.next(own, watts, all));
-                let next = warp.compute(ComputeClass::Fp32, 12, next);
+                let operands = [own, watts, north, south, west, east];
+                let [next] = warp.calculate(ComputeClass::Fp32, 12, operands, |[own, watts, around @ ..]| {
+                    [self.physics.next(own, watts, around)]
+                });
                 warp.store_shared(after, warp.thread(), next);
             });
         });

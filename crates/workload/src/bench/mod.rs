@@ -14,6 +14,7 @@ mod comd;
 mod conv2d;
 mod convolution;
 mod cusolver;
+mod euler3d;
 mod fastwalshtransform;
 mod fft;
 mod fir;
@@ -37,6 +38,7 @@ mod namd;
 mod nbody;
 mod nekbone;
 mod network;
+mod numbering;
 mod nw;
 mod overfeat_layer1;
 mod pagerank;
@@ -67,7 +69,7 @@ use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 47] = [
+static WORKLOADS: [&dyn Workload; 48] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -94,6 +96,7 @@ static WORKLOADS: [&dyn Workload; 47] = [
     &srad::SRAD,
     &hotspot::HOTSPOT,
     &gaussian::GAUSSIAN,
+    &euler3d::EULER3D,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,

@@ -142,11 +142,11 @@ impl Picture {
                 *derivative = warp.load_shared(&tile, at) - pixel;
             }
             let [north, south, west, east] = derivatives;
-            let vertical = north.zip(south, |north, south| [north, south]);
-            let all = west.zip(east, |west, east| [west, east]).zip(vertical, |[w, e], [n, s]| [n, s, w, e]);
             // Five divisions take eight instructions each.
-            let value = pixel.zip(all, |pixel, all| diffusion(pixel, all, speckle));
-            let value = warp.compute(ComputeClass::Fp32, 64, value);
+            let operands = [pixel, north, south, west, east];
+            let [value] = warp.calculate(ComputeClass::Fp32, 64, operands, |[pixel, north, south, west, east]| {
+                [diffusion(pixel, [north, south, west, east], speckle)]
+            });
             let at = warp.compute(ComputeClass::Int, ADDRESS, (y + top) * self.columns + x + left);
             warp.store(self.coefficient, at, value);
             for (array, derivative) in self.derivatives.into_iter().zip(derivatives) {

@@ -9,8 +9,14 @@ use tombolo_types::stream::{CtaStream, Program};
 type Row = (&'static str, &'static [(&'static str, &'static str)], u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
-const RODINIA_AND_MESHES: [Row; 4] =
-    [("backprop", &[], 4096, 160), ("gaussian", &[], 2599, 78), ("hotspot", &[], 7396, 64), ("srad", &[], 16384, 98)];
+const RODINIA_AND_MESHES: [Row; 6] = [
+    ("backprop", &[], 4096, 160),
+    ("euler3d", &[], 1008, 25),
+    ("gaussian", &[], 2599, 78),
+    ("hotspot", &[], 7396, 64),
+    ("kmeans", &[("points", "819200"), ("features", "34"), ("program", "rodinia")], 3249, 221),
+    ("srad", &[], 16384, 98),
+];
 
 fn request(row: &Row, scale: &str) -> Request {
     let given: Vec<_> = row.1.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
