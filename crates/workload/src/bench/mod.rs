@@ -27,6 +27,7 @@ mod hpgmg;
 mod im2col;
 mod kmeans;
 mod lstm_layer2;
+mod lulesh;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
@@ -69,7 +70,7 @@ use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 48] = [
+static WORKLOADS: [&dyn Workload; 50] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -97,6 +98,8 @@ static WORKLOADS: [&dyn Workload; 48] = [
     &hotspot::HOTSPOT,
     &gaussian::GAUSSIAN,
     &euler3d::EULER3D,
+    &lulesh::LULESH,
+    &lulesh::LULESH_UNSTRUCTURED,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,

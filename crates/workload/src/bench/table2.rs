@@ -9,12 +9,15 @@ use tombolo_types::stream::{CtaStream, Program};
 type Row = (&'static str, &'static [(&'static str, &'static str)], u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
-const RODINIA_AND_MESHES: [Row; 6] = [
+const RODINIA_AND_MESHES: [Row; 9] = [
     ("backprop", &[], 4096, 160),
     ("euler3d", &[], 1008, 25),
     ("gaussian", &[], 2599, 78),
     ("hotspot", &[], 7396, 64),
     ("kmeans", &[("points", "819200"), ("features", "34"), ("program", "rodinia")], 3249, 221),
+    ("lulesh", &[], 12202, 578),
+    ("lulesh-unstructured", &[("side", "30")], 435, 19),
+    ("lulesh-unstructured", &[("side", "68")], 4940, 208),
     ("srad", &[], 16384, 98),
 ];
 

@@ -63,6 +63,8 @@ fn small(workload: &dyn Workload) -> Request {
         "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
         "gaussian" => &[("size", "70"), ("tile", "40")],
         "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
+        "lulesh" => &[("side", "4"), ("steps", "4")],
+        "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
