@@ -58,6 +58,13 @@ fn small(workload: &dyn Workload) -> Request {
         "nbody" => &[("bodies", "300")],
         "chase" => &[("kib", "32"), ("steps", "100")],
         "bandwidth" => &[("kib", "64"), ("ctas", "3"), ("passes", "2")],
+        "backprop" => &[("inputs", "48"), ("hidden", "32")],
+        "srad" => &[("columns", "48"), ("rows", "32")],
+        "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
+        "gaussian" => &[("size", "70"), ("tile", "40")],
+        "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
+        "lulesh" => &[("side", "4"), ("steps", "4")],
+        "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -166,7 +173,8 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+const VARIANTS: [(&str, &[(&str, &str)]); 4] = [
+    ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
