@@ -50,6 +50,7 @@ mod scope;
 mod simpleconvolution;
 mod snap;
 mod spmv;
+mod sssp;
 mod stencil2d;
 mod triad;
 mod vectoradd;
@@ -62,13 +63,14 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 43] = [
+static WORKLOADS: [&dyn Workload; 44] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &sssp::Sssp,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,
