@@ -57,6 +57,7 @@ mod simpleconvolution;
 mod snap;
 mod spmv;
 mod srad;
+mod sssp;
 mod stencil2d;
 mod triad;
 mod vectoradd;
@@ -70,13 +71,14 @@ use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 50] = [
+static WORKLOADS: &[&dyn Workload] = &[
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &sssp::Sssp,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,
@@ -125,7 +127,7 @@ static WORKLOADS: [&dyn Workload; 50] = [
 
 /// Every workload.
 pub fn list() -> &'static [&'static dyn Workload] {
-    &WORKLOADS
+    WORKLOADS
 }
 
 /// The workload of this name, or an error that lists all names.

@@ -16,6 +16,7 @@ fn small(workload: &dyn Workload) -> Request {
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
         "bfs" => &[("nodes", "900")],
         "mst" => &[("nodes", "900"), ("ctas", "5")],
+        "sssp" => &[("nodes", "900"), ("threads", "128")],
         "nw" => &[("length", "96")],
         "rnn-forward" | "rnn-dgrad" | "rnn-wgrad" => &[("hidden", "96"), ("batch", "35"), ("steps", "3")],
         "lstm-layer2" => &[("hidden", "32"), ("batch", "35"), ("steps", "3")],
@@ -173,11 +174,17 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 4] = [
+const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wln"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),
+    ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
+    ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
+    ("mst", &[("nodes", "900"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
 ];
 
 #[test]
