@@ -1,7 +1,7 @@
 //! Records workloads and prints what it costs: time, compressed size, memory, and the time to decode.
 //!
 //! ```text
-//! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD…]]
+//! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD[,key=value…]…]]
 //! ```
 //!
 //! `M instr` counts each kernel once, `M run` as often as it is launched.
@@ -11,22 +11,37 @@
 use std::error::Error;
 use std::time::Instant;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
-use tombolo_workload::bench::{Mode, Request, Workload, find, list, record};
+use tombolo_workload::bench::{Mode, Request, Workload, WorkloadError, find, list, record};
 use tombolo_workload::record::RecordOptions;
+
+/// A workload with pairs of key and value.
+type Named = (&'static dyn Workload, Vec<(String, String)>);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let scale = arguments.first().map_or("1/16", String::as_str).parse()?;
     let threads = arguments.get(1).map_or(Ok(1), |text| text.parse())?;
-    let named: Vec<_> = arguments.iter().skip(2).map(|name| find(name)).collect::<Result<_, _>>()?;
-    let workloads = if named.is_empty() { list().to_vec() } else { named };
+    let named: Vec<_> = arguments.iter().skip(2).map(|text| parsed(text)).collect::<Result<_, _>>()?;
+    let all = || list().iter().map(|workload| (*workload, Vec::new())).collect();
+    let workloads = if named.is_empty() { all() } else { named };
     println!(
         "workload        launches   kernels    M instr    M run  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
     );
-    for workload in workloads {
-        measure(workload, &Request::new(workload, scale, &[], 1)?, threads)?;
+    for (workload, given) in workloads {
+        measure(workload, &Request::new(workload, scale, &given, 1)?, threads)?;
     }
     Ok(())
+}
+
+/// A workload and what is given for its parameters, from `name,key=value…`.
+fn parsed(text: &str) -> Result<Named, WorkloadError> {
+    let mut parts = text.split(',');
+    let workload = find(parts.next().unwrap_or_default())?;
+    let pair = |part: &str| {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        (key.to_owned(), value.to_owned())
+    };
+    Ok((workload, parts.map(pair).collect()))
 }
 
 fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(), Box<dyn Error>> {

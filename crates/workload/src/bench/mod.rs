@@ -1,12 +1,14 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod amg;
 mod atax;
 mod backprop;
 mod bandwidth;
 mod benchmark;
 mod bfs;
 mod bicg;
+mod bitcoin;
 mod bitonicsort;
 mod cells;
 mod chase;
@@ -70,7 +72,7 @@ use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 50] = [
+static WORKLOADS: [&dyn Workload; 52] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
@@ -100,6 +102,8 @@ static WORKLOADS: [&dyn Workload; 50] = [
     &euler3d::EULER3D,
     &lulesh::LULESH,
     &lulesh::LULESH_UNSTRUCTURED,
+    &amg::AMG,
+    &bitcoin::BITCOIN,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,

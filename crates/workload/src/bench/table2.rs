@@ -9,8 +9,10 @@ use tombolo_types::stream::{CtaStream, Program};
 type Row = (&'static str, &'static [(&'static str, &'static str)], u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
-const RODINIA_AND_MESHES: [Row; 9] = [
+const RODINIA_AND_MESHES: [Row; 11] = [
+    ("amg", &[], 241_549, 3744),
     ("backprop", &[], 4096, 160),
+    ("bitcoin", &[], 60, 5898),
     ("euler3d", &[], 1008, 25),
     ("gaussian", &[], 2599, 78),
     ("hotspot", &[], 7396, 64),
