@@ -1,12 +1,14 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod amg;
 mod atax;
 mod backprop;
 mod bandwidth;
 mod benchmark;
 mod bfs;
 mod bicg;
+mod bitcoin;
 mod bitonicsort;
 mod cells;
 mod chase;
@@ -102,6 +104,8 @@ static WORKLOADS: &[&dyn Workload] = &[
     &euler3d::EULER3D,
     &lulesh::LULESH,
     &lulesh::LULESH_UNSTRUCTURED,
+    &amg::AMG,
+    &bitcoin::BITCOIN,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,

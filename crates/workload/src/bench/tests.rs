@@ -66,6 +66,8 @@ fn small(workload: &dyn Workload) -> Request {
         "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
         "lulesh" => &[("side", "4"), ("steps", "4")],
         "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
+        "amg" => &[("x", "9"), ("y", "7"), ("z", "11"), ("cycles", "2"), ("bottom", "3")],
+        "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
