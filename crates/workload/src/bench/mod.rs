@@ -1,6 +1,7 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod alexnet_conv4;
 mod atax;
 mod bandwidth;
 mod benchmark;
@@ -26,6 +27,7 @@ mod lstm_layer2;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
+mod mcb;
 mod memcopy;
 mod miniamr;
 mod minicontact;
@@ -36,9 +38,12 @@ mod nekbone;
 mod network;
 mod nw;
 mod overfeat_layer1;
+mod overfeat_layer3;
 mod pagerank;
 mod pathfinder;
 mod product;
+mod rabbitct;
+mod raytracing;
 mod recurrent;
 mod reference;
 mod relu;
@@ -46,9 +51,11 @@ mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod rsbench;
 mod scope;
 mod simpleconvolution;
 mod snap;
+mod sp;
 mod spmv;
 mod sssp;
 mod stencil2d;
@@ -63,14 +70,21 @@ use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 44] = [
+static WORKLOADS: [&dyn Workload; 51] = [
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &alexnet_conv4::ALEXNET_CONV4,
+    &overfeat_layer3::OVERFEAT_LAYER3,
     &sssp::Sssp,
+    &sp::SP,
+    &rsbench::RSBENCH,
+    &mcb::MCB,
+    &rabbitct::RABBITCT,
+    &raytracing::RAYTRACING,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,

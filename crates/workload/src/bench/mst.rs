@@ -14,6 +14,8 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
+/// Threads of a CTA of the cooperative kernel. Source: assumed, the usual size.
+const THREADS: u32 = 256;
 /// No edge leaves the component.
 const NONE: u64 = u64::MAX;
 
@@ -44,9 +46,9 @@ static PARAMETERS: [Parameter; 8] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        kind: Kind::Choice(&["128", "256", "512", "768", "1024"]),
         default: "256",
-        about: "threads of a CTA",
+        about: "threads of a CTA that looks for lightest edges",
         source: "assumed, the usual choice for one thread a node",
     },
     GRAPH,
@@ -249,7 +251,7 @@ impl Forest {
             }
             cta.barrier();
             cta.each_warp(|warp| {
-                let stride = self.threads as usize;
+                let stride = THREADS as usize;
                 for start in (0..grid as i32).step_by(stride) {
                     let other = warp.thread() + start;
                     warp.when(other.lt(grid as i32), |warp| {
@@ -289,7 +291,7 @@ impl Instance for Forest {
             host.memory().write(self.totals, MERGED as u64, 0);
             host.copy_to_device(self.totals);
             host.launch(Grid::new("find-minimum", ctas, self.threads), |cta| self.find_minimum(cta))?;
-            let grid = Grid::new("merge", u64::from(self.ctas), self.threads);
+            let grid = Grid::new("merge", u64::from(self.ctas), THREADS);
             host.launch_cooperative(grid, async |cta: &mut Cta<'_>| self.merge(cta, round).await)?;
             host.copy_to_host(self.totals);
             if host.memory().read(self.totals, MERGED as u64) == 0 {

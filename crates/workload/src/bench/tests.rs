@@ -17,10 +17,16 @@ fn small(workload: &dyn Workload) -> Request {
         "bfs" => &[("nodes", "900")],
         "mst" => &[("nodes", "900"), ("ctas", "5")],
         "sssp" => &[("nodes", "900"), ("threads", "128")],
+        "sp" => &[("variables", "200"), ("clauses", "840"), ("sweeps", "6"), ("phases", "3")],
+        "rsbench" => &[("lookups", "700"), ("poles", "60"), ("windows", "6")],
+        "mcb" => &[("particles", "700"), ("side", "7"), ("steps", "2")],
+        "rabbitct" => &[("side", "14"), ("columns", "19"), ("rows", "17"), ("images", "3")],
+        "raytracing" => &[("triangles", "900"), ("columns", "32"), ("rows", "16")],
         "nw" => &[("length", "96")],
         "rnn-forward" | "rnn-dgrad" | "rnn-wgrad" => &[("hidden", "96"), ("batch", "35"), ("steps", "3")],
         "lstm-layer2" => &[("hidden", "32"), ("batch", "35"), ("steps", "3")],
         "googlenet-conv2" => &[("batch", "2"), ("inputs", "6"), ("outputs", "140"), ("side", "9")],
+        "alexnet-conv4" | "overfeat-layer3" => &[("batch", "2"), ("inputs", "8"), ("outputs", "70"), ("side", "7")],
         "overfeat-layer1" => &[("batch", "2"), ("outputs", "20"), ("side", "23")],
         "resnet" => &[("batch", "2"), ("wide", "16"), ("narrow", "8"), ("side", "9")],
         "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "140"), ("side", "9")],
@@ -167,7 +173,7 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 9] = [
+const VARIANTS: [(&str, &[(&str, &str)]); 15] = [
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
@@ -177,6 +183,12 @@ const VARIANTS: [(&str, &[(&str, &str)]); 9] = [
     ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
     ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
     ("mst", &[("nodes", "900"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
+    ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "thread")]),
+    ("comd", &[("x", "4"), ("y", "5"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "warp"), ("threads", "256")]),
+    ("hpgmg", &[("x", "16"), ("y", "16"), ("z", "12"), ("smooths", "1"), ("planes", "5")]),
+    ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
+    ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
+    ("overfeat-layer3", &[("batch", "3"), ("inputs", "7"), ("outputs", "70"), ("side", "9"), ("tile", "48x64")]),
 ];
 
 #[test]
