@@ -18,7 +18,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed; CoMD's CUDA version runs the force kernel with 128.
+/// Threads of a CTA, where no other number is given. Source: CoMD's CUDA version runs the force kernel with 128.
 const THREADS: u32 = 128;
 /// Slots of a cell. Source: CoMD, `MAXATOMS`.
 const SLOTS: i32 = 64;
@@ -81,10 +81,10 @@ static PARAMETERS: [Parameter; 7] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        kind: Kind::Choice(&["128", "256", "480", "512", "1024"]),
         default: "128",
-        about: "threads of a CTA of the force kernel, where atoms are listed",
-        source: "CoMD's CUDA version: 128",
+        about: "threads of a CTA of kernels over slots; where atoms are listed, of the force kernel alone",
+        source: "assumed; CoMD's CUDA version runs the force kernel with 128",
     },
 ];
 
@@ -131,6 +131,8 @@ struct Simulation {
     /// Mass of each species.
     mass: Array<f64>,
     listed: Option<Listed>,
+    /// Threads of a CTA of a kernel over slots.
+    threads: u32,
     /// Unit cells.
     lattice: Cells,
     /// Link cells without the halo.
@@ -197,6 +199,7 @@ impl Simulation {
             energy: array("energy"),
             mass: memory.array("mass", 1, Scaling::Fixed),
             listed: Listed::lay_out(&request.values, memory, 4 * lattice.count() as u64),
+            threads: if request.values.text("mapping") == "slot" { count("threads") as u32 } else { THREADS },
             lattice,
             inner,
             outer,
@@ -237,8 +240,9 @@ impl Simulation {
     }
 
     /// The grid of a kernel over the slots of `cells`.
-    fn grid(name: &str, cells: Cells) -> Grid {
-        Grid::new(name, (cells.count() as u64 * SLOTS as u64).div_ceil(u64::from(THREADS)), THREADS)
+    fn grid(&self, name: &str, cells: Cells) -> Grid {
+        let slots = cells.count() as u64 * SLOTS as u64;
+        Grid::new(name, slots.div_ceil(u64::from(self.threads)), self.threads)
     }
 
     /// Runs `body(warp, slot)` for each atom that `atoms` holds inside the halo.
@@ -330,7 +334,7 @@ impl Simulation {
         (size[axis], corner[axis]) = (2, 0);
         let face = Cells { x: size[0], y: size[1], z: size[2] };
         let (last, length) = (Self::sides(self.inner)[axis], self.lengths()[axis]);
-        host.launch(Self::grid("halo", face), |cta| {
+        host.launch(self.grid("halo", face), |cta| {
             self.each_slot(cta, face, corner, |warp, _, at, place| {
                 // The two cells along the axis are 0 and 1 here: they stand for 0 and the last.
                 let low = at[axis].eq(0);
@@ -469,10 +473,10 @@ impl Instance for Simulation {
                     warp.when(cell.lt(cells), |warp| warp.store(self.moved.count, cell, 0));
                 });
             })?;
-            host.launch_ordered(Self::grid("link-cells", inner), |cta| {
+            host.launch_ordered(self.grid("link-cells", inner), |cta| {
                 self.each_atom(cta, &self.atoms, |warp, slot| self.link(warp, slot));
             })?;
-            host.launch(Self::grid("sort-cells", inner), |cta| self.sort(cta))?;
+            host.launch(self.grid("sort-cells", inner), |cta| self.sort(cta))?;
             (0..3).try_for_each(|axis| self.exchange(host, axis))?;
             self.list_atoms(host)?;
             self.launch_force(host)?;

@@ -34,14 +34,14 @@ static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "variables",
         kind: Kind::Count { low: 8, high: 1 << 24 },
-        default: "20000",
+        default: "21905",
         about: "variables, at scale 1; scales",
         source: "LonestarGPU sp: 4.2 clauses a variable, near the threshold of satisfiability; clauses as there",
     },
     Parameter {
         name: "clauses",
         kind: Kind::Count { low: 8, high: 1 << 26 },
-        default: "84000",
+        default: "92000",
         about: "clauses, at scale 1; scales",
         source: "LonestarGPU sp's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
     },
@@ -68,8 +68,8 @@ static PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["64", "128", "256", "512", "1024"]),
-        default: "512",
+        kind: Kind::Choice(&["64", "128", "256", "448", "512", "1024"]),
+        default: "448",
         about: "threads of a CTA",
         source: "NUMA-GPU, Table 2: 75 CTAs, weighted by time",
     },

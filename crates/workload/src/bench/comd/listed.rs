@@ -67,7 +67,7 @@ impl Simulation {
         let Some(list) = &self.listed else { return Ok(()) };
         host.memory().write(list.count, 0, 0);
         host.copy_to_device(list.count);
-        host.launch_ordered(Self::grid("list-atoms", self.inner), |cta| {
+        host.launch_ordered(self.grid("list-atoms", self.inner), |cta| {
             self.each_atom(cta, &self.atoms, |warp, slot| {
                 let order = Order::relaxed(Scope::Sys);
                 let place = warp.atomic(Reduction::Add, list.count, Lanes::all(0), 1, order);
@@ -86,7 +86,7 @@ impl Simulation {
         match &self.listed {
             Some(list) => list.each_atom(host, name, THREADS, body),
             None => {
-                let grid = Self::grid(name, self.inner);
+                let grid = self.grid(name, self.inner);
                 host.launch(grid, |cta| self.each_atom(cta, &self.atoms, |warp, slot| body(warp, slot)))
             }
         }
@@ -95,7 +95,7 @@ impl Simulation {
     /// The force kernel.
     pub(super) fn launch_force(&self, host: &mut Host<'_>) -> Done {
         match &self.listed {
-            None => host.launch(Self::grid("force", self.inner), |cta| self.find_force(cta)),
+            None => host.launch(self.grid("force", self.inner), |cta| self.find_force(cta)),
             Some(list) if !list.by_warp => list.each_atom(host, "force", list.threads, |warp, slot| {
                 let cell = self.outer.places(warp, slot / SLOTS);
                 self.gather_force(warp, slot, cell);

@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 use std::ops::{Add, Mul, Sub};
+use std::sync::LazyLock;
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,12 +17,20 @@ const I: Complex = Complex { re: 0.0, im: 1.0 };
 /// some 1e-6 after few terms.
 const TAU: f64 = 12.0;
 /// Terms of the expansion. Source: RSBench (`fast_nuclear_W`).
-const TERMS: u32 = 10;
+const TERMS: usize = 10;
 /// Distance from the origin from which two terms of the asymptotic expansion do. Source: RSBench.
 const FAR: f64 = 6.0;
 /// Weights and places of these terms: the rational approximation for large arguments, (1/2 ± 1/√6)/√π and (3 ± √6)/2.
 const ASYMPTOTIC: [(f64, f64); 2] =
     [(0.512_424_224_754_768_5, 0.275_255_128_608_410_95), (0.051_765_358_792_987_824, 2.724_744_871_391_589)];
+
+/// Place and weight of each term of the expansion.
+static EXPANSION: LazyLock<[(f64, f64); TERMS]> = LazyLock::new(|| {
+    std::array::from_fn(|term| {
+        let place = ((term + 1) * (term + 1)) as f64 * PI * PI;
+        (place, 2.0 * PI.sqrt() / TAU * (-place / (TAU * TAU)).exp())
+    })
+});
 
 impl Complex {
     pub(super) fn real(re: f64) -> Complex {
@@ -79,13 +88,13 @@ pub(super) fn faddeeva(z: Complex) -> Complex {
     }
     let wave = (I * z * TAU).exp();
     let mut sum = (Complex::real(1.0) - wave).over(z * TAU);
-    for term in 1..=TERMS {
-        let place = f64::from(term * term) * PI * PI;
-        let weight = 2.0 * PI.sqrt() / TAU * (-place / (TAU * TAU)).exp();
-        let sign = if term % 2 == 0 { 1.0 } else { -1.0 };
-        let above = (wave * sign - Complex::real(1.0)) * weight;
-        sum = sum + z * above.over(Complex::real(place) - square * (TAU * TAU)) * (TAU * TAU / PI.sqrt());
+    let mut series = Complex::default();
+    for (term, (place, weight)) in EXPANSION.iter().enumerate() {
+        let sign = if term % 2 == 0 { -1.0 } else { 1.0 };
+        let above = (wave * sign - Complex::real(1.0)) * *weight;
+        series = series + above.over(Complex::real(*place) - square * (TAU * TAU));
     }
+    sum = sum + z * series * (TAU * TAU / PI.sqrt());
     I * sum
 }
 
