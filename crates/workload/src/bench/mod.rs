@@ -1,6 +1,7 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod alexnet_conv4;
 mod amg;
 mod atax;
 mod backprop;
@@ -16,6 +17,7 @@ mod comd;
 mod conv2d;
 mod convolution;
 mod cusolver;
+mod dmr;
 mod euler3d;
 mod fastwalshtransform;
 mod fft;
@@ -24,6 +26,7 @@ mod floydwarshall;
 mod gaussian;
 mod gemm;
 mod googlenet_conv2;
+mod grid_barrier;
 mod hotspot;
 mod hpgmg;
 mod im2col;
@@ -33,6 +36,7 @@ mod lulesh;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
+mod mcb;
 mod memcopy;
 mod miniamr;
 mod minicontact;
@@ -44,9 +48,12 @@ mod network;
 mod numbering;
 mod nw;
 mod overfeat_layer1;
+mod overfeat_layer3;
 mod pagerank;
 mod pathfinder;
 mod product;
+mod rabbitct;
+mod raytracing;
 mod recurrent;
 mod reference;
 mod relu;
@@ -54,9 +61,11 @@ mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod rsbench;
 mod scope;
 mod simpleconvolution;
 mod snap;
+mod sp;
 mod spmv;
 mod srad;
 mod sssp;
@@ -80,7 +89,15 @@ static WORKLOADS: &[&dyn Workload] = &[
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &alexnet_conv4::ALEXNET_CONV4,
+    &overfeat_layer3::OVERFEAT_LAYER3,
     &sssp::Sssp,
+    &sp::SP,
+    &dmr::DMR,
+    &rsbench::RSBENCH,
+    &mcb::MCB,
+    &rabbitct::RABBITCT,
+    &raytracing::RAYTRACING,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,
@@ -312,5 +329,6 @@ pub fn record(
 
 #[cfg(test)]
 mod table2;
+mod table2_rest;
 #[cfg(test)]
 mod tests;

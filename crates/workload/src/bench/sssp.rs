@@ -42,7 +42,7 @@ static PARAMETERS: [Parameter; 8] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        kind: Kind::Choice(&["128", "256", "352", "512", "1024"]),
         default: "1024",
         about: "threads of a CTA",
         source: "NUMA-GPU, Table 2: 1046 CTAs of the 1,070,376 nodes of USA-road-d.FLA",
