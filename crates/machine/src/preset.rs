@@ -19,4 +19,4 @@ macro_rules! presets {
 pub(crate) const MACHINES: &[Preset] = presets!("machines": "hmg-4x4", "hmg-1x4", "v100", "h100", "mi300a");
 
 /// Designs, in the order of lists.
-pub(crate) const DESIGNS: &[Preset] = presets!("designs": "no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal", "mi300a", "numa-memory-side", "numa-traditional", "numa-coherent", "numa-coherent-write-through", "numa-no-invalidation");
+pub(crate) const DESIGNS: &[Preset] = presets!("designs": "no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal", "mi300a", "numa-memory-side", "numa-traditional", "numa-static-halves", "numa-coherent", "numa-coherent-write-through", "numa-no-invalidation", "numa-aware-cache");

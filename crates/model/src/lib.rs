@@ -37,3 +37,4 @@ pub mod switch;
 pub mod tlb;
 pub mod uncore;
 pub mod watch;
+pub mod way_partition;
