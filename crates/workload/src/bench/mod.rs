@@ -329,6 +329,7 @@ pub fn record(
 
 #[cfg(test)]
 mod table2;
+#[cfg(test)]
 mod table2_rest;
 #[cfg(test)]
 mod tests;
