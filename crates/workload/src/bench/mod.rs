@@ -2,6 +2,7 @@
 
 mod alexnet_conv2;
 mod atax;
+mod backprop;
 mod bandwidth;
 mod benchmark;
 mod bfs;
@@ -13,16 +14,20 @@ mod comd;
 mod conv2d;
 mod convolution;
 mod cusolver;
+mod euler3d;
 mod fastwalshtransform;
 mod fft;
 mod fir;
 mod floydwarshall;
+mod gaussian;
 mod gemm;
 mod googlenet_conv2;
+mod hotspot;
 mod hpgmg;
 mod im2col;
 mod kmeans;
 mod lstm_layer2;
+mod lulesh;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
@@ -34,6 +39,7 @@ mod namd;
 mod nbody;
 mod nekbone;
 mod network;
+mod numbering;
 mod nw;
 mod overfeat_layer1;
 mod pagerank;
@@ -50,6 +56,8 @@ mod scope;
 mod simpleconvolution;
 mod snap;
 mod spmv;
+mod srad;
+mod sssp;
 mod stencil2d;
 mod triad;
 mod vectoradd;
@@ -60,15 +68,17 @@ use crate::record::{Host, RecordError, RecordOptions, Recording};
 use crate::scale::Scale;
 use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
+use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 43] = [
+static WORKLOADS: &[&dyn Workload] = &[
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &sssp::Sssp,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,
@@ -85,6 +95,13 @@ static WORKLOADS: [&dyn Workload; 43] = [
     &namd::Namd,
     &nekbone::Nekbone,
     &snap::Snap,
+    &backprop::BACKPROP,
+    &srad::SRAD,
+    &hotspot::HOTSPOT,
+    &gaussian::GAUSSIAN,
+    &euler3d::EULER3D,
+    &lulesh::LULESH,
+    &lulesh::LULESH_UNSTRUCTURED,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,
@@ -110,7 +127,7 @@ static WORKLOADS: [&dyn Workload; 43] = [
 
 /// Every workload.
 pub fn list() -> &'static [&'static dyn Workload] {
-    &WORKLOADS
+    WORKLOADS
 }
 
 /// The workload of this name, or an error that lists all names.
@@ -247,6 +264,21 @@ pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<Array
     Ok(memory.arrays().to_vec())
 }
 
+/// The launches of a workload at a size, in order, without running any. Refused by workloads whose addresses depend on
+/// data, for so may their launches.
+pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo>, WorkloadError> {
+    let name = workload.name();
+    if !workload.address_only() {
+        let message = "its launches may depend on its data".to_owned();
+        return Err(WorkloadError::Shape { workload: name, message });
+    }
+    let (mut memory, options) = (Memory::new(Backing::AddressOnly), RecordOptions::default());
+    let instance = workload.lay_out(request, &mut memory)?;
+    let mut host = Host::planning(&memory, &options);
+    instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
+    Ok(host.into_plan())
+}
+
 /// Runs a workload once and records it.
 pub fn record(
     workload: &dyn Workload,
@@ -274,5 +306,7 @@ pub fn record(
     Ok(recording)
 }
 
+#[cfg(test)]
+mod table2;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! their lightest edge, all CTAs meet, roots are chased to their new root with scoped relaxed accesses, all
 //! CTAs meet again, and every node takes its new root.
 
-use super::network::{GRAPH, NODES, Network};
+use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
 use super::scope::scope;
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::graph::Groups;
@@ -14,13 +14,13 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed, the usual choice for one thread a node.
-const THREADS: u32 = 256;
 /// No edge leaves the component.
 const NONE: u64 = u64::MAX;
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 8] = [
     NODES,
+    NETWORK,
+    DEGREE,
     Parameter {
         name: "scope",
         kind: Kind::Choice(&["gpu", "sys"]),
@@ -41,6 +41,13 @@ static PARAMETERS: [Parameter; 5] = [
         default: "512",
         about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
         source: "one for each of the 512 SMs of HMG's machine (Table II)",
+    },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        default: "256",
+        about: "threads of a CTA",
+        source: "assumed, the usual choice for one thread a node",
     },
     GRAPH,
 ];
@@ -72,6 +79,7 @@ struct Forest {
     scope: Scope,
     barrier: Scope,
     ctas: u32,
+    threads: u32,
 }
 
 impl Workload for Mst {
@@ -80,11 +88,11 @@ impl Workload for Mst {
     }
 
     fn about(&self) -> &'static str {
-        "Borůvka's spanning tree of a road network: scoped atomics, synchronisation inside kernels"
+        "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels"
     }
 
     fn source(&self) -> &'static str {
-        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla)"
+        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -97,7 +105,7 @@ impl Workload for Mst {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(self.name(), request, memory)?;
+        let network = Network::lay_out_kind(self.name(), request, memory)?;
         let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
         let ctas = request.scale.of(request.values.count("ctas"));
         let scaling = network.scaling;
@@ -116,6 +124,7 @@ impl Workload for Mst {
             scope: scope(&request.values, "scope"),
             barrier: scope(&request.values, "barrier"),
             ctas: ctas as u32,
+            threads: request.values.count("threads") as u32,
         }))
     }
 }
@@ -240,7 +249,7 @@ impl Forest {
             }
             cta.barrier();
             cta.each_warp(|warp| {
-                let stride = THREADS as usize;
+                let stride = self.threads as usize;
                 for start in (0..grid as i32).step_by(stride) {
                     let other = warp.thread() + start;
                     warp.when(other.lt(grid as i32), |warp| {
@@ -275,12 +284,12 @@ impl Instance for Forest {
             host.copy_to_device(array);
         }
         host.copy_to_device(self.lightest);
-        let ctas = u64::from(self.network.nodes().div_ceil(THREADS));
+        let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         for round in 0.. {
             host.memory().write(self.totals, MERGED as u64, 0);
             host.copy_to_device(self.totals);
-            host.launch(Grid::new("find-minimum", ctas, THREADS), |cta| self.find_minimum(cta))?;
-            let grid = Grid::new("merge", u64::from(self.ctas), THREADS);
+            host.launch(Grid::new("find-minimum", ctas, self.threads), |cta| self.find_minimum(cta))?;
+            let grid = Grid::new("merge", u64::from(self.ctas), self.threads);
             host.launch_cooperative(grid, async |cta: &mut Cta<'_>| self.merge(cta, round).await)?;
             host.copy_to_host(self.totals);
             if host.memory().read(self.totals, MERGED as u64) == 0 {

@@ -16,6 +16,7 @@ fn small(workload: &dyn Workload) -> Request {
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
         "bfs" => &[("nodes", "900")],
         "mst" => &[("nodes", "900"), ("ctas", "5")],
+        "sssp" => &[("nodes", "900"), ("threads", "128")],
         "nw" => &[("length", "96")],
         "rnn-forward" | "rnn-dgrad" | "rnn-wgrad" => &[("hidden", "96"), ("batch", "35"), ("steps", "3")],
         "lstm-layer2" => &[("hidden", "32"), ("batch", "35"), ("steps", "3")],
@@ -58,6 +59,13 @@ fn small(workload: &dyn Workload) -> Request {
         "nbody" => &[("bodies", "300")],
         "chase" => &[("kib", "32"), ("steps", "100")],
         "bandwidth" => &[("kib", "64"), ("ctas", "3"), ("passes", "2")],
+        "backprop" => &[("inputs", "48"), ("hidden", "32")],
+        "srad" => &[("columns", "48"), ("rows", "32")],
+        "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
+        "gaussian" => &[("size", "70"), ("tile", "40")],
+        "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
+        "lulesh" => &[("side", "4"), ("steps", "4")],
+        "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -166,10 +174,17 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+const VARIANTS: &[(&str, &[(&str, &str)])] = &[
+    ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wln"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),
+    ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
+    ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
+    ("mst", &[("nodes", "900"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
 ];
 
 #[test]

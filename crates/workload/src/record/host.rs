@@ -75,6 +75,8 @@ pub struct Host<'a> {
     of_series: u64,
     launches: f64,
     instructions: u64,
+    /// The launches so far, where they are listed and not run.
+    planned: Option<Vec<KernelInfo>>,
 }
 
 impl<'a> Host<'a> {
@@ -96,7 +98,18 @@ impl<'a> Host<'a> {
             of_series: 1,
             launches: 0.0,
             instructions: 0,
+            planned: None,
         }
+    }
+
+    /// A host that runs no kernel and only lists what would be launched: [`Host::into_plan`].
+    pub(crate) fn planning(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
+        Host { planned: Some(Vec::new()), ..Host::new(memory, options) }
+    }
+
+    /// The launches of a host that only lists them, in order.
+    pub(crate) fn into_plan(self) -> Vec<KernelInfo> {
+        self.planned.unwrap_or_default()
     }
 
     /// Device memory, which the host may read and write between launches.
@@ -203,6 +216,10 @@ impl<'a> Host<'a> {
             return Err(RecordError::Grid { kernel: grid.name, message });
         }
         self.launches += self.stands_for;
+        if let Some(planned) = &mut self.planned {
+            planned.push(grid.info(discipline));
+            return Ok(());
+        }
         let (memory, options) = (self.memory, self.options);
         let record = |store: &Store, ctas: Range<u64>, trips: Range<u64>| {
             let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
