@@ -20,7 +20,7 @@ const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 /// they reach everything that the model allows.
 fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
     let layouts = layouts_of(test, sharing, is_hierarchical(config.protocol));
-    clean_over(test, sharing, spread(layouts, count), config);
+    clean_over(test, sharing, &spread(layouts, count), config);
 }
 
 fn is_hierarchical(protocol: &str) -> bool {
@@ -28,10 +28,10 @@ fn is_hierarchical(protocol: &str) -> bool {
 }
 
 /// One protocol and test over these layouts.
-fn clean_over(test: &Test, sharing: Sharing, layouts: Vec<Layout>, config: Config) {
+fn clean_over(test: &Test, sharing: Sharing, layouts: &[Layout], config: Config) {
     let (begun, mut states, mut largest) = (Instant::now(), 0, 0);
     let mut outcomes = BTreeSet::new();
-    for layout in &layouts {
+    for layout in layouts {
         for start in STARTS {
             let report = explore(test, layout, &Config { start, ..config });
             let trace = report.trace.unwrap_or_default();
@@ -103,7 +103,7 @@ fn one_gpu_needs_no_second_hop() {
     for protocol in ["software-hierarchical", "hmg"] {
         for test in six("sys").into_iter().filter(|test| test.program.threads.len() < 4).map(on_one_gpu) {
             let layouts = layouts_on(1, &test, Sharing::Apart, true);
-            clean_over(&test, Sharing::Apart, layouts, Config::new(protocol));
+            clean_over(&test, Sharing::Apart, &layouts, Config::new(protocol));
         }
     }
 }
