@@ -149,6 +149,8 @@ fn run_paths() -> Vec<String> {
         dram: Default::default(),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
+        ways: Default::default(),
+        local_ways: Vec::new(),
         energy_pj: Default::default(),
         digest: String::new(),
         kernels: Vec::new(),

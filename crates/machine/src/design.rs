@@ -53,6 +53,10 @@ choice! {
     pub enum L2Capacity {
         /// One LRU order for all.
         Shared = "shared",
+        /// Half of the ways to each. Source: NUMA-GPU, figure 7b.
+        StaticHalves = "static-halves",
+        /// Shifted, in L1 caches too, by whether memory or the link is saturated. Source: NUMA-GPU, figure 7d.
+        NumaAware = "numa-aware",
     }
 }
 
@@ -147,6 +151,9 @@ impl Quantity for Promises {
     }
 }
 
+/// Cycles between two samples of NUMA-aware capacity. Source: NUMA-GPU, section 5.1: a 5K cycles period.
+const SAMPLE_CYCLES: u32 = 5_000;
+
 section! {
     /// A memory system, checked.
     pub struct DesignConfig {
@@ -180,6 +187,10 @@ section! {
         promises: Promises,
         /// Software coherence: which lines of an L2 a bulk invalidation drops.
         invalidate: Invalidate = Invalidate::All,
+        /// NUMA-aware capacity: cycles of the SM clock between two samples.
+        partition_sample: u32 = SAMPLE_CYCLES,
+        /// NUMA-aware capacity: whether each kernel starts with half of the ways to each.
+        partition_reset: bool = true,
         /// Directory coherence: whether an L2 tells the home when it evicts the last clean line of a region.
         downgrade: bool = false,
         /// Ideal coherence: whether L1 caches obey acquires as under HMG. Always so in other designs.
@@ -205,6 +216,27 @@ impl Coherence {
         match self {
             Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical => true,
             Coherence::MemorySide | Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
+        }
+    }
+}
+
+impl L2Capacity {
+    /// What of its settings has no meaning beside the rest of a design.
+    fn fault(self, design: &DesignConfig) -> Option<(&'static str, String)> {
+        let (coherence, capacity) = (design.coherence.word(), self.word());
+        let sampled = design.partition_sample != SAMPLE_CYCLES;
+        let unused = |key| {
+            let reason = format!("{capacity} capacity samples nothing and shifts nothing; only \"numa-aware\" does");
+            Some((key, reason))
+        };
+        match (self, design.coherence) {
+            (L2Capacity::StaticHalves | L2Capacity::NumaAware, Coherence::MemorySide | Coherence::NoRemoteCaching) => {
+                let reason = format!("{coherence} keeps no remote data in L2 caches to share them with");
+                Some(("l2_capacity", reason))
+            }
+            (L2Capacity::Shared | L2Capacity::StaticHalves, _) if sampled => unused("partition_sample"),
+            (L2Capacity::Shared | L2Capacity::StaticHalves, _) if !design.partition_reset => unused("partition_reset"),
+            _ => None,
         }
     }
 }
@@ -252,7 +284,8 @@ impl DesignConfig {
                 "L2 caches that ignore bulk invalidations keep stale lines; it can promise \"nothing\"".into(),
             ),
         ];
-        rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| Fault { key, reason })
+        let broken = rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| (key, reason));
+        broken.or_else(|| self.l2_capacity.fault(self)).map(|(key, reason)| Fault { key, reason })
     }
 }
 

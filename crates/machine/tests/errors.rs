@@ -266,6 +266,10 @@ fn designs_that_make_no_sense_are_refused_with_the_reason() {
         ("ideal", "promises", "ptx", "it can promise \"nothing\""),
         ("software-flat", "invalidate", "none", "keep stale lines; it can promise \"nothing\""),
         ("numa-memory-side", "invalidate", "remote", "never invalidates an L2 in bulk"),
+        ("numa-memory-side", "l2_capacity", "static-halves", "keeps no remote data in L2 caches"),
+        ("no-remote-caching", "l2_capacity", "numa-aware", "keeps no remote data in L2 caches"),
+        ("numa-static-halves", "partition_sample", "1000", "only \"numa-aware\" does"),
+        ("hmg", "partition_reset", "false", "only \"numa-aware\" does"),
     ] {
         let error = refused_design(name, path, value);
         assert!(error.contains(reason), "{name} {path}={value}: {error}");
@@ -294,6 +298,9 @@ fn variants_of_a_design_that_make_sense_are_allowed() {
         ("nhcc", "downgrade", "true"),
         ("software-flat", "invalidate", "remote"),
         ("ideal", "l1_coherent", "false"),
+        ("hmg", "l2_capacity", "numa-aware"),
+        ("numa-aware-cache", "partition_sample", "1000"),
+        ("numa-aware-cache", "partition_reset", "false"),
         ("hmg", "links", "infinite"),
         ("hmg", "links", "turning"),
         ("hmg", "cta_scheduling", "interleaved"),

@@ -354,7 +354,7 @@ impl Controller {
         let uncore = &mut *parts.uncore;
         uncore.watch.kernel(self.launches);
         self.launches += 1;
-        uncore.flags.clear();
+        uncore.begin_kernel(out.now());
         for sm in &mut *parts.sms {
             sm.forget_flags();
             if l1::acquire_invalidates(&uncore.protocol, Scope::Sys) {
@@ -421,6 +421,7 @@ impl Controller {
         kernel.draining -= 1;
         if kernel.draining == 0 {
             self.kernel = None;
+            parts.uncore.ways.stop();
             let at = out.now() + parts.uncore.host_latency();
             out.send(at, self.id, parts.uncore.layout.command_processor(), Message::KernelDone);
         }

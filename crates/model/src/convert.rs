@@ -1,9 +1,10 @@
 //! From the machine's description to the shapes of its pieces.
 
 use crate::cache::{CacheConfig, Replacement};
+use crate::way_partition::{WayPartitionConfig, WayPolicy};
 use crate::{directory, dram, link, memory_cache, switch, tlb};
 use tombolo_machine::{MachineConfig, machine};
-use tombolo_types::{Bytes, Ps};
+use tombolo_types::{Bytes, Ps, Rate};
 
 /// The tag array of an L1.
 pub fn l1(machine: &MachineConfig) -> CacheConfig {
@@ -82,6 +83,30 @@ pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCache
         hit_latency: cache.hit_latency,
         miss_latency: machine.dram.base_latency,
     })
+}
+
+/// The partition of a module's ways. With one module there are no others' lines to share them with.
+pub fn way_partition(machine: &MachineConfig, policy: WayPolicy) -> WayPartitionConfig {
+    let alone = machine.topology.modules() == 1;
+    WayPartitionConfig {
+        policy: if alone { WayPolicy::Together } else { policy },
+        l1_ways: machine.l1.ways,
+        l2_ways: machine.l2.ways,
+        answer: Bytes(machine.messages.header_bytes.0 + machine.line.bytes()),
+        incoming: incoming(machine),
+    }
+}
+
+/// What can come in to a module: the rate of its port or its share of the GPU's link, whichever is less.
+fn incoming(machine: &MachineConfig) -> Rate {
+    let topology = &machine.topology;
+    let share = Rate(machine.gpu_link.rate.0 / u64::from(topology.modules_per_gpu));
+    let crosses = topology.gpus > 1 && !share.is_infinite();
+    match machine.module_link.rate {
+        port if !crosses => port,
+        port if port.is_infinite() => share,
+        port => Rate(port.0.min(share.0)),
+    }
 }
 
 /// The TLB of an SM.

@@ -163,6 +163,35 @@ impl Bank {
     }
 }
 
+/// The times at which somebody waited, one wait after the other added by when it began or nearly so.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    /// Together, without what overlaps.
+    total: Ps,
+    /// Since when there was no gap up to `until`.
+    since: Ps,
+    /// End of the latest.
+    until: Ps,
+}
+
+impl Waits {
+    #[inline]
+    fn add(&mut self, from: Ps, until: Ps) {
+        if until > self.until && until > from {
+            if from > self.until {
+                self.since = from;
+            }
+            self.total += until - from.max(self.until);
+            self.until = until;
+        }
+    }
+
+    /// What lies before `at`, but for gaps after `at`. Never falls as time goes on.
+    fn before(&self, at: Ps) -> Ps {
+        self.total - self.until.saturating_sub(at.max(self.since))
+    }
+}
+
 /// What an access needs. Ordered by bank, then row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Access {
@@ -175,6 +204,8 @@ struct Access {
 struct Channel {
     bus: Calendar,
     activations: Calendar,
+    /// When accesses waited for others.
+    waits: Waits,
     /// The batch that gathers.
     writes: Vec<Access>,
     /// When the last batch of writes is done.
@@ -219,6 +250,7 @@ impl Dram {
         let channel = Channel {
             bus: Calendar::new(burst_time as u64),
             activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
+            waits: Waits::default(),
             writes: Vec::with_capacity(batch),
             written: Ps::ZERO,
         };
@@ -243,13 +275,8 @@ impl Dram {
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
-        let (state, work, done) = self.access(channel, now, Access { bank, row, bursts });
-        let opening = match state {
-            RowState::Hit => Ps::ZERO,
-            RowState::Closed => self.config.t_rcd,
-            RowState::Conflict => self.config.t_rcd + self.config.t_rp,
-        };
-        self.stats.queueing += done - (now + opening + self.config.t_cas + work);
+        let (done, waited) = self.access(channel, now, Access { bank, row, bursts });
+        self.stats.queueing += waited;
         done
     }
 
@@ -271,6 +298,12 @@ impl Dram {
         accepted
     }
 
+    /// How long, up to `at`, a channel had an access waiting for others: the mean of all channels.
+    pub fn queued_until(&self, at: Ps) -> Ps {
+        let waited: u64 = self.channels.iter().map(|channel| channel.waits.before(at).0).sum();
+        Ps(waited / self.channels.len() as u64)
+    }
+
     /// Counters so far.
     pub fn stats(&self) -> &DramStats {
         &self.stats
@@ -289,27 +322,38 @@ impl Dram {
         (bytes.0 + self.config.burst.0 - 1) >> self.burst_shift
     }
 
-    /// Schedules one access; returns what it met, its time on the bus, and its end.
+    /// Schedules one access; returns its end, and how long it waited for others.
     #[inline]
-    fn access(&mut self, channel: usize, now: Ps, access: Access) -> (RowState, Ps, Ps) {
+    fn access(&mut self, channel: usize, now: Ps, access: Access) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
         let opened = match bank.joinable(access.row, now) {
             Some(opened) => opened,
             None => bank.open(access.row, now, &self.config, &mut channel.activations),
         };
-        match opened.state {
-            RowState::Hit => self.stats.row_hits += 1,
-            RowState::Closed => self.stats.row_misses += 1,
-            RowState::Conflict => self.stats.row_conflicts += 1,
-        }
+        let opening = match opened.state {
+            RowState::Hit => {
+                self.stats.row_hits += 1;
+                Ps::ZERO
+            }
+            RowState::Closed => {
+                self.stats.row_misses += 1;
+                self.config.t_rcd
+            }
+            RowState::Conflict => {
+                self.stats.row_conflicts += 1;
+                self.config.t_rcd + self.config.t_rp
+            }
+        };
         let work = channel.bus.span(access.bursts);
         let done = channel.bus.reserve(now, opened.column + self.config.t_cas, access.bursts);
         self.stats.busy += work;
         if opened.at == bank.newest {
             bank.busy = bank.busy.max(done - self.config.t_cas);
         }
-        (opened.state, work, done)
+        let (ready, starts) = (now + opening + self.config.t_cas, done - work);
+        channel.waits.add(ready, starts);
+        (done, starts.saturating_sub(ready))
     }
 
     /// Schedules the gathered writes of a channel as one batch. Their rows may open while the batch ahead is
@@ -320,7 +364,7 @@ impl Dram {
         let bus = &mut self.channels[channel].bus;
         let turned = bus.reserve(now, now, self.turn);
         self.stats.busy += bus.span(self.turn);
-        let ends = writes.iter().map(|&write| self.access(channel, now, write).2);
+        let ends = writes.iter().map(|&write| self.access(channel, now, write).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();
         let channel = &mut self.channels[channel];
@@ -417,6 +461,30 @@ mod tests {
         assert_eq!(dram.read(Ps(3_000_000), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
         let DramStats { row_hits, row_misses, row_conflicts, queueing, .. } = *dram.stats();
         assert_eq!((row_hits, row_misses, row_conflicts, queueing), (1, 1, 1, Ps::ZERO));
+    }
+
+    #[test]
+    fn a_queue_is_seen_where_accesses_wait_for_others() {
+        let mut busy = Dram::new(CONFIG);
+        let end = run(&mut busy, 512, (0..20_000).map(Line), read);
+        let half = Ps(end.0 / 2);
+        assert!(busy.queued_until(end).0 * 100 >= end.0 * 99, "saturated: {} of {end}", busy.queued_until(end));
+        assert!(busy.queued_until(half).0 <= busy.queued_until(end).0);
+        let mut idle = Dram::new(CONFIG);
+        let end = run(&mut idle, 1, scattered(1000), read);
+        assert_eq!(idle.queued_until(end), Ps::ZERO, "one at a time waits for nobody");
+        let mut half_loaded = Dram::new(CONFIG);
+        let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
+        (0..20_000).for_each(|i| _ = half_loaded.read(Ps(i * each.0), Line(i), LINE));
+        let (end, queued) = (Ps(20_000 * each.0), half_loaded.queued_until(Ps(20_000 * each.0)));
+        assert!(queued.0 * 2 < end.0, "half the rate: {queued} of {end}");
+    }
+
+    #[test]
+    fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
+        let mut waits = Waits::default();
+        [(10, 20), (15, 30), (12, 18), (40, 40), (50, 60)].into_iter().for_each(|(a, b)| waits.add(Ps(a), Ps(b)));
+        assert_eq!((waits.before(Ps(100)), waits.before(Ps(55)), waits.before(Ps(45))), (Ps(30), Ps(25), Ps(20)));
     }
 
     #[test]

@@ -40,3 +40,4 @@ pub mod tlb;
 pub mod turning_link;
 pub mod uncore;
 pub mod watch;
+pub mod way_partition;

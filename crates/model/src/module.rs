@@ -81,6 +81,9 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Handles an event of one of its components.
     pub fn handle(&mut self, event: Event<Message<D>>, out: &mut Out<'_, D>) {
         self.uncore.digest.event(event.time, event.to.0);
+        if event.time >= self.uncore.ways.next_sample() {
+            self.uncore.shift_ways(event.time);
+        }
         match self.uncore.layout.place_in(self.uncore.module, event.to) {
             Place::Sm(_, sm) => self.at_sm(usize::from(sm.0), event.message, out),
             Place::Slice(_, slice) => self.at_slice(usize::from(slice), event.message, out),

@@ -1,5 +1,6 @@
 //! What the SMs, the slices and the controller of one module share: ports, memory, store credits, flags.
 
+use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
 use crate::dram::Dram;
 use crate::flags::Flags;
@@ -11,12 +12,13 @@ use crate::message::{Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
 use crate::watch::{Contents, WarpSlot};
+use crate::way_partition::{WayPartition, WayPolicy};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Coherence, Request, Topology};
+use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
 
 /// The scheduler's view of where events go.
@@ -72,6 +74,8 @@ pub struct Uncore<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
+    /// How the ways of its caches are shared.
+    pub ways: WayPartition,
     /// The module's memory.
     dram: Dram,
     /// The cache in front of it, where the machine has one.
@@ -118,6 +122,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         layout: Layout,
         machine: Arc<MachineConfig>,
         map: Map,
+        policy: WayPolicy,
         watch: D::Watch,
     ) -> Uncore<C, D> {
         let sms = usize::from(layout.sms);
@@ -142,6 +147,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             flags: Flags::default(),
             stats: L2Stats::default(),
             digest: Digest::default(),
+            ways: WayPartition::new(crate::convert::way_partition(&machine, policy)),
             watch,
             machine,
             map,
@@ -151,6 +157,38 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// The name of a warp slot for those who watch.
     pub fn warp_slot(&self, sm: SmId, slot: usize) -> WarpSlot {
         WarpSlot { gpu: self.map.gpu_of(self.module), module: self.module, sm, slot: slot as u8 }
+    }
+
+    /// The ways of an L1 that a fill of `line` may take.
+    #[inline]
+    pub fn l1_ways(&self, line: Line) -> Ways {
+        let split = self.ways.l1();
+        match split.is_whole() || self.map.system_home(line) == self.module {
+            true => split.local,
+            false => split.remote,
+        }
+    }
+
+    /// The ways of the L2 that lines of a class may take.
+    #[inline]
+    pub fn l2_ways(&self, class: Class) -> Ways {
+        match class {
+            Class::Own => self.ways.l2().local,
+            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.ways.l2().remote,
+        }
+    }
+
+    /// A kernel starts on this module.
+    pub fn begin_kernel(&mut self, now: Ps) {
+        self.flags.clear();
+        self.ways.launch(now, self.dram.queued_until(now));
+    }
+
+    /// Shifts ways as often as has become due by `now`.
+    pub fn shift_ways(&mut self, now: Ps) {
+        while self.ways.next_sample() <= now {
+            self.ways.sample(self.dram.queued_until(self.ways.next_sample()));
+        }
     }
 
     /// Counters of the port toward other modules.

@@ -96,6 +96,9 @@ pub const COUNTERS: &[Counter] = &[
     counter("coherence.memory_read_bytes", "memory reads", "B", "Bytes read from memories by L2 slices."),
     counter("coherence.memory_write_bytes", "memory writes", "B", "Bytes written to memories by L2 slices."),
 
+    counter("ways.to_remote", "shifts of ways to remote lines", "", "Samples at which a module's controller gave a way of its caches to lines of other modules."),
+    counter("ways.to_local", "shifts of ways to local lines", "", "Samples at which a module's controller gave a way of its caches to lines of its own memory."),
+
     counter("sm.warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
     counter("sm.memory_instructions", "memory instructions", "", "Of the warp instructions, loads, stores, atomics and waits for flags."),
     counter("sm.transactions", "transactions", "", "Line-granular requests that left the SMs' coalescers."),

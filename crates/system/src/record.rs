@@ -46,6 +46,28 @@ pub struct DramRecord {
     pub write_bytes: u64,
 }
 
+/// How often a controller shifted the ways of its module's caches, summed over the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaysRecord {
+    /// Samples at which ways went from lines of the module's own memory to others'.
+    pub to_remote: u64,
+    /// Samples at which they went to lines of its own memory.
+    pub to_local: u64,
+}
+
+/// How many ways of a module's caches its own memory's lines may take, from a moment on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LocalWaysRecord {
+    /// Such as `module3`.
+    pub module: String,
+    /// Seconds from the start of the run.
+    pub since_s: f64,
+    /// Of each L1; 0 where it has one way, for all lines.
+    pub l1: u32,
+    /// Of the L2, likewise.
+    pub l2: u32,
+}
+
 /// When a kernel ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelRecord {
@@ -111,6 +133,12 @@ pub struct RunRecord {
     pub dram: DramRecord,
     /// Invalidations, evictions, flushes, by cause; see `tombolo_model::stats` for each.
     pub coherence: BTreeMap<String, u64>,
+    /// Shifts of ways between local and remote lines.
+    #[serde(default)]
+    pub ways: WaysRecord,
+    /// Each such shift and each reset at a kernel's start, by module and time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub local_ways: Vec<LocalWaysRecord>,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

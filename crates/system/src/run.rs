@@ -4,12 +4,14 @@ use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, RunRecord};
+use crate::record::{
+    CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, LocalWaysRecord, RunRecord, WaysRecord,
+};
 use crate::timeline::{Timeline, Track};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
-use tombolo_machine::design::{self, Invalidate, Links};
+use tombolo_machine::design::{self, Invalidate, L2Capacity, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
@@ -24,6 +26,7 @@ use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
+use tombolo_model::way_partition::{LocalWays, WayPolicy};
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
@@ -276,12 +279,24 @@ fn modules<C: Coherence, D: Contents>(
     map: &Map,
     watch: &D::Watch,
 ) -> Vec<Module<C, D>> {
-    let (layout, share) = (layout(machine), share(&spec.design));
+    let (layout, share, policy) = (layout(machine), share(&spec.design), way_policy(machine, &spec.design));
     let module = |module| {
-        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), watch.clone());
+        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), policy, watch.clone());
         Module::new(uncore, share, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
+}
+
+/// How a design shares the ways of caches.
+fn way_policy(machine: &MachineConfig, design: &DesignConfig) -> WayPolicy {
+    match design.l2_capacity {
+        L2Capacity::Shared => WayPolicy::Together,
+        L2Capacity::StaticHalves => WayPolicy::Halves,
+        L2Capacity::NumaAware => WayPolicy::Shifting {
+            sample: machine.sm.clock.span(design.partition_sample.into()),
+            reset: design.partition_reset,
+        },
+    }
 }
 
 /// Puts what is resident into the memory-side caches.
@@ -386,6 +401,8 @@ impl Outcome<'_> {
             inter_gpu_bytes,
             dram: DramRecord { read_bytes: l2.memory_read_bytes, write_bytes: l2.memory_write_bytes },
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
+            ways: way_moves(&modules),
+            local_ways: local_ways(&modules),
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: format!("{:016x}", digest.0),
             kernels: kernels
@@ -452,7 +469,7 @@ impl Outcome<'_> {
                 tracks.push(Track { name, rate, link: link.clone() });
             }
         }
-        Timeline { window, tracks, kernels: record.kernels.clone() }
+        Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
     }
 
     fn energy(&self, sm: &SmStats, l2: &L2Stats, links: &[LinkRecord], inter_gpu_bytes: u64) -> Energy {
@@ -490,6 +507,32 @@ impl Outcome<'_> {
 /// `time` as a share of a run that ended at `end`; 0 of one that took no time.
 fn of_run(time: u64, end: Ps) -> f64 {
     if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 }
+}
+
+/// Shifts of ways of all modules.
+fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
+    let mut moves = WaysRecord::default();
+    for module in modules {
+        let (to_remote, to_local) = module.uncore().ways.moves();
+        moves.to_remote += to_remote;
+        moves.to_local += to_local;
+    }
+    moves
+}
+
+/// Local ways over time, module by module.
+fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
+    let of = |module: &&Module<C, D>| {
+        let uncore = module.uncore();
+        let record = |ways: &LocalWays| LocalWaysRecord {
+            module: uncore.module.to_string(),
+            since_s: ways.since.seconds(),
+            l1: ways.l1,
+            l2: ways.l2,
+        };
+        uncore.ways.history().iter().map(record).collect::<Vec<_>>()
+    };
+    modules.iter().flat_map(of).collect()
 }
 
 /// The most memory this process has held, from the kernel's own account.

@@ -7,8 +7,8 @@ mod common;
 use common::{design, machine, simulate, simulate_on};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::{Mask, Order, Scope};
 
 /// Four GPUs of one module: sockets. `settings` as in [`machine`].
@@ -47,6 +47,20 @@ fn message(machine: &MachineConfig, data: u64, partial: bool) -> u64 {
     let mask = if partial { sizes.mask_bytes.0 } else { 0 };
     (sizes.header_bytes.0 + data + mask).next_multiple_of(sizes.flit_bytes)
 }
+
+/// Every design of these mechanisms.
+const DESIGNS: [(&str, &[&str]); 10] = [
+    ("numa-memory-side", &[]),
+    ("numa-traditional", &[]),
+    ("numa-static-halves", &[]),
+    ("numa-coherent", &[]),
+    ("numa-coherent-write-through", &[]),
+    ("numa-no-invalidation", &[]),
+    ("numa-aware-cache", &["design.partition_sample=500"]),
+    ("software-hierarchical", &["design.l2_write=back"]),
+    ("no-remote-caching", &["design.l2_write=back"]),
+    ("hmg", &["design.l2_write=back", "design.l2_capacity=numa-aware"]),
+];
 
 /// The software designs with L2 caches that write back.
 const WRITING_BACK: [(&str, &[&str]); 3] = [
@@ -127,6 +141,196 @@ fn a_release_inside_a_kernel_writes_back_what_other_warps_wrote() {
         for threads in 2..=4 {
             let again = simulate_on(threads, &machine, design(name, settings), program());
             assert_eq!(again.digest, record.digest, "{name} on {threads} threads");
+        }
+    }
+}
+
+/// Sockets whose caches are one slice: an L2 of 32 sets of 16 ways, an L1 of one set that has 24 misses on
+/// their way at most; a link of 2.5 GB/s. A window of 5000 cycles lets 67 lines in.
+fn small(settings: &[&str]) -> Arc<MachineConfig> {
+    let mut all = vec!["l2.slices=1", "l2.bytes=64KB", "l1.bytes=512B", "gpu_link.rate=2.5GB/s", "page_bytes=64KB"];
+    all.push("l1.mshrs=24");
+    all.extend(settings);
+    sockets(&all)
+}
+
+/// A set of the L2's ways, in lines.
+const WAY: u64 = 32;
+
+/// Socket `socket` reads `lines` over and over, eight with an instruction, as many on their way as may be.
+fn rereads(socket: usize, lines: u64, passes: u64) -> Vec<Cta> {
+    kernel([socket], |_, warp| {
+        for _ in 0..passes {
+            (0..lines).step_by(8).for_each(|line| _ = warp.load(line..line + 8, Order::WEAK));
+        }
+    })
+}
+
+/// Bytes that socket 0 sends, in lines, while socket 1 reads what socket 0 has; and the local ways of socket 1.
+fn crossing(name: &str, read: Vec<Cta>) -> (u64, Vec<(u32, u32)>) {
+    let machine = small(&[]);
+    let program = Directed::new(vec![reads([0], 0..18 * WAY), read]);
+    let record = simulate(&machine, design(name, &[]), program);
+    let bytes = link(&record, "gpu0.out").data_bytes;
+    assert_eq!(bytes % message(&machine, 128, false), 0, "whole lines");
+    let ways = record.local_ways.iter().filter(|ways| ways.module == "module1").map(|ways| (ways.l1, ways.l2));
+    (bytes / message(&machine, 128, false), ways.collect())
+}
+
+#[test]
+fn what_crosses_when_remote_data_is_read_again() {
+    let passes = 5;
+    for (ways, memory_side, halves, coherent) in [
+        (4, passes, 1, 1),
+        (8, passes, 1, 1),
+        // One more than fits: the oldest goes just before it is read again.
+        (9, passes, passes, 1),
+        (16, passes, passes, 1),
+        (17, passes, passes, passes),
+    ] {
+        let lines = ways * WAY;
+        let one_by_one = kernel([1], |_, warp| (0..lines * passes).for_each(|i| _ = warp.read([i % lines])));
+        let crossed = |name| {
+            let (crossed, _) = crossing(name, one_by_one.clone());
+            assert_eq!(crossed % lines, 0, "{name}: each line as often as every other");
+            crossed / lines
+        };
+        assert_eq!(crossed("numa-memory-side"), memory_side, "{ways} ways, beside memory");
+        assert_eq!(crossed("numa-static-halves"), halves, "{ways} ways, halves");
+        assert_eq!(crossed("numa-coherent"), coherent, "{ways} ways, shared");
+    }
+}
+
+#[test]
+fn a_working_set_just_over_half_fits_after_ways_have_moved_and_not_under_static_halves() {
+    let (lines, passes) = (9 * WAY, 40);
+    let (halves, _) = crossing("numa-static-halves", rereads(1, lines, passes));
+    let (shifting, ways) = crossing("numa-aware-cache", rereads(1, lines, passes));
+    // Lines of one set that are on their way together make room late: not all of them go in each pass.
+    assert!(halves > lines * passes / 2, "{halves} of {} lines cross again and again", lines * passes);
+    assert_eq!(ways.first(), Some(&(2, 8)), "halves at the first kernel's start");
+    // A way goes with every window until nothing crosses any more: the pass that fills them takes four.
+    let (l1, l2) = *ways.last().expect("it was split");
+    assert!(l1 == 1 && (3..=7).contains(&l2), "{ways:?}: enough went, and the L1s followed");
+    // At most three windows until it went, then one pass, and everything is there.
+    assert!(shifting <= 3 * 67 + lines, "{shifting} lines crossed");
+}
+
+#[test]
+fn a_program_with_only_local_accesses_ends_with_all_but_one_way_local() {
+    // Memory that one SM saturates.
+    let machine = small(&["dram.rate=10GB/s", "dram.channels=1", "l1.mshrs=512"]);
+    let lines = 1024;
+    let program = Directed::new(vec![kernel(0..4, |socket, warp| {
+        let first = socket as u64 * lines;
+        for _ in 0..10 {
+            (0..lines).step_by(8).for_each(|line| _ = warp.load(first + line..first + line + 8, Order::WEAK));
+        }
+    })]);
+    let record = simulate(&machine, design("numa-aware-cache", &[]), program);
+    assert_eq!(record.inter_gpu_bytes, 0);
+    for module in ["module0", "module1", "module2", "module3"] {
+        let last = record.local_ways.iter().rfind(|ways| ways.module == module).expect("it was split");
+        assert_eq!((last.l1, last.l2), (3, 15), "{module}");
+    }
+    assert_eq!((record.ways.to_remote, record.ways.to_local), (0, 4 * 7));
+}
+
+#[test]
+fn one_socket_is_not_split() {
+    let machine = machine(&["topology.modules_per_gpu=1", "topology.gpus=1", "l2.slices=1", "l2.bytes=64KB"]);
+    let run = |name: &str| {
+        let mut ctas = rereads(1, 16 * WAY, 3);
+        ctas.truncate(2);
+        simulate(&machine, design(name, &[]), Directed::new(vec![ctas]))
+    };
+    let whole = run("numa-coherent");
+    assert_eq!(run("numa-aware-cache").digest, whole.digest);
+    assert_eq!(whole.dram.read_bytes, 16 * WAY * 128, "every way holds a line");
+}
+
+#[test]
+fn only_l2_caches_beside_memory_keep_their_lines_between_kernels() {
+    let machine = small(&[]);
+    let lines = 4 * WAY;
+    for (name, local, remote) in [
+        ("numa-memory-side", 1, 2),
+        ("numa-static-halves", 1, 2),
+        ("numa-coherent", 2, 2),
+        ("numa-coherent-write-through", 2, 2),
+        ("numa-aware-cache", 2, 2),
+        ("numa-no-invalidation", 1, 1),
+    ] {
+        let once = |socket| reads([socket], 0..lines);
+        let own = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(0)]));
+        assert_eq!(own.dram.read_bytes, local * lines * 128, "{name}: from memory");
+        let other = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(1), once(1)]));
+        let line = message(&machine, 128, false);
+        assert_eq!(link(&other, "gpu0.out").data_bytes, remote * lines * line, "{name}: over the link");
+    }
+}
+
+#[test]
+fn a_line_stays_where_it_is_when_its_way_changes_sides() {
+    // The set is full of local lines; then the link is saturated and ways go to remote lines, which take them one
+    // by one: a local line that no remote one has replaced is still a hit.
+    let machine = small(&[]);
+    let remote = 12 * WAY;
+    let page = machine.page_bytes / machine.line.bytes();
+    let local = page..page + 8 * WAY;
+    let touch = kernel(0..2, |socket, warp| {
+        let lines = if socket == 0 { 0..remote } else { local.clone() };
+        lines.for_each(|line| _ = warp.read([line]));
+    });
+    let body = kernel([1], |_, warp| {
+        local.clone().for_each(|line| _ = warp.read([line]));
+        for _ in 0..6 {
+            (0..WAY).step_by(8).for_each(|line| _ = warp.load(line..line + 8, Order::WEAK));
+        }
+        warp.compute(60_000);
+        local.clone().for_each(|line| _ = warp.read([line]));
+    });
+    let record = simulate(&machine, design("numa-aware-cache", &[]), Directed::new(vec![touch, body]));
+    // Reads of memory: the touches, and local lines once in the second kernel.
+    assert_eq!(record.dram.read_bytes, (remote + 2 * 8 * WAY + WAY) * 128);
+}
+
+#[test]
+fn every_design_gives_one_digest_at_every_thread_count() {
+    let machine = small(&[]);
+    let cta = |socket: u64| {
+        Cta::new().warp(|warp| {
+            for step in 0..40 {
+                let first = (socket + step) % 4 * 512 + step * 8;
+                warp.load(first..first + 8, Order::WEAK).store([first], Mask(0xf), Order::WEAK);
+            }
+            warp.store([4096 + socket], Mask(1), Order::release(Scope::Sys));
+            warp.load([4096 + (socket + 1) % 4], Order::acquire(Scope::Sys)).use_result(1).read([socket * 64]);
+        })
+    };
+    let touch = kernel(0..4, |socket, warp| {
+        (0..64).for_each(|line| _ = warp.read([socket as u64 * 512 + line * 8]));
+    });
+    for (name, settings) in DESIGNS {
+        let program = || Directed::new(vec![touch.clone(), (0..4).map(cta).collect(), (0..4).map(cta).collect()]);
+        let one = simulate(&machine, design(name, settings), program());
+        assert!(one.inter_gpu_bytes > 0 && one.cycles > 5_000, "{name}: the program ran");
+        for threads in 2..=4 {
+            let many = simulate_on(threads, &machine, design(name, settings), program());
+            assert_eq!((&many.digest, &many.local_ways), (&one.digest, &one.local_ways), "{name} on {threads} threads");
+        }
+        if one.design != "numa-no-invalidation" {
+            let spec = RunSpec {
+                machine: Arc::clone(&machine),
+                design: design(name, settings),
+                program: program(),
+                pages: None,
+                threads: 1,
+            };
+            let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(checked.digest, one.digest, "{name}");
+            let found = checked.check.expect("it was checked");
+            assert!(found.loads > 500 && found.violations == 0, "{name}: {:?}", found.first);
         }
     }
 }

@@ -198,6 +198,7 @@ impl<D: Contents> Slice<D> {
         }
         match request {
             Request::Read { .. } => {
+                uncore.ways.read_sent();
                 if uncore.map.gpu_of(target) != uncore.map.gpu_of(uncore.module) {
                     uncore.stats.inter_gpu_loads += 1;
                 }

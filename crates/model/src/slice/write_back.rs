@@ -1,7 +1,7 @@
 //! What becomes of a slice's lines: stored, evicted, and their dirty bytes written back.
 
 use super::Slice;
-use crate::cache::{Class as CacheClass, Ways};
+use crate::cache::Class as CacheClass;
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::outcome::Outcome;
@@ -118,7 +118,7 @@ impl<D: Contents> Slice<D> {
             }
             (None, Some(new)) => {
                 let class = Class::of(&uncore.map, uncore.module, after.homes);
-                let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, Ways::ALL);
+                let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, uncore.l2_ways(class));
                 // Where misses of their own pin every line of the set, the new one is the one that goes.
                 let victim = inserted
                     .map_or(Some((line, new)), |inserted| inserted.victim.map(|victim| (victim.line, victim.state)));

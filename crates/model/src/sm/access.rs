@@ -238,7 +238,7 @@ impl<D: Contents> Sm<D> {
                 if !self.register(slot) {
                     return Sent::Waits(Wait::MissRegister);
                 }
-                self.keep_line(line, before, after);
+                self.keep_line(line, before, after, uncore);
                 self.miss(transaction, mask, uncore, out);
             }
         }
@@ -352,7 +352,7 @@ impl<D: Contents> Sm<D> {
         let entry = self.mshr.find(line);
         let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
         change(&uncore.protocol, &mut after, &mut pending);
-        self.keep_line(line, before, after);
+        self.keep_line(line, before, after, uncore);
         if let (Some(entry), Some(pending)) = (entry, pending) {
             self.mshr.get_mut(entry).pending = pending;
         }

@@ -330,7 +330,7 @@ impl<D: Contents> Sm<D> {
         let before = self.l1.peek(line).copied();
         let mut after = before;
         tombolo_protocol::l1::fill(&uncore.protocol, &mut after, pending, mask, data);
-        self.keep_line(line, before, after);
+        self.keep_line(line, before, after, uncore);
         let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
@@ -410,7 +410,13 @@ impl<D: Contents> Sm<D> {
         self.ready_at[slot] = Ps::NEVER;
     }
 
-    fn keep_line(&mut self, line: Line, before: Option<L1Line<D>>, after: Option<L1Line<D>>) {
+    fn keep_line<C: Coherence>(
+        &mut self,
+        line: Line,
+        before: Option<L1Line<D>>,
+        after: Option<L1Line<D>>,
+        uncore: &Uncore<C, D>,
+    ) {
         match (before, after) {
             (None, None) => {}
             (Some(old), Some(new)) => {
@@ -423,7 +429,7 @@ impl<D: Contents> Sm<D> {
             }
             (None, Some(new)) => {
                 // The victim is clean: an L1 writes through.
-                let inserted = self.l1.insert(line, crate::cache::Class::new(0), new, crate::cache::Ways::ALL);
+                let inserted = self.l1.insert(line, crate::cache::Class::new(0), new, uncore.l1_ways(line));
                 inserted.expect("no L1 line is pinned");
             }
         }

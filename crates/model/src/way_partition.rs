@@ -1,0 +1,332 @@
+//! How the ways of a module's caches are shared between lines of its own memory and lines of others', and the
+//! controller that shifts them (NUMA-GPU, section 5.1).
+//!
+//! A split limits which ways a fill may take; every way is looked up, so lines that a shift leaves on the wrong side
+//! stay until they are replaced. The controller samples once in a while:
+//!
+//! | link in saturated | memory saturated | what it does |
+//! | --- | --- | --- |
+//! | yes | no | one way from local to remote |
+//! | no | yes | one way from remote to local |
+//! | yes | yes | one way toward half |
+//! | no | no | nothing |
+//!
+//! One controller a module; its L2 and all its L1s follow it. It is asked at the first event after each sample's time,
+//! with what happened before that, so it needs no event of its own. What comes in is estimated from the reads that
+//! went out: writes of others do not count. Not modelled: a link whose lanes have turned; its rate is the machine's.
+
+use crate::cache::Ways;
+use tombolo_types::{Bytes, Ps, Rate};
+
+/// Share of a window, in hundredths, from which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
+const SATURATED: u128 = 99;
+
+/// How ways are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayPolicy {
+    /// Any line in any way.
+    Together,
+    /// Half of the L2's ways to each. L1s are not split. Source: NUMA-GPU, figure 7b.
+    Halves,
+    /// Shifted in L1 and L2 by what is saturated. Source: NUMA-GPU, figure 7d.
+    Shifting {
+        /// Between two samples, not zero.
+        sample: Ps,
+        /// Whether each kernel starts with halves again.
+        reset: bool,
+    },
+}
+
+/// Shape of one module's partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WayPartitionConfig {
+    /// How ways are shared.
+    pub policy: WayPolicy,
+    /// Ways of an L1.
+    pub l1_ways: u32,
+    /// Ways of the L2.
+    pub l2_ways: u32,
+    /// What answers a read of another module's line: the line and its header.
+    pub answer: Bytes,
+    /// At which answers come in.
+    pub incoming: Rate,
+}
+
+/// The ways of one cache that lines of either side may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Lines of the module's own memory.
+    pub local: Ways,
+    /// All other lines.
+    pub remote: Ways,
+}
+
+impl Split {
+    /// Any line in any way.
+    pub const WHOLE: Split = Split { local: Ways::ALL, remote: Ways::ALL };
+
+    /// The first `local` of `ways` ways for local lines, the rest for others.
+    fn of(ways: u32, local: u32) -> Split {
+        let first = (1 << local) - 1;
+        let all = u32::MAX >> (u32::BITS - ways);
+        Split { local: Ways(first), remote: Ways(all & !first) }
+    }
+
+    /// Whether it makes no difference.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        *self == Split::WHOLE
+    }
+}
+
+/// How many ways are local, from a moment on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalWays {
+    /// Since when.
+    pub since: Ps,
+    /// Of an L1; 0 where it is not split.
+    pub l1: u32,
+    /// Of the L2.
+    pub l2: u32,
+}
+
+/// What the controller sees of one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    link: bool,
+    memory: bool,
+}
+
+/// One module's partition.
+#[derive(Clone, Debug)]
+pub struct WayPartition {
+    config: WayPartitionConfig,
+    l1: Split,
+    l2: Split,
+    local: LocalWays,
+    next_sample: Ps,
+    /// Reads of other modules' lines sent in this window.
+    reads: u64,
+    /// What [`WayPartition::sample`] was told of memory at the window's start.
+    queued: Ps,
+    /// Changes so far, the first at the first kernel's launch.
+    history: Vec<LocalWays>,
+    /// Samples at which ways were moved to remote lines, and to local ones.
+    moves: [u64; 2],
+}
+
+impl WayPartition {
+    /// A partition before the first kernel.
+    pub fn new(config: WayPartitionConfig) -> WayPartition {
+        let mut partition = WayPartition {
+            config,
+            l1: Split::WHOLE,
+            l2: Split::WHOLE,
+            local: LocalWays { since: Ps::ZERO, l1: 0, l2: 0 },
+            next_sample: Ps::NEVER,
+            reads: 0,
+            queued: Ps::ZERO,
+            history: Vec::new(),
+            moves: [0; 2],
+        };
+        if config.policy != WayPolicy::Together {
+            partition.halve(Ps::ZERO);
+        }
+        partition
+    }
+
+    /// Which ways of an L1 lines may take.
+    #[inline]
+    pub fn l1(&self) -> &Split {
+        &self.l1
+    }
+
+    /// Which ways of the L2 lines may take.
+    #[inline]
+    pub fn l2(&self) -> &Split {
+        &self.l2
+    }
+
+    /// When it wants to be asked next; [`Ps::NEVER`] where nothing shifts.
+    #[inline]
+    pub fn next_sample(&self) -> Ps {
+        self.next_sample
+    }
+
+    /// A read of another module's line was sent.
+    #[inline]
+    pub fn read_sent(&mut self) {
+        self.reads += 1;
+    }
+
+    /// A kernel starts here. `queued`: as for [`WayPartition::sample`].
+    pub fn launch(&mut self, now: Ps, queued: Ps) {
+        let WayPolicy::Shifting { sample, reset } = self.config.policy else { return };
+        if reset || self.history.is_empty() {
+            self.halve(now);
+            self.record();
+        }
+        (self.next_sample, self.reads, self.queued) = (now + sample, 0, queued);
+    }
+
+    /// The kernel has ended here.
+    pub fn stop(&mut self) {
+        self.next_sample = Ps::NEVER;
+    }
+
+    /// Ends the window at [`WayPartition::next_sample`]. `queued`: how long, up to then, each channel of memory had
+    /// somebody waiting, as a mean of all channels.
+    pub fn sample(&mut self, queued: Ps) {
+        let WayPolicy::Shifting { sample, .. } = self.config.policy else { return };
+        let came_in = u128::from(self.reads) * u128::from(self.config.answer.0) * 1_000_000_000_000;
+        let could = u128::from(self.config.incoming.0) * u128::from(sample.0);
+        let window = Window {
+            link: !self.config.incoming.is_infinite() && came_in * 100 >= could * SATURATED,
+            memory: u128::from((queued - self.queued).0) * 100 >= u128::from(sample.0) * SATURATED,
+        };
+        self.shift(window);
+        (self.reads, self.queued) = (0, queued);
+        self.next_sample += sample;
+    }
+
+    /// Changes so far: how many ways were local, from when on.
+    pub fn history(&self) -> &[LocalWays] {
+        &self.history
+    }
+
+    /// Samples at which ways went to remote lines, and at which they went to local ones.
+    pub fn moves(&self) -> (u64, u64) {
+        (self.moves[0], self.moves[1])
+    }
+
+    fn shift(&mut self, window: Window) {
+        let WayPartitionConfig { l1_ways, l2_ways, .. } = self.config;
+        let next = |local: u32, ways: u32| match window {
+            Window { link: true, memory: false } => local.saturating_sub(1).max(1),
+            Window { link: false, memory: true } => (local + 1).min(ways - 1),
+            Window { link: true, memory: true } if local > ways / 2 => local - 1,
+            Window { link: true, memory: true } if local < ways / 2 => local + 1,
+            Window { link: true, memory: true } | Window { link: false, memory: false } => local,
+        };
+        let l1 = if self.local.l1 == 0 { 0 } else { next(self.local.l1, l1_ways) };
+        let l2 = if self.local.l2 == 0 { 0 } else { next(self.local.l2, l2_ways) };
+        let before = self.local;
+        self.set(LocalWays { since: self.next_sample, l1, l2 });
+        if (l1, l2) != (before.l1, before.l2) {
+            self.moves[usize::from(l1 > before.l1 || l2 > before.l2)] += 1;
+            self.record();
+        }
+    }
+
+    /// Half of the ways to each side; a cache of one way is not split.
+    fn halve(&mut self, since: Ps) {
+        let shifting = matches!(self.config.policy, WayPolicy::Shifting { .. });
+        let l1 = if shifting { self.config.l1_ways / 2 } else { 0 };
+        self.set(LocalWays { since, l1, l2: self.config.l2_ways / 2 });
+    }
+
+    fn set(&mut self, local: LocalWays) {
+        let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local) };
+        self.l1 = split(local.l1, self.config.l1_ways);
+        self.l2 = split(local.l2, self.config.l2_ways);
+        self.local = local;
+    }
+
+    fn record(&mut self) {
+        self.history.push(self.local);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: Ps = Ps::from_ns(5_000);
+    const BUSY: Ps = SAMPLE;
+    const IDLE: Ps = Ps::ZERO;
+
+    /// 64 GB/s and 144 bytes: 2200 reads are 99 % of a window.
+    fn partition(policy: WayPolicy) -> WayPartition {
+        let incoming = Rate(64_000_000_000);
+        WayPartition::new(WayPartitionConfig { policy, l1_ways: 4, l2_ways: 16, answer: Bytes(144), incoming })
+    }
+
+    fn shifting() -> WayPartition {
+        let mut partition = partition(WayPolicy::Shifting { sample: SAMPLE, reset: true });
+        partition.launch(Ps::ZERO, Ps::ZERO);
+        partition
+    }
+
+    /// One window with so many reads, in which memory's queue was there for `queued`.
+    fn window(partition: &mut WayPartition, reads: u64, queued: Ps) -> (u32, u32) {
+        (0..reads).for_each(|_| partition.read_sent());
+        partition.sample(partition.queued + queued);
+        (partition.local.l1, partition.local.l2)
+    }
+
+    #[test]
+    fn every_rule_moves_one_way_or_none() {
+        let mut it = shifting();
+        assert_eq!((it.local.l1, it.local.l2), (2, 8));
+        assert_eq!(window(&mut it, 2200, IDLE), (1, 7), "only the link is saturated");
+        assert_eq!(window(&mut it, 2199, IDLE), (1, 7), "neither: 99 % is not reached");
+        assert_eq!(window(&mut it, 2200, BUSY), (2, 8), "both: toward half");
+        assert_eq!(window(&mut it, 2200, BUSY), (2, 8), "both, at half");
+        assert_eq!(window(&mut it, 0, BUSY), (3, 9), "only memory is saturated");
+        assert_eq!(window(&mut it, 0, Ps(SAMPLE.0 * 99 / 100)), (3, 10), "99 % of the window is enough");
+        assert_eq!(window(&mut it, 0, Ps(SAMPLE.0 * 98 / 100)), (3, 10));
+        assert_eq!(window(&mut it, 2200, BUSY), (2, 9), "both: toward half from the other side");
+        assert_eq!(it.moves(), (2, 3));
+    }
+
+    #[test]
+    fn each_side_keeps_a_way() {
+        let mut it = shifting();
+        assert_eq!((0..20).map(|_| window(&mut it, 3000, IDLE)).last(), Some((1, 1)));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways(1), Ways(0xfffe)));
+        assert_eq!((0..40).map(|_| window(&mut it, 0, BUSY)).last(), Some((3, 15)));
+        assert_eq!((it.l1().local, it.l1().remote), (Ways(7), Ways(8)));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways(0x7fff), Ways(0x8000)));
+    }
+
+    #[test]
+    fn a_kernel_starts_with_halves_unless_told_to_go_on() {
+        for reset in [true, false] {
+            let mut it = partition(WayPolicy::Shifting { sample: SAMPLE, reset });
+            it.launch(Ps::ZERO, Ps::ZERO);
+            window(&mut it, 3000, IDLE);
+            it.stop();
+            assert_eq!(it.next_sample(), Ps::NEVER);
+            it.launch(Ps::from_ns(7_000), Ps::ZERO);
+            assert_eq!(it.local.l2, if reset { 8 } else { 7 });
+            assert_eq!(it.next_sample(), Ps::from_ns(12_000));
+        }
+    }
+
+    #[test]
+    fn halves_stay_and_leave_the_l1_whole() {
+        let mut it = partition(WayPolicy::Halves);
+        it.launch(Ps::ZERO, Ps::ZERO);
+        assert_eq!((it.next_sample(), it.l1().is_whole()), (Ps::NEVER, true));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways(0xff), Ways(0xff00)));
+        assert!(partition(WayPolicy::Together).l2().is_whole());
+    }
+
+    #[test]
+    fn an_infinite_link_is_never_saturated() {
+        let mut it = shifting();
+        it.config.incoming = Rate::INFINITE;
+        assert_eq!(window(&mut it, 1_000_000, IDLE), (2, 8));
+    }
+
+    #[test]
+    fn a_cache_of_one_way_is_not_split() {
+        let policy = WayPolicy::Shifting { sample: SAMPLE, reset: true };
+        let (answer, incoming) = (Bytes(144), Rate(64_000_000_000));
+        let mut it = WayPartition::new(WayPartitionConfig { policy, l1_ways: 1, l2_ways: 32, answer, incoming });
+        it.launch(Ps::ZERO, Ps::ZERO);
+        assert_eq!(window(&mut it, 3000, IDLE), (0, 15));
+        assert!(it.l1().is_whole());
+        assert_eq!(it.l2().remote, Ways(0xffff_8000));
+    }
+}
