@@ -469,7 +469,7 @@ impl Outcome<'_> {
                 tracks.push(Track { name, rate, link: link.clone() });
             }
         }
-        Timeline { window, tracks, kernels: record.kernels.clone() }
+        Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
     }
 
     fn energy(&self, sm: &SmStats, l2: &L2Stats, links: &[LinkRecord], inter_gpu_bytes: u64) -> Energy {

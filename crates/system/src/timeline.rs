@@ -1,10 +1,10 @@
 //! What a run did over time, and its form that Perfetto and Chrome's tracing page open.
 //!
 //! The form is the trace-event JSON of Chrome: a counter (`"ph": "C"`) for the utilisation and the lanes of each way
-//! of each link between GPUs, a slice (`"ph": "X"`) for each kernel. Times are microseconds from the start of the run.
+//! of each link between GPUs and for the local ways of each module's caches, a slice (`"ph": "X"`) for each kernel. Times are microseconds from the start of the run.
 //! Utilisation is of the machine's rate: more than 1 where more lanes than that have turned to a way.
 
-use crate::record::KernelRecord;
+use crate::record::{KernelRecord, LocalWaysRecord};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub struct Timeline {
     pub tracks: Vec<Track>,
     /// When each kernel ran.
     pub kernels: Vec<KernelRecord>,
+    /// Ways of local lines over time, where they shift: module by module, in order of time.
+    pub ways: Vec<LocalWaysRecord>,
 }
 
 /// One event of the trace-event format.
@@ -45,7 +47,7 @@ pub struct TraceEvent {
     /// Length of a slice, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dur: Option<f64>,
-    /// Group: 1 kernels, 2 links.
+    /// Group: 1 kernels, 2 links, 3 ways of caches.
     pub pid: u32,
     /// Row within the group.
     pub tid: u32,
@@ -66,6 +68,7 @@ pub struct Trace {
 
 const KERNELS: u32 = 1;
 const LINKS: u32 = 2;
+const WAYS: u32 = 3;
 
 impl Track {
     /// Utilisation of each window, until the way is last used; then zero.
@@ -84,6 +87,10 @@ impl Timeline {
             trace_events.extend(self.utilization(track));
             let lanes = track.link.lanes().iter();
             trace_events.extend(lanes.map(|(at, lanes)| counter(track, "lanes", *at, json!(lanes))));
+        }
+        if !self.ways.is_empty() {
+            trace_events.push(group("local ways of caches", WAYS));
+            trace_events.extend(self.ways.iter().map(local_ways));
         }
         Trace { trace_events, display_time_unit: "ns" }
     }
@@ -111,6 +118,18 @@ fn counter(track: &Track, what: &'static str, at: Ps, value: Value) -> TraceEven
         pid: LINKS,
         tid: 0,
         args: BTreeMap::from([(what, value)]),
+    }
+}
+
+fn local_ways(ways: &LocalWaysRecord) -> TraceEvent {
+    TraceEvent {
+        name: format!("{} local ways", ways.module),
+        ph: 'C',
+        ts: ways.since_s * 1e6,
+        dur: None,
+        pid: WAYS,
+        tid: 0,
+        args: BTreeMap::from([("l1", json!(ways.l1)), ("l2", json!(ways.l2))]),
     }
 }
 
