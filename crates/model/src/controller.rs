@@ -53,6 +53,7 @@ struct Kernel {
     next: u32,
     step: u32,
     end: u32,
+    started: u32,
     running: u32,
     /// SMs whose posted stores are not yet known to be taken.
     draining: u32,
@@ -73,6 +74,8 @@ pub struct Controller {
     kernel: Option<Kernel>,
     /// Kernels started so far.
     launches: u32,
+    /// By launch: when a half, three quarters and all of the module's CTAs had started.
+    pub paces: Vec<[Ps; 3]>,
     /// What went wrong while decoding a CTA.
     pub failure: Option<String>,
 }
@@ -132,6 +135,7 @@ impl Controller {
             joins: Vec::new(),
             kernel: None,
             launches: 0,
+            paces: Vec::new(),
             failure: None,
         }
     }
@@ -354,6 +358,7 @@ impl Controller {
         let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.module.0), modules);
         let resident = residency(&uncore.machine, info).expect("residency was checked before the run");
         self.kernel = Some(Kernel { index, next, step, end, dispatch_at: out.now(), ..Kernel::default() });
+        self.paces.push([out.now(); 3]);
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
                 self.dispatch(sm, out.now(), parts, out);
@@ -383,6 +388,15 @@ impl Controller {
         kernel.running += 1;
         let start = at.max(kernel.dispatch_at);
         kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        kernel.started += 1;
+        let left = (kernel.end - kernel.next.min(kernel.end)).div_ceil(kernel.step);
+        let (started, all) = (u64::from(kernel.started), u64::from(kernel.started) + u64::from(left));
+        let pace = self.paces.last_mut().expect("a kernel was launched");
+        for (at, quarters) in pace.iter_mut().zip(2..) {
+            if 4 * started <= quarters * all {
+                *at = start;
+            }
+        }
         parts.sms[sm].start_cta(start, stream, parts.uncore, out);
         if parts.sms[sm].has_finished() {
             self.refill(sm, parts, out);

@@ -23,3 +23,4 @@ pub use placement::place;
 pub use record::RunRecord;
 pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_warm};
 pub use sample::{SampleInfo, project, sample};
+pub use tombolo_workload::record::Projection;
