@@ -52,7 +52,8 @@ pub struct KernelRecord {
     pub start_s: f64,
     /// Seconds from the start of the run to the end of its release.
     pub end_s: f64,
-    /// Seconds in which the third and the fourth quarter of its CTAs started, the mean of the modules.
+    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
+    /// to the fourth; the mean of the modules.
     pub quarters_s: [f64; 2],
 }
 

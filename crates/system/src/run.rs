@@ -328,15 +328,13 @@ impl Outcome<'_> {
     fn kernels<C: Coherence, D: Contents>(&self, times: &[KernelTime], modules: &[&Module<C, D>]) -> Vec<KernelRecord> {
         let named = self.spec.program.kernels();
         let record = |(launch, time): (usize, &KernelTime)| {
-            let seconds = |from: usize| {
-                let spans = modules.iter().map(|module| &module.controller().paces[launch]);
-                spans.map(|pace| (pace[from + 1] - pace[from]).seconds()).sum::<f64>() / modules.len() as f64
-            };
+            let paces = modules.iter().map(|module| module.controller().paces[launch].seconds());
+            let [third, fourth] = paces.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
             KernelRecord {
                 name: named[time.kernel as usize].name.clone(),
                 start_s: time.start.seconds(),
                 end_s: time.end.seconds(),
-                quarters_s: [0, 1].map(seconds),
+                quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
             }
         };
         times.iter().enumerate().map(record).collect()

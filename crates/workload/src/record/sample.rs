@@ -71,7 +71,8 @@ impl Trips {
 pub struct Spent {
     /// Seconds from its start to its end.
     pub total_s: f64,
-    /// Seconds in which the third and the fourth quarter of its CTAs started.
+    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
+    /// to the fourth: what it took to start the third and the fourth quarter, for stragglers weigh little in a mean.
     pub quarters_s: [f64; 2],
 }
 
