@@ -9,9 +9,10 @@
 mod listed;
 
 use self::listed::Listed;
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -89,7 +90,15 @@ static PARAMETERS: [Parameter; 7] = [
 ];
 
 /// The benchmark.
-pub(super) struct CoMd;
+pub(super) static COMD: Benchmark = Benchmark {
+    name: "comd",
+    about: "molecular dynamics with link cells: short dependent kernels, halo copies, a gathering force kernel",
+    source: "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
 
 /// What there is of each atom, by slot, and the number of atoms of each cell.
 struct Atoms {
@@ -144,26 +153,8 @@ struct Simulation {
     seed: u64,
 }
 
-impl Workload for CoMd {
-    fn name(&self) -> &'static str {
-        "comd"
-    }
-
-    fn about(&self) -> &'static str {
-        "molecular dynamics with link cells: short dependent kernels, halo copies, a gathering force kernel"
-    }
-
-    fn source(&self) -> &'static str {
-        "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        Ok(Box::new(Simulation::new(request, memory)?))
-    }
+fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    Ok(Box::new(Simulation::new(request, memory)?))
 }
 
 type Done = Result<(), RecordError>;
@@ -186,7 +177,7 @@ impl Simulation {
         let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
         let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
         let cells = outer.x as u64 * outer.y as u64 * outer.z as u64;
-        check_indices(CoMd.name(), cells * SLOTS as u64, "slots of link cells")?;
+        check_indices(COMD.name, cells * SLOTS as u64, "slots of link cells")?;
         let names = ["rx", "ry", "rz", "px", "py", "pz", "id", "species", "count"];
         let sorted = ["rx2", "ry2", "rz2", "px2", "py2", "pz2", "id2", "species2", "count2"];
         let atoms = Atoms::lay_out(memory, names, cells);
@@ -526,7 +517,7 @@ mod tests {
         // With seven unit cells, a plane of atoms lies on the border of two of four link cells.
         let given = [("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")];
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let request = Request::new(&CoMd, Scale::FULL, &given, 7).unwrap();
+        let request = Request::new(&COMD, Scale::FULL, &given, 7).unwrap();
         let mut memory = Memory::new(Backing::Real);
         let simulation = Simulation::new(&request, &mut memory).unwrap();
         let ids = |memory: &Memory| {

@@ -6,9 +6,10 @@
 //! Not modelled: the boxes that HPGMG cuts a level into, and the copies of ghost cells between them; its
 //! Krylov solver on the coarsest level.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -77,7 +78,15 @@ static PARAMETERS: [Parameter; 7] = [
 ];
 
 /// The benchmark.
-pub(super) struct Hpgmg;
+pub(super) static HPGMG: Benchmark = Benchmark {
+    name: "hpgmg",
+    about: "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones",
+    source: "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 /// Arrays that hold all levels, the finest first.
 struct Multigrid {
@@ -131,50 +140,28 @@ impl Level {
     }
 }
 
-impl Workload for Hpgmg {
-    fn name(&self) -> &'static str {
-        "hpgmg"
-    }
-
-    fn about(&self) -> &'static str {
-        "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones"
-    }
-
-    fn source(&self) -> &'static str {
-        "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
-        let (x, y, z) = (side("x"), side("y"), count("z"));
-        check_indices(self.name(), x * y * z * 2, "cells of all levels")?;
-        let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
-        let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
-        let mut array = |name| memory.array(name, cells, Scaling::Scales);
-        Ok(Box::new(Multigrid {
-            u: [array("u"), array("temporary")],
-            rhs: array("rhs"),
-            residual: array("residual"),
-            alpha: array("alpha"),
-            beta: [array("beta_x"), array("beta_y"), array("beta_z")],
-            inverse: array("inverse"),
-            levels,
-            smooths: count("smooths"),
-            bottom: count("bottom"),
-            planes: count("planes") as i32,
-            cycles: count("cycles"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
+    let (x, y, z) = (side("x"), side("y"), count("z"));
+    check_indices(name, x * y * z * 2, "cells of all levels")?;
+    let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
+    let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
+    let mut array = |name| memory.array(name, cells, Scaling::Scales);
+    Ok(Box::new(Multigrid {
+        u: [array("u"), array("temporary")],
+        rhs: array("rhs"),
+        residual: array("residual"),
+        alpha: array("alpha"),
+        beta: [array("beta_x"), array("beta_y"), array("beta_z")],
+        inverse: array("inverse"),
+        levels,
+        smooths: count("smooths"),
+        bottom: count("bottom"),
+        planes: count("planes") as i32,
+        cycles: count("cycles"),
+        seed: request.seed,
+    }))
 }
 
 type Done = Result<(), RecordError>;

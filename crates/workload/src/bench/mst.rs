@@ -5,10 +5,11 @@
 //! their lightest edge, all CTAs meet, roots are chased to their new root with scoped relaxed accesses, all
 //! CTAs meet again, and every node takes its new root.
 
+use super::benchmark::Benchmark;
 use super::grid_barrier::GridBarrier;
 use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
 use super::scope::scope;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::graph::Groups;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -56,7 +57,15 @@ static PARAMETERS: [Parameter; 8] = [
 ];
 
 /// The benchmark.
-pub(super) struct Mst;
+pub(super) static MST: Benchmark = Benchmark {
+    name: "mst",
+    about: "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels",
+    source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
 
 struct Forest {
     network: Network,
@@ -82,49 +91,26 @@ struct Forest {
     threads: u32,
 }
 
-impl Workload for Mst {
-    fn name(&self) -> &'static str {
-        "mst"
-    }
-
-    fn about(&self) -> &'static str {
-        "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels"
-    }
-
-    fn source(&self) -> &'static str {
-        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Rounds follow the logarithm of the footprint.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out_kind(self.name(), request, memory)?;
-        let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
-        let ctas = request.scale.of(request.values.count("ctas"));
-        let scaling = network.scaling;
-        Ok(Box::new(Forest {
-            edge: memory.array("edge", arcs, scaling),
-            weight: memory.array("weight", arcs, scaling),
-            ends: memory.array("ends", arcs, scaling),
-            component: memory.array("component", nodes, scaling),
-            parent: memory.array("parent", nodes, scaling),
-            lightest: memory.array("lightest", nodes, scaling),
-            in_tree: memory.array("in_tree", arcs / 2, scaling),
-            totals: memory.array("totals", 2, Scaling::Fixed),
-            barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
-            network,
-            scope: scope(&request.values, "scope"),
-            ctas: ctas as u32,
-            threads: request.values.count("threads") as u32,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let network = Network::lay_out_kind(name, request, memory)?;
+    let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
+    let ctas = request.scale.of(request.values.count("ctas"));
+    let scaling = network.scaling;
+    Ok(Box::new(Forest {
+        edge: memory.array("edge", arcs, scaling),
+        weight: memory.array("weight", arcs, scaling),
+        ends: memory.array("ends", arcs, scaling),
+        component: memory.array("component", nodes, scaling),
+        parent: memory.array("parent", nodes, scaling),
+        lightest: memory.array("lightest", nodes, scaling),
+        in_tree: memory.array("in_tree", arcs / 2, scaling),
+        totals: memory.array("totals", 2, Scaling::Fixed),
+        barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
+        network,
+        scope: scope(&request.values, "scope"),
+        ctas: ctas as u32,
+        threads: request.values.count("threads") as u32,
+    }))
 }
 
 /// Position in [`Forest::totals`] of the tree's weight.

@@ -6,9 +6,10 @@
 //!
 //! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -65,7 +66,15 @@ static PARAMETERS: [Parameter; 6] = [
 ];
 
 /// The benchmark.
-pub(super) struct Snap;
+pub(super) static SNAP: Benchmark = Benchmark {
+    name: "snap",
+    about: "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes",
+    source: "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Transport {
     /// Angular flux before and after the time step: `[group][octant][z][y][x][angle]` (`ptr_in`, `ptr_out`).
@@ -89,53 +98,31 @@ struct Transport {
     seed: u64,
 }
 
-impl Workload for Snap {
-    fn name(&self) -> &'static str {
-        "snap"
-    }
-
-    fn about(&self) -> &'static str {
-        "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes"
-    }
-
-    fn source(&self) -> &'static str {
-        "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let side = request.values.count("side");
-        let angles = request.values.count("angles");
-        let groups = request.scale.of(request.values.count("groups"));
-        let cells = side.pow(3) * groups;
-        let largest = cells * angles * OCTANTS as u64;
-        check_indices(self.name(), largest, "angular fluxes")?;
-        let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-        let edge = side * side * groups * angles;
-        let side = side as i32;
-        Ok(Box::new(Transport {
-            flux: [array("flux_in", largest), array("flux_out", largest)],
-            inverse: array("inverse", cells * angles),
-            source: array("source", cells),
-            scalar: array("scalar", cells),
-            edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
-            angle: memory.array("angle", 4 * angles, Scaling::Fixed),
-            cells: Cells { x: side, y: side, z: side },
-            angles: angles as i32,
-            groups: groups as i32,
-            octants: request.values.count("octants") as i32,
-            threads: request.values.count("threads") as u32,
-            sweeps: request.values.count("sweeps"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let side = request.values.count("side");
+    let angles = request.values.count("angles");
+    let groups = request.scale.of(request.values.count("groups"));
+    let cells = side.pow(3) * groups;
+    let largest = cells * angles * OCTANTS as u64;
+    check_indices(name, largest, "angular fluxes")?;
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    let edge = side * side * groups * angles;
+    let side = side as i32;
+    Ok(Box::new(Transport {
+        flux: [array("flux_in", largest), array("flux_out", largest)],
+        inverse: array("inverse", cells * angles),
+        source: array("source", cells),
+        scalar: array("scalar", cells),
+        edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
+        angle: memory.array("angle", 4 * angles, Scaling::Fixed),
+        cells: Cells { x: side, y: side, z: side },
+        angles: angles as i32,
+        groups: groups as i32,
+        octants: request.values.count("octants") as i32,
+        threads: request.values.count("threads") as u32,
+        sweeps: request.values.count("sweeps"),
+        seed: request.seed,
+    }))
 }
 
 /// One plane of one octant's sweep.

@@ -1,6 +1,7 @@
 //! STREAM triad: `a[i] = b[i] + s * c[i]`, launched again and again.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::benchmark::Benchmark;
+use super::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
@@ -33,7 +34,15 @@ static PARAMETERS: [Parameter; 3] = [
 ];
 
 /// The benchmark.
-pub(super) struct Triad;
+pub(super) static TRIAD: Benchmark = Benchmark {
+    name: "triad",
+    about: "STREAM triad over three arrays, iterated: bandwidth, no sharing",
+    source: "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Arrays {
     a: Array<f64>,
@@ -43,33 +52,11 @@ struct Arrays {
     threads: u32,
 }
 
-impl Workload for Triad {
-    fn name(&self) -> &'static str {
-        "triad"
-    }
-
-    fn about(&self) -> &'static str {
-        "STREAM triad over three arrays, iterated: bandwidth, no sharing"
-    }
-
-    fn source(&self) -> &'static str {
-        "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let elements = request.scale.of(request.values.count("elements"));
-        let mut array = |name| memory.array(name, elements, Scaling::Scales);
-        let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
-        Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
-    }
+fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements"));
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
+    Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
 }
 
 fn triad(cta: &mut Cta<'_>, arrays: &Arrays) {
