@@ -18,7 +18,7 @@ fn small(workload: &dyn Workload) -> Request {
         "mst" => &[("nodes", "900"), ("ctas", "5")],
         "sssp" => &[("nodes", "900"), ("threads", "128")],
         "sp" => &[("variables", "200"), ("clauses", "840"), ("sweeps", "6"), ("phases", "3")],
-        "dmr" => &[("side", "17"), ("ctas", "3"), ("rounds", "40")],
+        "dmr" => &[("side", "17"), ("ctas", "3"), ("rounds", "40"), ("room", "5")],
         "rsbench" => &[("lookups", "700"), ("poles", "60"), ("windows", "6")],
         "mcb" => &[("particles", "700"), ("side", "7"), ("steps", "2")],
         "rabbitct" => &[("side", "14"), ("columns", "19"), ("rows", "17"), ("images", "3")],
@@ -174,7 +174,7 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 16] = [
+const VARIANTS: [(&str, &[(&str, &str)]); 19] = [
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
@@ -187,6 +187,9 @@ const VARIANTS: [(&str, &[(&str, &str)]); 16] = [
     ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("threads", "480")]),
     ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "thread")]),
     ("comd", &[("x", "4"), ("y", "5"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "warp"), ("threads", "256")]),
+    ("dmr", &[("side", "80"), ("ctas", "2")]),
+    ("snap", &[("side", "5"), ("angles", "16"), ("groups", "2"), ("threads", "512")]),
+    ("minicontact", &[("columns", "21"), ("rows", "17"), ("threads", "96")]),
     ("hpgmg", &[("x", "16"), ("y", "16"), ("z", "12"), ("smooths", "1"), ("planes", "5")]),
     ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
     ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
