@@ -56,7 +56,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512"]),
+        kind: Kind::Choice(&["96", "128", "256", "512"]),
         default: "128",
         about: "threads of a CTA that takes a facet or a node each",
         source: "assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads",
