@@ -63,7 +63,7 @@ pub fn traffic<D: Data>(packet: &Packet<D>) -> Traffic {
             tombolo_protocol::Request::Read { .. } => Traffic::Control,
             tombolo_protocol::Request::Write { .. } | tombolo_protocol::Request::Atomic { .. } => Traffic::Data,
         },
-        Packet::Fill { .. } | Packet::Old { .. } => Traffic::Data,
+        Packet::Fill { .. } | Packet::Answer { .. } | Packet::Old { .. } => Traffic::Data,
         Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
             Traffic::Control
         }
