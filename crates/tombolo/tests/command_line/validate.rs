@@ -60,12 +60,12 @@ const FEW: [&str; 4] = ["--set", "topology.sms_per_module=1", "--set", "sm.ctas=
 #[test]
 fn a_sampled_row_says_how_far_it_may_be_off() {
     let (_folder, path) = table("vectoradd,262144,0.01\nvectoradd,1024,0.0042\n");
-    let arguments = [&["validate", "--measured", &path], &FEW[..]].concat();
+    let arguments = [&["validate", "--measured", &path][..], &FEW].concat();
     let answer = json(&[&arguments[..], &["--json"]].concat());
     let number = |row: usize, key: &str| answer["rows"][row][key].as_f64().expect("a number");
     assert_eq!((&answer["rows"][0]["sampled"], &answer["rows"][1]["sampled"]), (&true.into(), &false.into()));
     let share = number(0, "sampling_error_ms") / number(0, "simulated_ms");
-    assert!((1e-6..0.2).contains(&share), "{share}");
+    assert!(share > 0.0 && share < 0.2, "{share}");
     assert_eq!(number(1, "sampling_error_ms"), 0.0);
     let shown = stdout(&outcome(&arguments));
     assert_eq!(shown.matches('±').count(), 1, "{shown}");

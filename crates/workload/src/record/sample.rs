@@ -386,7 +386,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(place), [0, 296, 113, 409]);
         let trips =
             |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, 1 << 20, 1, launch)[1].clone();
-        assert_eq!((trips(1).ctas, trips(1).trips), (0..10, 296..304));
+        assert_eq!((trips(1).ctas, trips(1).trips), (0..10, 304..312));
     }
 
     #[test]
