@@ -98,7 +98,7 @@ impl Network {
             "random" => |nodes, degree, seed| random_graph(nodes, degree, seed as u32),
             _ => return Network::lay_out(workload, request, memory),
         };
-        if values.text("graph") != "" {
+        if !values.text("graph").is_empty() {
             return Network::lay_out(workload, request, memory);
         }
         check_nodes(workload, nodes)?;

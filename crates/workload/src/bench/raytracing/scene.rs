@@ -67,7 +67,7 @@ pub(super) fn triangles(count: usize, seed: u64) -> Vec<Triangle> {
         let middle = [0.5 * SIDE * (1.0 + part(0)), HILLS * (1.6 + 0.5 * part(1)), 0.5 * SIDE * (1.0 + part(2))];
         all.push([3, 6, 9].map(|at| along(middle, SPECK, [part(at), part(at + 1), part(at + 2)])));
     }
-    all.sort_by_cached_key(|triangle| curve(triangle));
+    all.sort_by_cached_key(curve);
     all
 }
 
