@@ -74,6 +74,11 @@ pub(super) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut
     Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }
 
+/// Runs `body` for each lane that is on.
+pub(super) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
+    (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(body);
+}
+
 /// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size.
 pub(super) fn compare(
     what: &str,

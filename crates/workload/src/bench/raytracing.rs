@@ -9,7 +9,7 @@
 mod scene;
 
 use self::scene::{LEAF, SIDE, Triangle, Vector, along, cross, dot, hierarchy, minus, triangles, unit};
-use super::benchmark::{Benchmark, compare, where_on};
+use super::benchmark::{Benchmark, compare, each_active, where_on};
 use super::{Instance, Request, WorkloadError, check_indices};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -303,7 +303,7 @@ impl Picture {
         let children: [_; 2] = warp.load_vector(self.children, node * 2);
         let numbers = warp.compute(ComputeClass::Fp32, 28, numbers);
         let children = warp.compute(ComputeClass::Int, 6, children);
-        for lane in (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1) {
+        each_active(warp, |lane| {
             let limit = hit.lane(lane).distance.min(ray.lane(lane).far);
             let number = |vector: usize, at: usize| numbers[vector][at].lane(lane);
             let bounds = |child: usize| {
@@ -317,7 +317,7 @@ impl Picture {
                 entered.swap(0, 1);
             }
             stacks[lane as usize].extend(entered.into_iter().map(|(_, child)| child));
-        }
+        });
     }
 
     fn load_triangle(&self, warp: &mut Warp<'_>, triangle: Lanes<i32>) -> Lanes<Triangle> {

@@ -337,7 +337,7 @@ impl Formula {
     /// The variable of an edge, and whether it is negated: a clause's are different.
     fn literal(&self, clause: u64) -> Vec<(u32, u32)> {
         let mut chosen: Vec<(u32, u32)> = Vec::new();
-        let mut draws = (0..).map(|draw| noise::noise(self.seed ^ clause << 8, draw));
+        let mut draws = (0..).map(|draw| noise::noise(self.seed ^ (clause << 8), draw));
         while chosen.len() < self.literals as usize {
             let bits = draws.next().unwrap_or_default();
             let variable = ((u128::from(bits) * u128::from(self.variables())) >> 64) as u32;
@@ -349,7 +349,7 @@ impl Formula {
     }
 
     fn first_survey(&self, edge: u64) -> f64 {
-        noise::below(self.seed ^ 1 << 60, edge, 1 << 20) as f64 / f64::from(1 << 20)
+        noise::below(self.seed ^ (1 << 60), edge, 1 << 20) as f64 / f64::from(1 << 20)
     }
 }
 

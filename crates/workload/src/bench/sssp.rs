@@ -7,6 +7,7 @@
 //!
 //! CTAs race (several may reach a node at once), so kernels are recorded in the order of CTAs.
 
+use super::benchmark::each_active;
 use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::{Kind, Parameter};
@@ -372,11 +373,6 @@ impl Paths {
     }
 }
 
-/// Runs `body` for each lane that is on.
-fn each_active(warp: &Warp<'_>, mut body: impl FnMut(u32)) {
-    (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(&mut body);
-}
-
 /// What a prefix sum over a value of each thread costs: in each warp by shuffles, then over the warps' sums.
 fn scan(cta: &mut Cta<'_>, steps: u16) {
     cta.each_warp(|warp| {
@@ -423,45 +419,72 @@ impl Instance for Paths {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::{Mode, record};
     use crate::graph::{Graph, road_graph};
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use tombolo_types::stream::{Command, Program};
 
-    /// CTAs of a launch over a worklist, weighted by its nodes; nodes relax in the order of the list.
-    fn average(graph: &Graph, threads: u32) -> f64 {
+    /// Nodes of the worklist of each launch, where groups of neighbouring items look at their nodes' distances at once
+    /// and relax their edges in turns: the first of each, then the second.
+    fn lists(graph: &Graph, group: usize) -> Vec<u32> {
         let (rows, edges) = (graph.arcs(), graph.edges());
+        let range = |node: u32| rows.first[node as usize]..rows.first[node as usize + 1];
         let mut distance = vec![FAR; graph.nodes() as usize];
         let mut listed = vec![0; graph.nodes() as usize];
-        let (mut list, mut sum, mut weight) = (vec![0_u32], 0.0, 0.0);
+        let (mut list, mut lengths) = (vec![0_u32], Vec::new());
         distance[0] = 0;
-        for number in 1.. {
-            sum += f64::from((list.len() as u32).div_ceil(threads)) * list.len() as f64;
-            weight += list.len() as f64;
+        while !list.is_empty() {
+            lengths.push(list.len() as u32);
             let mut next = Vec::new();
-            for node in list {
-                for arc in rows.first[node as usize]..rows.first[node as usize + 1] {
-                    let (to, edge) = (rows.target[arc as usize], rows.edge[arc as usize]);
-                    let reached = distance[node as usize] + edges[edge as usize].weight;
-                    if reached < distance[to as usize] {
-                        distance[to as usize] = reached;
-                        if std::mem::replace(&mut listed[to as usize], number) != number {
-                            next.push(to);
+            for group in list.chunks(group) {
+                let items: Vec<_> = group.iter().map(|&node| (range(node), distance[node as usize])).collect();
+                let longest = items.iter().map(|(arcs, _)| arcs.len()).max().unwrap_or(0);
+                for turn in 0..longest {
+                    for (arcs, start) in &items {
+                        let Some(arc) = arcs.clone().nth(turn) else { continue };
+                        let (to, edge) = (rows.target[arc as usize], rows.edge[arc as usize]);
+                        let reached = start + edges[edge as usize].weight;
+                        if reached < distance[to as usize] {
+                            distance[to as usize] = reached;
+                            if std::mem::replace(&mut listed[to as usize], lengths.len()) != lengths.len() {
+                                next.push(to);
+                            }
                         }
                     }
                 }
             }
-            if next.is_empty() {
-                break;
-            }
             list = next;
         }
-        sum / weight
+        lengths
+    }
+
+    /// CTAs of a launch, weighted by the nodes of its worklist.
+    fn average(lengths: &[u32], threads: u32) -> f64 {
+        let weighted = lengths.iter().map(|&length| f64::from(length) * f64::from(length.div_ceil(threads)));
+        weighted.sum::<f64>() / lengths.iter().copied().map(f64::from).sum::<f64>()
+    }
+
+    #[test]
+    fn launches_take_the_lists_of_a_plain_search() {
+        let given = [("nodes", "2000"), ("variant", "wln"), ("threads", "128")];
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let request = Request::new(&Sssp, Scale::FULL, &given, 7).unwrap();
+        let recording = record(&Sssp, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        let launched = recording.commands().iter().filter_map(|command| match command {
+            Command::Launch { kernel, .. } => Some(recording.kernels()[*kernel as usize].ctas),
+            Command::Copy { .. } => None,
+        });
+        let expected = lists(&road_graph(2000, 7), 32).into_iter().map(|length| length.div_ceil(128));
+        assert_eq!(launched.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     #[test]
     fn worklists_have_the_ctas_of_table_2() {
         // Source: NUMA-GPU, Table 2: Lonestar-SSSP-Wln and -Wlc.
-        let graph = road_graph(435_666, 7);
-        for (threads, published) in [(352, 60.0), (128, 163.0)] {
-            let found = average(&graph, threads);
+        let graph = road_graph(435_666, 1);
+        for (group, threads, published) in [(32, 352, 60.0), (128, 128, 163.0)] {
+            let found = average(&lists(&graph, group), threads);
             assert!((found / published - 1.0).abs() < 0.05, "{threads} threads: {found} CTAs of {published}");
         }
     }

@@ -17,7 +17,7 @@ type Part = (Given, &'static str, u64);
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
 const SCALED: [(Row, Part); 22] = [
     (("bfs", &[("nodes", "1000000"), ("degree", "6"), ("threads", "512")], 1954, 38), (&[], "1/16", 16)),
-    (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5")], "1", 10)),
+    (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5"), ("steps", "1")], "1", 10)),
     (
         ("comd", &[("mapping", "thread"), ("x", "56"), ("y", "56"), ("z", "54")], 5724, 393),
         (&[("steps", "1")], "1/16", 16),
@@ -44,8 +44,8 @@ const SCALED: [(Row, Part); 22] = [
     (("nekbone", NEKBONE_LARGE, 5583, 294), (&[("iterations", "2")], "1/16", 16)),
     (("pathfinder", &[("columns", "1000000"), ("rows", "410")], 4630, 1570), (&[("rows", "41")], "1/16", 16)),
     (("rabbitct", &[], 131_072, 524), (&[("images", "1")], "1/64", 64)),
-    (("raytracing", &[], 3072, 87), (&[], "1/64", 64)),
-    (("rsbench", &[], 7813, 19), (&[], "1/64", 64)),
+    (("raytracing", &[], 3072, 87), (&[("bounces", "0")], "1/64", 64)),
+    (("rsbench", &[], 7813, 19), (&[], "1/256", 256)),
     (
         ("snap", &[("side", "31"), ("angles", "16"), ("groups", "12"), ("threads", "512")], 200, 744),
         (&[("octants", "1")], "1/12", 12),
@@ -56,7 +56,7 @@ const SCALED: [(Row, Part); 22] = [
 ];
 
 /// Elements of eight points a side.
-const NEKBONE_LARGE: Given = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "19")];
+const NEKBONE_LARGE: Given = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "20")];
 
 /// 2^27 elements.
 const STREAM: Given = &[("elements", "134217728"), ("threads", "192"), ("iterations", "2")];

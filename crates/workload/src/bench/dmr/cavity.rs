@@ -3,7 +3,7 @@
 
 use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
 use super::mesh::NONE;
-use crate::bench::benchmark::where_on;
+use crate::bench::benchmark::{each_active, where_on};
 use crate::simt::{Array, ComputeClass, Lanes, MAX_LANES, Warp};
 use std::array::from_fn;
 
@@ -71,11 +71,6 @@ impl Cavity {
 /// The cavities of the lanes of a warp.
 pub(super) type Cavities = [Cavity; MAX_LANES];
 
-/// Runs `body` for each lane that is on.
-pub(super) fn each_active(warp: &Warp<'_>, mut body: impl FnMut(usize)) {
-    (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(|lane| body(lane as usize));
-}
-
 impl Arrays {
     /// Corners and coordinates of a triangle.
     pub(super) fn load(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<Loaded> {
@@ -102,8 +97,9 @@ impl Arrays {
         let loaded = self.load(warp, bad);
         warp.compute(ComputeClass::Fp64, 24, ());
         each_active(warp, |lane| {
-            cavities[lane].centre = circumcentre(loaded.lane(lane as u32).points);
-            cavities[lane].triangles = vec![bad.lane(lane as u32)];
+            let cavity = &mut cavities[lane as usize];
+            cavity.centre = circumcentre(loaded.lane(lane).points);
+            cavity.triangles = vec![bad.lane(lane)];
         });
         self.walk(warp, &mut cavities);
         self.grow(warp, &mut cavities);
@@ -184,9 +180,9 @@ impl Arrays {
         warp.when(border, |warp| {
             warp.compute(ComputeClass::Fp64, 7, ());
             each_active(warp, |lane| {
-                let (cavity, (ends, points)) = (&mut cavities[lane], own.lane(lane as u32));
+                let (cavity, (ends, points)) = (&mut cavities[lane as usize], own.lane(lane));
                 if cavity.split.is_none() && encroaches(cavity.centre, points) {
-                    cavity.split(at.lane(lane as u32), ends, points);
+                    cavity.split(at.lane(lane), ends, points);
                 } else if cavity.split != Some(ends) {
                     cavity.ring.push(Side { ends, points, outer: NONE, outer_side: 0 });
                 }
@@ -197,13 +193,13 @@ impl Arrays {
             let theirs = self.load(warp, other);
             warp.compute(ComputeClass::Fp64, 26, ());
             each_active(warp, |lane| {
-                let (cavity, theirs) = (&mut cavities[lane], theirs.lane(lane as u32));
-                let (ends, points) = own.lane(lane as u32);
+                let (cavity, theirs) = (&mut cavities[lane as usize], theirs.lane(lane));
+                let (ends, points) = own.lane(lane);
                 if in_circle(theirs.points, cavity.centre) {
-                    cavity.triangles.push(other.lane(lane as u32));
+                    cavity.triangles.push(other.lane(lane));
                 } else {
                     let outer_side = (0..3).find(|&back| theirs.corners[back] == ends[1]).unwrap_or_default();
-                    let outer = other.lane(lane as u32);
+                    let outer = other.lane(lane);
                     cavity.ring.push(Side { ends, points, outer, outer_side: outer_side as u32 });
                 }
             });
