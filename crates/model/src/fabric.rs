@@ -258,7 +258,7 @@ pub fn traffic<D: Data>(packet: &Packet<D>) -> Traffic {
             tombolo_protocol::Request::Read { .. } => Traffic::Control,
             tombolo_protocol::Request::Write { .. } | tombolo_protocol::Request::Atomic { .. } => Traffic::Data,
         },
-        Packet::Fill { .. } | Packet::Old { .. } => Traffic::Data,
+        Packet::Fill { .. } | Packet::Answer { .. } | Packet::Old { .. } => Traffic::Data,
         Packet::Downgrade { .. }
         | Packet::Flag { .. }
         | Packet::Invalidate { .. }

@@ -69,6 +69,19 @@ pub enum Packet<D: Data> {
         /// Which.
         flag: Flag,
     },
+    /// From a home: the answer to a read that its module's L2 has passed on, for an SM.
+    Answer {
+        /// Whose it is.
+        origin: Origin,
+        /// The line.
+        line: Line,
+        /// Bytes carried.
+        mask: Mask,
+        /// Contents.
+        data: D,
+        /// Whether the flag the read looked for was seen.
+        satisfied: bool,
+    },
     /// From a home: the line's region is no longer current.
     Invalidate {
         /// Any line of the region.

@@ -116,6 +116,13 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                 uncore.receive(out.now(), route.bytes);
                 sm.old(origin.warp, origin.result, out);
             }
+            Message::Arrive { route, packet: Packet::Answer { line, mask, data, satisfied, .. } } => {
+                let inside = uncore.receive(out.now(), route.bytes);
+                let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+                let (sm, id) = (SmId(index as u16), uncore.layout.sm(uncore.module, SmId(index as u16)));
+                let at = uncore.deliver(inside, sm, bytes);
+                out.send(at, id, id, Message::Fill { line, mask, data, satisfied });
+            }
             Message::StoreReturned => sm.store_returned(uncore, out),
             Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
             Message::Synced { warp } => sm.synced(warp, out),

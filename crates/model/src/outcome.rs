@@ -53,6 +53,10 @@ impl<D: Data> Effects<D> for Outcome<D> {
         *free.expect("a step sends at most written-back bytes and one request up") = Some((to, request));
     }
 
+    fn pass(&mut self, to: ModuleId, request: Request<D>) {
+        self.forward(to, request);
+    }
+
     fn fetch(&mut self, mask: Mask) {
         self.fetch = Some(mask);
     }

@@ -218,7 +218,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             | Packet::Flag { line, .. }
             | Packet::Fill { line, .. }
             | Packet::Invalidate { line, .. } => self.slice_of(target, *line),
-            Packet::Old { origin, .. } => self.layout.sm(target, origin.sm),
+            Packet::Old { origin, .. } | Packet::Answer { origin, .. } => self.layout.sm(target, origin.sm),
             Packet::Act { .. } | Packet::Acted { .. } => self.layout.controller(target),
         }
     }
@@ -239,7 +239,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
                     sizes.header_bytes.0 + data(mask) + partial
                 }
             },
-            Packet::Fill { mask, .. } => sizes.header_bytes.0 + data(*mask),
+            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => sizes.header_bytes.0 + data(*mask),
             // Its bytes are those of the fill behind it.
             Packet::Flag { .. } => 0,
             Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),

@@ -225,6 +225,9 @@ pub trait Effects<D: Data> {
     fn fetch(&mut self, mask: Mask);
     /// Writes the bytes to this module's memory.
     fn write_memory(&mut self, mask: Mask, data: D);
+    /// Sends the read at hand on to its home, on the `up` channel. The home answers the SM that issued it: nothing of
+    /// it is kept here.
+    fn pass(&mut self, to: ModuleId, request: Request<D>);
     /// Answers the request at hand: down the `down` channel, or to the SM.
     fn reply(&mut self, reply: Reply<D>);
     /// Makes the read at hand a waiter of the line's pending miss.
@@ -287,6 +290,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
+
+    /// Whether reads of lines that an L2 may not hold are passed on ([`Effects::pass`]).
+    fn passes_reads(&self) -> bool;
 
     /// Whether requests go by the GPU home.
     fn is_hierarchical(&self) -> bool;

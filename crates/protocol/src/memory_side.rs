@@ -2,17 +2,15 @@
 //!
 //! - An L2 holds only lines of its own module's memory, whoever asks for them. It is never stale, so nothing is
 //!   invalidated in it and nothing need be written back from it, at an acquire or at a kernel's boundary.
-//! - Loads of other modules' lines go straight to the system home. L1s may hold any line; software keeps these
-//!   coherent.
-//! - Acquire: a load that comes after it may not share the answer to one that was sent before: misses on their way
-//!   to other modules become stale. Release: waits until the homes have taken every store of the module.
+//! - Loads of other modules' lines pass this L2 and are answered by the L2 beside the line's memory: two loads of one
+//!   line cross twice. L1s may hold any line; software keeps these coherent.
+//! - Acquire: the L1 only. Release: waits until the homes have taken every store of the module.
 
 use crate::coherence::{Promise, Sync};
-use crate::plan::{Action, Members, Phase};
+use crate::plan::Phase;
 use crate::software_flat::flat_release;
-use crate::topology::{Class, ClassSet};
+use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi};
-use tombolo_types::Scope;
 
 /// The rules of L2 caches beside memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +23,7 @@ impl Rules for MemorySideRules {
     const HIERARCHICAL: bool = false;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Ptx;
+    const PASSES_READS: bool = true;
 
     fn caches(class: Class) -> bool {
         match class {
@@ -33,14 +32,8 @@ impl Rules for MemorySideRules {
         }
     }
 
-    fn acquire(sync: Sync, _: BulkInvalidation) -> &'static [Phase] {
-        // No line is of these classes: only misses on their way are.
-        const OWN: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::NOT_OWN))];
-        match sync {
-            Sync::Thread(Scope::Gpu | Scope::Sys) => &OWN,
-            // Between kernels nothing is on its way.
-            Sync::Thread(Scope::Cta) | Sync::Kernel => &[],
-        }
+    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
+        &[]
     }
 
     fn release(sync: Sync) -> &'static [Phase] {

@@ -63,6 +63,8 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     const DIRECTORY: bool;
     /// What it guarantees.
     const PROMISE: Promise;
+    /// Whether reads of lines that an L2 may not hold leave nothing there, and are answered by their home.
+    const PASSES_READS: bool = false;
 
     /// Whether lines of this class may live in an L2.
     fn caches(class: Class) -> bool;
@@ -141,6 +143,10 @@ impl<R: Rules> Coherence for Vi<R> {
 
     fn caches(&self, class: Class) -> bool {
         R::caches(class)
+    }
+
+    fn passes_reads(&self) -> bool {
+        R::PASSES_READS
     }
 
     fn is_hierarchical(&self) -> bool {
@@ -244,6 +250,13 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     fn read(&mut self, from: Requester, mask: Mask, scope: Scope) -> Result<(), Refusal> {
+        if R::PASSES_READS
+            && !self.cached()
+            && let Some(home) = self.next()
+        {
+            self.effects.pass(home, Request::Read { mask, scope });
+            return Ok(());
+        }
         if let Some(line) = self.slot.line
             && self.may_hit(scope)
             && line.valid.contains(mask)

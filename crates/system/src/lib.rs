@@ -25,3 +25,4 @@ pub use placement::place;
 pub use record::RunRecord;
 pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm};
 pub use sample::{SampleInfo, project, sample};
+pub use tombolo_workload::record::Projection;

@@ -14,7 +14,7 @@ use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
 use tombolo_machine::design::{self, Invalidate, L2Capacity, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::controller::residency;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
@@ -343,7 +343,6 @@ impl Outcome<'_> {
         links.iter().for_each(|link| digest.mix(link.bytes ^ link.lanes_turned.rotate_left(48)));
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
-        let named = self.spec.program.kernels();
         Ok(RunRecord {
             tombolo: env!("CARGO_PKG_VERSION").into(),
             machine: self.machine.name.clone(),
@@ -373,18 +372,26 @@ impl Outcome<'_> {
             local_ways: local_ways(&modules),
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: format!("{:016x}", digest.0),
-            kernels: kernels
-                .iter()
-                .map(|time| KernelRecord {
-                    name: named[time.kernel as usize].name.clone(),
-                    start_s: time.start.seconds(),
-                    end_s: time.end.seconds(),
-                })
-                .collect(),
+            kernels: self.kernels(kernels, &modules),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
         })
+    }
+
+    fn kernels<C: Coherence, D: Contents>(&self, times: &[KernelTime], modules: &[&Module<C, D>]) -> Vec<KernelRecord> {
+        let named = self.spec.program.kernels();
+        let record = |(launch, time): (usize, &KernelTime)| {
+            let paces = modules.iter().map(|module| module.controller().paces[launch].seconds());
+            let [third, fourth] = paces.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
+            KernelRecord {
+                name: named[time.kernel as usize].name.clone(),
+                start_s: time.start.seconds(),
+                end_s: time.end.seconds(),
+                quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
+            }
+        };
+        times.iter().enumerate().map(record).collect()
     }
 
     fn host(&self, sm: &SmStats) -> HostRecord {

@@ -202,6 +202,25 @@ fn what_crosses_when_remote_data_is_read_again() {
 }
 
 #[test]
+fn reads_of_one_remote_line_share_a_crossing_only_where_the_l2_may_hold_it() {
+    let machine = small(&["topology.sms_per_module=2"]);
+    let lines = 64;
+    // CTAs 2 and 3 run side by side on socket 1.
+    let mut ctas = vec![Cta::new(); 8];
+    let all_at_once = || Cta::new().warp(|warp| _ = warp.load(0..lines, Order::WEAK));
+    (ctas[2], ctas[3]) = (all_at_once(), all_at_once());
+    let mut touch = vec![Cta::new(); 8];
+    touch[0] = Cta::new().warp(|warp| (0..lines).for_each(|line| _ = warp.read([line])));
+    let crossed = |name| {
+        let program = Directed::new(vec![touch.clone(), ctas.clone()]);
+        let record = simulate(&machine, design(name, &[]), program);
+        link(&record, "gpu0.out").data_bytes / message(&machine, 128, false)
+    };
+    assert_eq!(crossed("numa-memory-side"), 2 * lines);
+    assert_eq!(crossed("numa-coherent"), lines);
+}
+
+#[test]
 fn a_working_set_just_over_half_fits_after_ways_have_moved_and_not_under_static_halves() {
     let (lines, passes) = (9 * WAY, 40);
     let (halves, _) = crossing("numa-static-halves", rereads(1, lines, passes));

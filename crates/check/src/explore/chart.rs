@@ -100,7 +100,7 @@ fn ends<P: Coherence>(machine: &Machine<'_, P>, channel: Channel) -> (usize, usi
     match channel {
         Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
         Channel::Up { from, to, .. } | Channel::Down { from, to, .. } => (l2(from), l2(to)),
-        Channel::ToSm { sm, .. } => (own(sm), sm as usize),
+        Channel::ToSm { sm, line } => (l2(machine.answers(machine.sms[sm as usize].module, line)), sm as usize),
         Channel::Memory { module, .. } => (l2(module), l2(module)),
         Channel::Result { register } => {
             let thread = machine.register_base.partition_point(|&base| base <= register) - 1;

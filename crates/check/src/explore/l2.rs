@@ -70,7 +70,18 @@ impl Effects<Values> for Sink<'_> {
             Request::Read { .. } | Request::Write { .. } => None,
         };
         let channel = Channel::Up { from: self.at, to, lane: self.lane };
-        self.send(channel, Body::Order(Order { request, result, watched: 0 }));
+        self.send(channel, Body::Order(Order { request, result, passed: None, watched: 0 }));
+    }
+
+    fn pass(&mut self, to: ModuleId, request: Request<Values>) {
+        let to = self.other_module(to);
+        self.demand(self.above >> to.0 & 1 != 0, "a read passed on to a module that is no home");
+        let Some(hand) = self.hand else {
+            self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
+            return;
+        };
+        let order = Order { request, passed: Some(hand.source), ..hand.order };
+        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Order(order));
     }
 
     fn fetch(&mut self, mask: Mask) {
@@ -210,13 +221,19 @@ impl<P: Coherence> Machine<'_, P> {
         let parks =
             state.held.iter().any(|held| held.module == at && held.line == line && matches!(held.how, Hold::Park(_)));
         let hand = Hand { source, order };
-        let from = match source {
-            Source::Module(module) => Requester::Module(module),
-            Source::Sm(_) | Source::Prefetch => Requester::Local,
-        };
+        let from = self.requester(at, source);
         let event = Event::Request { from, request: order.request };
         if parks || self.step(state, at, line, event, Some(hand)) == Err(Refusal::Stall) {
             state.held.push(Held { module: at, line, source, how: Hold::Park(order) });
+        }
+    }
+
+    /// Who asked, as the L2 of `at` sees it.
+    fn requester(&self, at: ModuleId, source: Source) -> Requester {
+        match source {
+            Source::Module(module) => Requester::Module(module),
+            Source::Sm(sm) if self.sms[sm as usize].module != at => Requester::Module(self.sms[sm as usize].module),
+            Source::Sm(_) | Source::Prefetch => Requester::Local,
         }
     }
 
@@ -230,12 +247,10 @@ impl<P: Coherence> Machine<'_, P> {
         state.held.retain(|held| !here(held));
         for held in &held {
             if let Hold::Wait(mask) = held.how {
-                let from = match held.source {
-                    Source::Module(module) => Requester::Module(module),
-                    Source::Sm(_) | Source::Prefetch => Requester::Local,
-                };
+                let from = self.requester(at, held.source);
                 let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
-                let hand = Hand { source: held.source, order: Order { request, result: None, watched: 0 } };
+                let hand =
+                    Hand { source: held.source, order: Order { request, result: None, passed: None, watched: 0 } };
                 self.must_step(state, at, line, Event::Serve { from, mask, data }, Some(hand));
             }
         }

@@ -112,6 +112,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let read = |line: usize| Order {
             request: Request::Read { mask: self.sectors[line], scope: Scope::Cta },
             result: None,
+            passed: None,
             watched: 0,
         };
         for line in 0..self.lines {
@@ -169,6 +170,15 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// The homes of `line` as module `at` sees them.
     pub(super) fn homes_of(&self, at: ModuleId, line: u8) -> Homes {
         self.homes[at.0 as usize * self.lines + line as usize]
+    }
+
+    /// The L2 that answers reads of an SM of `module`.
+    pub(super) fn answers(&self, module: ModuleId, line: u8) -> ModuleId {
+        if self.protocol.passes_reads() && !self.protocol.caches(self.class(module, line)) {
+            self.homes_of(module, line).system
+        } else {
+            module
+        }
     }
 
     /// Class of a line in the L2 of `at`.

@@ -301,7 +301,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Some(location) = self.instruction(state, thread).and_then(Instruction::location) else { return 0 };
         let (sm, line) = (self.sm_of[thread], self.layout.cell(location).line);
         let is_met = state.l1[self.l1_index(sm, line)].pending.is_some();
-        if is_met { self.slot(self.sms[sm as usize].module, line) } else { 0 }
+        if is_met { self.slot(self.answers(self.sms[sm as usize].module, line), line) } else { 0 }
     }
 
     fn standing(&self, state: &State, thread: usize) -> Standing {

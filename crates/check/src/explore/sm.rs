@@ -282,7 +282,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<u16>) {
-        let body = Body::Order(Order { request, result, watched: 0 });
+        let body = Body::Order(Order { request, result, passed: None, watched: 0 });
         state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
     }
 
@@ -327,7 +327,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.l1[index].pending =
             Some(L1Pending { miss: Pending { mask, scope: Scope::Cta, stale: false }, poisoned: false });
         let request = Request::Read { mask, scope: Scope::Cta };
-        self.take_order(state, module, line, Source::Sm(sm), Order { request, result: None, watched: 0 });
+        self.take_order(state, module, line, Source::Sm(sm), Order { request, result: None, passed: None, watched: 0 });
         self.run_down(state);
     }
 

@@ -74,7 +74,7 @@ pub(super) struct L2Slot {
 /// Who sent a request to an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Source {
-    /// An SM of the module: an index into the explorer's SMs.
+    /// An SM, of the module or of one that has passed its read on: an index into the explorer's SMs.
     Sm(u8),
     /// Another module.
     Module(ModuleId),
@@ -89,6 +89,8 @@ pub(super) struct Order {
     pub(super) request: Request<Values>,
     /// Where the result of an atomic goes.
     pub(super) result: Option<FlatRegister>,
+    /// Who issued it, where its L2 has passed it on: the answer goes there.
+    pub(super) passed: Option<Source>,
     /// Threads whose release waits until it is taken.
     pub(super) watched: ThreadSet,
 }

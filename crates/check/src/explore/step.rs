@@ -239,7 +239,7 @@ impl<P: Coherence> Machine<'_, P> {
                 self.take_order(state, self.sms[sm as usize].module, line, Source::Sm(sm), order);
             }
             (Channel::Up { from, to, .. }, Body::Order(order)) => {
-                self.take_order(state, to, line, Source::Module(from), order);
+                self.take_order(state, to, line, order.passed.unwrap_or(Source::Module(from)), order);
             }
             (Channel::Up { from, to, .. }, Body::Downgrade) => self.take_downgrade(state, to, line, from),
             (Channel::Down { to, .. }, Body::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),

@@ -158,7 +158,7 @@ impl<D: Contents> Slice<D> {
                 self.step(&mut slot, event, uncore);
                 self.keep_entry(&before, &slot, ready, uncore, out);
             }
-            Packet::Old { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+            Packet::Old { .. } | Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)
             }
         }

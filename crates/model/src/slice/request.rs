@@ -97,6 +97,7 @@ impl<D: Contents> Slice<D> {
         matches!(item.body.request, Request::Read { .. })
             && self.mshr.used() >= self.share(level(item, uncore))
             && self.cache.peek(item.body.line).is_none()
+            && !(uncore.protocol.passes_reads() && uncore.map.system_home(item.body.line) != uncore.module)
     }
 
     /// Miss registers that a level may use, all in all.
@@ -259,6 +260,11 @@ impl<D: Contents> Slice<D> {
                 let sm = uncore.layout.sm(uncore.module, to.origin.sm);
                 let satisfied = uncore.flags.knows(to.flag);
                 out.send(at, self.id, sm, Message::Fill { line, mask, data, satisfied });
+            }
+            (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.protocol.passes_reads() => {
+                let satisfied = uncore.flags.knows(to.flag);
+                let answer = Packet::Answer { origin: to.origin, line, mask, data, satisfied };
+                uncore.send(leaves, module, answer, out, self.id);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
                 for flag in uncore.flags.news(line, module) {

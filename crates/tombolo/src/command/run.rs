@@ -12,12 +12,16 @@ use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, only};
 use tombolo_machine::design::Promise;
-use tombolo_system::{RunRecord, project, sample};
+use tombolo_system::{Projection, RunRecord, project, sample};
 
 /// What a sampled result says of itself.
-const SAMPLED: &str = "sampled: time_s is projected from the parts of kernels that ran, all other numbers are those of \
-                       the parts; what that costs is not known for this program: compare with a size that runs \
-                       whole (docs/validation.md)";
+fn sampled(Projection { time_s, error_s }: Projection) -> String {
+    format!(
+        "sampled: time_s is projected from the parts of kernels that ran, and halves of the sample differ from it by \
+         {:.1} % (docs/validation.md compares that with the true error); all other numbers are those of the parts",
+        100.0 * error_s / time_s
+    )
+}
 
 /// What to run.
 #[derive(clap::Args)]
@@ -63,8 +67,9 @@ impl Arguments {
         let machine = &hardware.machine;
         let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
         if let Some(sample) = &source.sample {
-            record.time_s = project(&record, sample, machine);
-            record.notes.push(SAMPLED.to_owned());
+            let projection = project(&record, sample, machine);
+            record.time_s = projection.time_s;
+            record.notes.push(sampled(projection));
         }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));

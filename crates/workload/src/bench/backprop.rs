@@ -34,7 +34,7 @@ static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "hidden",
         kind: Kind::Count { low: 16, high: 4096 },
-        default: "320",
+        default: "304",
         about: "hidden units, a multiple of 16",
         source: "NUMA-GPU, Table 2: 160 MB at 65,536 inputs; Rodinia's 16 take 9 MB",
     },

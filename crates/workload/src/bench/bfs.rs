@@ -4,8 +4,9 @@
 //! nothing changed. CTAs race (several may reach a node at once, and see it in either state), so the kernel
 //! is recorded in the order of CTAs.
 
+use super::benchmark::Benchmark;
 use super::network::{GRAPH, NODES, Network};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::graph::random_graph;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -57,7 +58,15 @@ static PARAMETERS: [Parameter; 6] = [
 ];
 
 /// The benchmark.
-pub(super) struct Bfs;
+pub(super) static BFS: Benchmark = Benchmark {
+    name: "bfs",
+    about: "breadth-first search on a road network: a launch a level, irregular, hundreds of levels",
+    source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
 
 struct Search {
     network: Network,
@@ -68,51 +77,28 @@ struct Search {
     groups: bool,
 }
 
-impl Workload for Bfs {
-    fn name(&self) -> &'static str {
-        "bfs"
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let degree = request.values.count("degree");
+    let network = if degree == 0 {
+        Network::lay_out(name, request, memory)?
+    } else {
+        let nodes = request.scale.of(request.values.count("nodes"));
+        let graph = random_graph(nodes as u32, degree as u32, RANDOM_SEED);
+        Network::of(graph, Scaling::Scales, memory)
+    };
+    let source = request.values.count("source");
+    if source >= u64::from(network.nodes()) {
+        let message = format!("source {source} is no node of the graph's {}", network.nodes());
+        return Err(WorkloadError::Shape { workload: name, message });
     }
-
-    fn about(&self) -> &'static str {
-        "breadth-first search on a road network: a launch a level, irregular, hundreds of levels"
-    }
-
-    fn source(&self) -> &'static str {
-        "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Levels follow the root of the footprint, and every level looks at every node.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let degree = request.values.count("degree");
-        let network = if degree == 0 {
-            Network::lay_out(self.name(), request, memory)?
-        } else {
-            let nodes = request.scale.of(request.values.count("nodes"));
-            let graph = random_graph(nodes as u32, degree as u32, RANDOM_SEED);
-            Network::of(graph, Scaling::Scales, memory)
-        };
-        let source = request.values.count("source");
-        if source >= u64::from(network.nodes()) {
-            let message = format!("source {source} is no node of the graph's {}", network.nodes());
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
-        Ok(Box::new(Search {
-            level: memory.array("level", u64::from(network.nodes()), network.scaling),
-            changed: memory.array("changed", 1, Scaling::Fixed),
-            network,
-            source: source as u32,
-            threads: request.values.count("threads") as u32,
-            groups: request.values.text("mapping") == "group",
-        }))
-    }
+    Ok(Box::new(Search {
+        level: memory.array("level", u64::from(network.nodes()), network.scaling),
+        changed: memory.array("changed", 1, Scaling::Fixed),
+        network,
+        source: source as u32,
+        threads: request.values.count("threads") as u32,
+        groups: request.values.text("mapping") == "group",
+    }))
 }
 
 impl Search {

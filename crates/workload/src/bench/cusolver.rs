@@ -4,9 +4,10 @@
 //! waits for the flags of the tiles it needs: the diagonal tile is factored, the tiles below it are divided by
 //! it, and every tile to the right loses the product of the two panel tiles in its row and column.
 
+use super::benchmark::Benchmark;
 use super::reference::agree;
 use super::scope::{SCOPE, scope};
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -48,7 +49,15 @@ static PARAMETERS: [Parameter; 4] = [
 ];
 
 /// The benchmark.
-pub(super) struct CuSolver;
+pub(super) static CUSOLVER: Benchmark = Benchmark {
+    name: "cusolver",
+    about: "dense Cholesky factorisation by panels: tiles wait for each other through scoped flags",
+    source: "cuSolver's dense factorisations (the routine is assumed: potrf); HMG Table III (cuSolver)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
 
 struct Factorisation {
     /// Column-major, the lower triangle in use.
@@ -62,43 +71,20 @@ struct Factorisation {
     seed: u64,
 }
 
-impl Workload for CuSolver {
-    fn name(&self) -> &'static str {
-        "cusolver"
-    }
-
-    fn about(&self) -> &'static str {
-        "dense Cholesky factorisation by panels: tiles wait for each other through scoped flags"
-    }
-
-    fn source(&self) -> &'static str {
-        "cuSolver's dense factorisations (the routine is assumed: potrf); HMG Table III (cuSolver)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// A panel follows the root of the footprint.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let size = request.scale.side_of(count("size")).next_multiple_of(u64::from(TILE));
-        check_indices(self.name(), size * size, "elements of the matrix")?;
-        let panels = count("panels");
-        Ok(Box::new(Factorisation {
-            matrix: memory.array("matrix", size * size, Scaling::Scales),
-            ready: memory.flags("ready", panels * MOST_TILES, Scaling::Fixed),
-            size: size as u32,
-            panels: panels.min(size / u64::from(TILE)) as u32,
-            ctas: request.scale.of(count("ctas")) as u32,
-            scope: scope(&request.values, "scope"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let size = request.scale.side_of(count("size")).next_multiple_of(u64::from(TILE));
+    check_indices(name, size * size, "elements of the matrix")?;
+    let panels = count("panels");
+    Ok(Box::new(Factorisation {
+        matrix: memory.array("matrix", size * size, Scaling::Scales),
+        ready: memory.flags("ready", panels * MOST_TILES, Scaling::Fixed),
+        size: size as u32,
+        panels: panels.min(size / u64::from(TILE)) as u32,
+        ctas: request.scale.of(count("ctas")) as u32,
+        scope: scope(&request.values, "scope"),
+        seed: request.seed,
+    }))
 }
 
 /// Elements of a tile.

@@ -34,14 +34,14 @@ static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
         kind: Kind::Count { low: 2, high: 1 << 15 },
-        default: "2400",
+        default: "2384",
         about: "columns of the grid, at scale 1; scales",
         source: "NUMA-GPU, Table 2: 64 MB in three arrays of 4-byte floats",
     },
     Parameter {
         name: "rows",
         kind: Kind::Count { low: 2, high: 1 << 15 },
-        default: "2400",
+        default: "2384",
         about: "rows of the grid; does not scale, because modules share rows",
         source: "NUMA-GPU, Table 2, as columns: Rodinia's grids are square",
     },

@@ -6,9 +6,10 @@
 //! Not modelled: the boxes that HPGMG cuts a level into, and the copies of ghost cells between them; its
 //! Krylov solver on the coarsest level.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -24,7 +25,7 @@ const ALIGNMENT: u32 = 32;
 /// nine arrays a level reach the footprint of HMG Table III.
 const A: f64 = 1.0;
 
-static PARAMETERS: [Parameter; 6] = [
+static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "x",
         kind: Kind::Count { low: 16, high: 1 << 10 },
@@ -61,6 +62,13 @@ static PARAMETERS: [Parameter; 6] = [
         source: "assumed: in place of the Krylov solver, whose some ten iterations apply the operator twice each",
     },
     Parameter {
+        name: "planes",
+        kind: Kind::Count { low: 1, high: 64 },
+        default: "1",
+        about: "cells along z that a thread computes one after the other",
+        source: "assumed: one; HPGMG's CUDA version has tiles of several planes",
+    },
+    Parameter {
         name: "cycles",
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1",
@@ -70,7 +78,15 @@ static PARAMETERS: [Parameter; 6] = [
 ];
 
 /// The benchmark.
-pub(super) struct Hpgmg;
+pub(super) static HPGMG: Benchmark = Benchmark {
+    name: "hpgmg",
+    about: "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones",
+    source: "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 /// Arrays that hold all levels, the finest first.
 struct Multigrid {
@@ -86,6 +102,7 @@ struct Multigrid {
     levels: Vec<Level>,
     smooths: u64,
     bottom: u64,
+    planes: i32,
     cycles: u64,
     seed: u64,
 }
@@ -123,55 +140,35 @@ impl Level {
     }
 }
 
-impl Workload for Hpgmg {
-    fn name(&self) -> &'static str {
-        "hpgmg"
-    }
-
-    fn about(&self) -> &'static str {
-        "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones"
-    }
-
-    fn source(&self) -> &'static str {
-        "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
-        let (x, y, z) = (side("x"), side("y"), count("z"));
-        check_indices(self.name(), x * y * z * 2, "cells of all levels")?;
-        let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
-        let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
-        let mut array = |name| memory.array(name, cells, Scaling::Scales);
-        Ok(Box::new(Multigrid {
-            u: [array("u"), array("temporary")],
-            rhs: array("rhs"),
-            residual: array("residual"),
-            alpha: array("alpha"),
-            beta: [array("beta_x"), array("beta_y"), array("beta_z")],
-            inverse: array("inverse"),
-            levels,
-            smooths: count("smooths"),
-            bottom: count("bottom"),
-            cycles: count("cycles"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
+    let (x, y, z) = (side("x"), side("y"), count("z"));
+    check_indices(name, x * y * z * 2, "cells of all levels")?;
+    let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
+    let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
+    let mut array = |name| memory.array(name, cells, Scaling::Scales);
+    Ok(Box::new(Multigrid {
+        u: [array("u"), array("temporary")],
+        rhs: array("rhs"),
+        residual: array("residual"),
+        alpha: array("alpha"),
+        beta: [array("beta_x"), array("beta_y"), array("beta_z")],
+        inverse: array("inverse"),
+        levels,
+        smooths: count("smooths"),
+        bottom: count("bottom"),
+        planes: count("planes") as i32,
+        cycles: count("cycles"),
+        seed: request.seed,
+    }))
 }
 
 type Done = Result<(), RecordError>;
 
 impl Multigrid {
-    /// Runs `body(warp, index of the cell, its coordinates)` for each cell of a level, one thread a cell.
+    /// Runs `body(warp, index of the cell, its coordinates)` for each cell of a level, one thread for each column of
+    /// as many cells along z as a thread has planes.
     fn each_cell(
         &self,
         host: &mut Host<'_>,
@@ -179,14 +176,22 @@ impl Multigrid {
         level: Level,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, [Lanes<i32>; 3]) + Sync,
     ) -> Done {
-        let cells = level.cells;
-        let ctas = (cells.count() as u64).div_ceil(u64::from(THREADS));
+        let (cells, planes) = (level.cells, self.planes);
+        let columns = Cells { z: (cells.z as u32).div_ceil(planes as u32) as i32, ..cells };
+        let ctas = (columns.count() as u64).div_ceil(u64::from(THREADS));
         host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
             cta.each_warp(|warp| {
-                let cell = warp.compute(ComputeClass::Int, 1, warp.global_thread());
-                warp.when(cell.lt(cells.count()), |warp| {
-                    let place = cells.places(warp, cell);
-                    body(warp, cell + level.first, place);
+                let column = warp.compute(ComputeClass::Int, 1, warp.global_thread());
+                warp.when(column.lt(columns.count()), |warp| {
+                    let [x, y, z] = columns.places(warp, column);
+                    if planes == 1 {
+                        return body(warp, column + level.first, [x, y, z]);
+                    }
+                    for plane in 0..planes {
+                        let place = [x, y, z * planes + plane];
+                        let cell = cells.indices(warp, place);
+                        warp.when(place[2].lt(cells.z), |warp| body(warp, cell + level.first, place));
+                    }
                 });
             });
         })

@@ -8,9 +8,10 @@
 //! has 4096 × 64 inputs, outputs and cells and four times as many gates, 7.3 MB; 25 steps and the weights
 //! are 687 MiB, beside HMG Table III's 710 MB.
 
+use super::benchmark::Benchmark;
 use super::gemm::compare;
 use super::recurrent::{Element, Forward, Sizes, parameters};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Lanes, Memory, Warp};
@@ -25,7 +26,15 @@ static PARAMETERS: [Parameter; 3] = parameters(
 );
 
 /// The benchmark.
-pub(super) struct LstmLayer2;
+pub(super) static LSTM_LAYER2: Benchmark = Benchmark {
+    name: "lstm-layer2",
+    about: "LSTM layer: all weights read again in each of many dependent steps",
+    source: "DeepBench LSTM; Appleyard et al., 2016; HMG Table III (ML_lstm_layer2)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
 struct Layer {
     forward: Forward,
@@ -33,37 +42,10 @@ struct Layer {
     cells: Array<f32>,
 }
 
-impl Workload for LstmLayer2 {
-    fn name(&self) -> &'static str {
-        "lstm-layer2"
-    }
-
-    fn about(&self) -> &'static str {
-        "LSTM layer: all weights read again in each of many dependent steps"
-    }
-
-    fn source(&self) -> &'static str {
-        "DeepBench LSTM; Appleyard et al., 2016; HMG Table III (ML_lstm_layer2)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Arithmetic follows the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let sizes = Sizes::of(self.name(), request, GATES)?;
-        let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
-        Ok(Box::new(Layer { forward, cells: sizes.sequence(memory, "cells") }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let sizes = Sizes::of(name, request, GATES)?;
+    let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
+    Ok(Box::new(Layer { forward, cells: sizes.sequence(memory, "cells") }))
 }
 
 fn sigmoid(sum: f32) -> f32 {

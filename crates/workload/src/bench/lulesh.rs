@@ -60,7 +60,7 @@ pub(super) static LULESH: Benchmark = Benchmark {
     parameters: &STRUCTURED,
     nonlinear: false,
     address_only: true,
-    lay_out: |name, request, memory| lay_out(name, request, memory, None),
+    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, None)?)),
 };
 
 /// The benchmark on a mesh numbered by bins.
@@ -71,7 +71,7 @@ pub(super) static LULESH_UNSTRUCTURED: Benchmark = Benchmark {
     parameters: &UNSTRUCTURED,
     nonlinear: false,
     address_only: true,
-    lay_out: |name, request, memory| lay_out(name, request, memory, Some(request.seed)),
+    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, Some(request.seed))?)),
 };
 
 type Field = Array<f64>;
@@ -165,79 +165,6 @@ struct Domain {
     steps: u64,
 }
 
-fn lay_out(
-    name: &'static str,
-    request: &Request,
-    memory: &mut Memory,
-    seed: Option<u64>,
-) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.values.count("side");
-    let along = request.scale.side_of(side).max(2);
-    super::check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
-    let mesh = Mesh::new([along as i32, along as i32, side as i32], seed);
-    let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
-    let mut first_corner = vec![0];
-    for node in 0..mesh.nodes() {
-        first_corner.push(first_corner[node as usize] + mesh.degree(node));
-    }
-    let (all_corners, faces) = (CORNERS as u64 * elements, FACES as u64 * elements);
-    let nodes_of = memory.array("nodes_of", all_corners, Scaling::Scales);
-    let beyond = memory.array("beyond", faces, Scaling::Scales);
-    let borders = memory.array("borders", elements, Scaling::Scales);
-    let starts = memory.array("starts", nodes + 1, Scaling::Scales);
-    let corners = memory.array("corners", all_corners, Scaling::Scales);
-    let planes = memory.array("planes", nodes, Scaling::Scales);
-    let mut field = |name: &str, len| memory.array(name, len, Scaling::Scales);
-    let ctas = elements.div_ceil(u64::from(THREADS));
-    let limits = ["courant", "change_limit"].map(|name| field(name, ctas));
-    let corner_force = ["corner_force_x", "corner_force_y", "corner_force_z"].map(|name| field(name, all_corners));
-    let mut nodal = |name| field(name, nodes);
-    let place = ["x", "y", "z"].map(&mut nodal);
-    let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut nodal);
-    let acceleration = ["acceleration_x", "acceleration_y", "acceleration_z"].map(&mut nodal);
-    let force = ["force_x", "force_y", "force_z"].map(&mut nodal);
-    let node_mass = nodal("node_mass");
-    let mut field = |name| field(name, elements);
-    Ok(Box::new(Domain {
-        nodes_of,
-        beyond,
-        borders,
-        starts,
-        corners,
-        planes,
-        place,
-        velocity,
-        acceleration,
-        force,
-        node_mass,
-        stress: ["stress_x", "stress_y", "stress_z"].map(&mut field),
-        corner_force,
-        determinant: field("determinant"),
-        reference_volume: field("reference_volume"),
-        volume: field("volume"),
-        new_volume: field("new_volume"),
-        change: field("change"),
-        rates: ["rate_x", "rate_y", "rate_z"].map(&mut field),
-        strain: field("strain"),
-        length: field("length"),
-        mass: field("mass"),
-        sound: field("sound"),
-        energy: field("energy"),
-        pressure: field("pressure"),
-        viscosity: field("viscosity"),
-        linear: field("linear"),
-        quadratic: field("quadratic"),
-        gradients: ["gradient_xi", "gradient_eta", "gradient_zeta"].map(&mut field),
-        lengths: ["length_xi", "length_eta", "length_zeta"].map(&mut field),
-        material: Material::lay_out(field),
-        limits,
-        first_corner,
-        side: side as i32,
-        steps: request.values.count("steps"),
-        mesh,
-    }))
-}
-
 /// Values of the parts, one after the other; there are `N`.
 fn joined<const N: usize>(parts: &[&[Lanes<f64>]]) -> [Lanes<f64>; N] {
     let mut all = parts.iter().flat_map(|part| part.iter().copied());
@@ -250,6 +177,80 @@ fn corners_of(values: &[f64], first: usize) -> physics::Corners {
 }
 
 impl Domain {
+    /// Adds all arrays; a seed numbers the mesh by bins.
+    fn lay_out(
+        name: &'static str,
+        request: &Request,
+        memory: &mut Memory,
+        seed: Option<u64>,
+    ) -> Result<Domain, WorkloadError> {
+        let side = request.values.count("side");
+        let along = request.scale.side_of(side).max(2);
+        super::check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
+        let mesh = Mesh::new([along as i32, along as i32, side as i32], seed);
+        let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
+        let mut first_corner = vec![0];
+        for node in 0..mesh.nodes() {
+            first_corner.push(first_corner[node as usize] + mesh.degree(node));
+        }
+        let (all_corners, faces) = (CORNERS as u64 * elements, FACES as u64 * elements);
+        let nodes_of = memory.array("nodes_of", all_corners, Scaling::Scales);
+        let beyond = memory.array("beyond", faces, Scaling::Scales);
+        let borders = memory.array("borders", elements, Scaling::Scales);
+        let starts = memory.array("starts", nodes + 1, Scaling::Scales);
+        let corners = memory.array("corners", all_corners, Scaling::Scales);
+        let planes = memory.array("planes", nodes, Scaling::Scales);
+        let mut field = |name: &str, len| memory.array(name, len, Scaling::Scales);
+        let ctas = elements.div_ceil(u64::from(THREADS));
+        let limits = ["courant", "change_limit"].map(|name| field(name, ctas));
+        let corner_force = ["corner_force_x", "corner_force_y", "corner_force_z"].map(|name| field(name, all_corners));
+        let mut nodal = |name| field(name, nodes);
+        let place = ["x", "y", "z"].map(&mut nodal);
+        let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut nodal);
+        let acceleration = ["acceleration_x", "acceleration_y", "acceleration_z"].map(&mut nodal);
+        let force = ["force_x", "force_y", "force_z"].map(&mut nodal);
+        let node_mass = nodal("node_mass");
+        let mut field = |name| field(name, elements);
+        Ok(Domain {
+            nodes_of,
+            beyond,
+            borders,
+            starts,
+            corners,
+            planes,
+            place,
+            velocity,
+            acceleration,
+            force,
+            node_mass,
+            stress: ["stress_x", "stress_y", "stress_z"].map(&mut field),
+            corner_force,
+            determinant: field("determinant"),
+            reference_volume: field("reference_volume"),
+            volume: field("volume"),
+            new_volume: field("new_volume"),
+            change: field("change"),
+            rates: ["rate_x", "rate_y", "rate_z"].map(&mut field),
+            strain: field("strain"),
+            length: field("length"),
+            mass: field("mass"),
+            sound: field("sound"),
+            energy: field("energy"),
+            pressure: field("pressure"),
+            viscosity: field("viscosity"),
+            linear: field("linear"),
+            quadratic: field("quadratic"),
+            gradients: ["gradient_xi", "gradient_eta", "gradient_zeta"].map(&mut field),
+            lengths: ["length_xi", "length_eta", "length_zeta"].map(&mut field),
+            material: Material::lay_out(field),
+            limits,
+            first_corner,
+            side: side as i32,
+            steps: request.values.count("steps"),
+            mesh,
+        })
+    }
+
     /// Runs `body` with one thread for each of `count` elements or nodes.
     fn each(
         &self,

@@ -13,9 +13,10 @@ mod reference;
 use self::face::{BORDER, COARSER, FINER, Ghost, KIND, PART, slot_of, words};
 use self::octree::{Change, Octree, Place};
 use self::reference::Reference;
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -98,7 +99,15 @@ static PARAMETERS: [Parameter; 9] = [
 ];
 
 /// The benchmark.
-pub(super) struct MiniAmr;
+pub(super) static MINIAMR: Benchmark = Benchmark {
+    name: "miniamr",
+    about: "stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges",
+    source: "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
 
 struct Blocks {
     /// `[slot][variable][z][y][x]` with one ghost cell around.
@@ -118,45 +127,27 @@ struct Blocks {
     seed: u64,
 }
 
-impl Workload for MiniAmr {
-    fn name(&self) -> &'static str {
-        "miniamr"
-    }
-
-    fn about(&self) -> &'static str {
-        "stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges"
-    }
-
-    fn source(&self) -> &'static str {
-        "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let along = |name| request.scale.side_of(count(name)) as i32;
-        let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };
-        let blocks = request.scale.of(count("blocks")).max(roots.count() as u64);
-        let (side, variables) = (count("side"), count("variables"));
-        let cells = blocks * variables * (side + 2).pow(3);
-        check_indices(self.name(), cells, "cells")?;
-        Ok(Box::new(Blocks {
-            cells: memory.array("cells", cells, Scaling::Scales),
-            active: memory.array("active", blocks, Scaling::Scales),
-            neighbours: memory.array("neighbours", blocks * 6 * 4, Scaling::Scales),
-            changes: memory.array("changes", blocks.div_ceil(8) * CHANGE as u64, Scaling::Scales),
-            roots,
-            side: side as i32,
-            variables: variables as i32,
-            levels: count("levels") as u32,
-            steps: count("steps"),
-            stages: count("stages"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let along = |name| request.scale.side_of(count(name)) as i32;
+    let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };
+    let blocks = request.scale.of(count("blocks")).max(roots.count() as u64);
+    let (side, variables) = (count("side"), count("variables"));
+    let cells = blocks * variables * (side + 2).pow(3);
+    check_indices(name, cells, "cells")?;
+    Ok(Box::new(Blocks {
+        cells: memory.array("cells", cells, Scaling::Scales),
+        active: memory.array("active", blocks, Scaling::Scales),
+        neighbours: memory.array("neighbours", blocks * 6 * 4, Scaling::Scales),
+        changes: memory.array("changes", blocks.div_ceil(8) * CHANGE as u64, Scaling::Scales),
+        roots,
+        side: side as i32,
+        variables: variables as i32,
+        levels: count("levels") as u32,
+        steps: count("steps"),
+        stages: count("stages"),
+        seed: request.seed,
+    }))
 }
 
 type Done = Result<(), RecordError>;

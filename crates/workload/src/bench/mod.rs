@@ -1,12 +1,15 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod alexnet_conv4;
+mod amg;
 mod atax;
 mod backprop;
 mod bandwidth;
 mod benchmark;
 mod bfs;
 mod bicg;
+mod bitcoin;
 mod bitonicsort;
 mod cells;
 mod chase;
@@ -14,6 +17,7 @@ mod comd;
 mod conv2d;
 mod convolution;
 mod cusolver;
+mod dmr;
 mod euler3d;
 mod fastwalshtransform;
 mod fft;
@@ -22,6 +26,7 @@ mod floydwarshall;
 mod gaussian;
 mod gemm;
 mod googlenet_conv2;
+mod grid_barrier;
 mod hotspot;
 mod hpgmg;
 mod im2col;
@@ -31,6 +36,7 @@ mod lulesh;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
+mod mcb;
 mod memcopy;
 mod miniamr;
 mod minicontact;
@@ -42,9 +48,12 @@ mod network;
 mod numbering;
 mod nw;
 mod overfeat_layer1;
+mod overfeat_layer3;
 mod pagerank;
 mod pathfinder;
 mod product;
+mod rabbitct;
+mod raytracing;
 mod recurrent;
 mod reference;
 mod relu;
@@ -52,9 +61,11 @@ mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod rsbench;
 mod scope;
 mod simpleconvolution;
 mod snap;
+mod sp;
 mod spmv;
 mod srad;
 mod sssp;
@@ -72,29 +83,37 @@ use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
 static WORKLOADS: &[&dyn Workload] = &[
-    &triad::Triad,
-    &stencil2d::Stencil2d,
-    &pathfinder::Pathfinder,
-    &nw::Nw,
-    &bfs::Bfs,
-    &mst::Mst,
+    &triad::TRIAD,
+    &stencil2d::STENCIL2D,
+    &pathfinder::PATHFINDER,
+    &nw::NW,
+    &bfs::BFS,
+    &mst::MST,
+    &alexnet_conv4::ALEXNET_CONV4,
+    &overfeat_layer3::OVERFEAT_LAYER3,
     &sssp::Sssp,
-    &rnn_forward::RnnForward,
-    &rnn_dgrad::RnnDgrad,
-    &rnn_wgrad::RnnWgrad,
-    &lstm_layer2::LstmLayer2,
+    &sp::SP,
+    &dmr::DMR,
+    &rsbench::RSBENCH,
+    &mcb::MCB,
+    &rabbitct::RABBITCT,
+    &raytracing::RAYTRACING,
+    &rnn_forward::RNN_FORWARD,
+    &rnn_dgrad::RNN_DGRAD,
+    &rnn_wgrad::RNN_WGRAD,
+    &lstm_layer2::LSTM_LAYER2,
     &alexnet_conv2::ALEXNET_CONV2,
     &googlenet_conv2::GOOGLENET_CONV2,
     &overfeat_layer1::OVERFEAT_LAYER1,
-    &resnet::Resnet,
-    &cusolver::CuSolver,
-    &comd::CoMd,
-    &hpgmg::Hpgmg,
-    &miniamr::MiniAmr,
+    &resnet::RESNET,
+    &cusolver::CUSOLVER,
+    &comd::COMD,
+    &hpgmg::HPGMG,
+    &miniamr::MINIAMR,
     &minicontact::MiniContact,
-    &namd::Namd,
-    &nekbone::Nekbone,
-    &snap::Snap,
+    &namd::NAMD,
+    &nekbone::NEKBONE,
+    &snap::SNAP,
     &backprop::BACKPROP,
     &srad::SRAD,
     &hotspot::HOTSPOT,
@@ -102,6 +121,8 @@ static WORKLOADS: &[&dyn Workload] = &[
     &euler3d::EULER3D,
     &lulesh::LULESH,
     &lulesh::LULESH_UNSTRUCTURED,
+    &amg::AMG,
+    &bitcoin::BITCOIN,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,
@@ -308,5 +329,7 @@ pub fn record(
 
 #[cfg(test)]
 mod table2;
+#[cfg(test)]
+mod table2_rest;
 #[cfg(test)]
 mod tests;

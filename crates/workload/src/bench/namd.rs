@@ -8,10 +8,11 @@
 //!
 //! Not modelled: NAMD's force tables, which stay in the texture caches; exclusions of bonded atoms.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::gemm::compare;
 use super::scope::{SCOPE, scope};
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -85,7 +86,15 @@ static PARAMETERS: [Parameter; 6] = [
 ];
 
 /// The benchmark.
-pub(super) struct Namd;
+pub(super) static NAMD: Benchmark = Benchmark {
+    name: "namd",
+    about: "short-range molecular forces by pairs of patches: scoped fences and counters inside the kernel",
+    source: "NAMD 2.9 and 2.10, CUDA kernel for nonbonded forces; the system apoa1; HMG Table III (HPC_namd2.10)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
 
 struct Patches {
     /// Position in its patch and charge of each atom.
@@ -107,54 +116,31 @@ struct Patches {
     seed: u64,
 }
 
-impl Workload for Namd {
-    fn name(&self) -> &'static str {
-        "namd"
-    }
-
-    fn about(&self) -> &'static str {
-        "short-range molecular forces by pairs of patches: scoped fences and counters inside the kernel"
-    }
-
-    fn source(&self) -> &'static str {
-        "NAMD 2.9 and 2.10, CUDA kernel for nonbonded forces; the system apoa1; HMG Table III (HPC_namd2.10)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Few patches are left: modules share other parts of them.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let x = request.scale.side_of(count("x"));
-        let y = ((request.scale.of(count("x") * count("y")) + x / 2) / x).max(1);
-        let atoms_per_patch = count("atoms").next_multiple_of(LAYER);
-        let patches = x * y * count("z");
-        let parts = patches * NEAR as u64 * atoms_per_patch;
-        check_indices(self.name(), parts, "parts of forces")?;
-        let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-        let atoms = patches * atoms_per_patch;
-        let parts_of = ["part_x", "part_y", "part_z", "part_energy", "part_slow_x", "part_slow_y", "part_slow_z"];
-        let sums_of = ["force_x", "force_y", "force_z", "energy", "slow_x", "slow_y", "slow_z"];
-        Ok(Box::new(Patches {
-            atoms: array("atoms", 4 * atoms),
-            parameters: array("parameters", 4 * atoms),
-            bounds: array("bounds", 8 * atoms / TILE as u64),
-            parts: parts_of.map(|name| array(name, parts)),
-            sums: sums_of.map(|name| array(name, atoms)),
-            arrived: memory.array("arrived", patches, Scaling::Scales),
-            grid: Cells { x: x as i32, y: y as i32, z: count("z") as i32 },
-            atoms_per_patch: atoms_per_patch as i32,
-            steps: count("steps"),
-            scope: scope(&request.values, "scope"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let x = request.scale.side_of(count("x"));
+    let y = ((request.scale.of(count("x") * count("y")) + x / 2) / x).max(1);
+    let atoms_per_patch = count("atoms").next_multiple_of(LAYER);
+    let patches = x * y * count("z");
+    let parts = patches * NEAR as u64 * atoms_per_patch;
+    check_indices(name, parts, "parts of forces")?;
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    let atoms = patches * atoms_per_patch;
+    let parts_of = ["part_x", "part_y", "part_z", "part_energy", "part_slow_x", "part_slow_y", "part_slow_z"];
+    let sums_of = ["force_x", "force_y", "force_z", "energy", "slow_x", "slow_y", "slow_z"];
+    Ok(Box::new(Patches {
+        atoms: array("atoms", 4 * atoms),
+        parameters: array("parameters", 4 * atoms),
+        bounds: array("bounds", 8 * atoms / TILE as u64),
+        parts: parts_of.map(|name| array(name, parts)),
+        sums: sums_of.map(|name| array(name, atoms)),
+        arrived: memory.array("arrived", patches, Scaling::Scales),
+        grid: Cells { x: x as i32, y: y as i32, z: count("z") as i32 },
+        atoms_per_patch: atoms_per_patch as i32,
+        steps: count("steps"),
+        scope: scope(&request.values, "scope"),
+        seed: request.seed,
+    }))
 }
 
 /// What two atoms do to each other.

@@ -6,9 +6,10 @@
 mod mesh;
 
 use self::mesh::Mesh;
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -60,7 +61,15 @@ static PARAMETERS: [Parameter; 5] = [
 ];
 
 /// The benchmark.
-pub(super) struct Nekbone;
+pub(super) static NEKBONE: Benchmark = Benchmark {
+    name: "nekbone",
+    about: "spectral-element conjugate gradients: small dense operators, shared points, dot products",
+    source: "Nekbone (CESAR); one element a CTA as in Gong et al. 2016; HMG Table III (HPC_Nekbone-10)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
 
 struct Solver {
     /// Solution, right-hand side, residual, operator's result, direction, preconditioned residual; each
@@ -91,51 +100,33 @@ struct Solver {
     seed: u64,
 }
 
-impl Workload for Nekbone {
-    fn name(&self) -> &'static str {
-        "nekbone"
-    }
-
-    fn about(&self) -> &'static str {
-        "spectral-element conjugate gradients: small dense operators, shared points, dot products"
-    }
-
-    fn source(&self) -> &'static str {
-        "Nekbone (CESAR); one element a CTA as in Gong et al. 2016; HMG Table III (HPC_Nekbone-10)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name);
-        let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
-        let points = side.pow(3) * x * y * count("z");
-        check_indices(self.name(), points * FACTORS, "factors of points")?;
-        let mesh = Mesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
-        let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
-        let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-        Ok(Box::new(Solver {
-            x: array("x", points),
-            rhs: array("rhs", points),
-            r: array("r", points),
-            w: array("w", points),
-            p: array("p", points),
-            z: array("z", points),
-            weight: array("weight", points),
-            mask: array("mask", points),
-            factors: array("factors", FACTORS * points),
-            partial: array("partial", points.div_ceil(EACH * u64::from(THREADS))),
-            derivative: memory.array("derivative", side * side, Scaling::Fixed),
-            first: memory.array("first", mesh.shared.len() as u64 + 1, Scaling::Scales),
-            copies: memory.array("copies", copies, Scaling::Scales),
-            total: memory.array("total", 1, Scaling::Fixed),
-            mesh,
-            iterations: count("iterations"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
+    let points = side.pow(3) * x * y * count("z");
+    check_indices(name, points * FACTORS, "factors of points")?;
+    let mesh = Mesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
+    let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    Ok(Box::new(Solver {
+        x: array("x", points),
+        rhs: array("rhs", points),
+        r: array("r", points),
+        w: array("w", points),
+        p: array("p", points),
+        z: array("z", points),
+        weight: array("weight", points),
+        mask: array("mask", points),
+        factors: array("factors", FACTORS * points),
+        partial: array("partial", points.div_ceil(EACH * u64::from(THREADS))),
+        derivative: memory.array("derivative", side * side, Scaling::Fixed),
+        first: memory.array("first", mesh.shared.len() as u64 + 1, Scaling::Scales),
+        copies: memory.array("copies", copies, Scaling::Scales),
+        total: memory.array("total", 1, Scaling::Fixed),
+        mesh,
+        iterations: count("iterations"),
+        seed: request.seed,
+    }))
 }
 
 /// An element in the scratchpad.

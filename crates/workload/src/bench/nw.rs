@@ -3,7 +3,8 @@
 //! Launch `i` computes the tiles of anti-diagonal `i`; within a tile, one thread a column walks the tile's
 //! own anti-diagonals through the scratchpad.
 
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::benchmark::Benchmark;
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -38,7 +39,15 @@ static PARAMETERS: [Parameter; 3] = [
 ];
 
 /// The benchmark.
-pub(super) struct Nw;
+pub(super) static NW: Benchmark = Benchmark {
+    name: "nw",
+    about: "Needleman-Wunsch: thousands of short dependent kernels along a wavefront",
+    source: "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
 struct Alignment {
     reference: Array<i32>,
@@ -50,50 +59,23 @@ struct Alignment {
     seed: u64,
 }
 
-impl Workload for Nw {
-    fn name(&self) -> &'static str {
-        "nw"
-    }
-
-    fn about(&self) -> &'static str {
-        "Needleman-Wunsch: thousands of short dependent kernels along a wavefront"
-    }
-
-    fn source(&self) -> &'static str {
-        "Rodinia 3.1 nw; HMG Table III (Rodinia_nw-16K-10)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Launches and the width of the wavefront follow the root of the footprint.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let tile = match request.values.text("tile") {
-            "64" => 64,
-            "32" => 32,
-            _ => 16,
-        };
-        let length = request.scale.side_of(request.values.count("length")).next_multiple_of(tile);
-        let cells = (length + 1) * (length + 1);
-        check_indices(self.name(), cells, "cells")?;
-        Ok(Box::new(Alignment {
-            reference: memory.array("reference", cells, Scaling::Scales),
-            matrix: memory.array("matrix", cells, Scaling::Scales),
-            length: length as i32,
-            penalty: request.values.count("penalty") as i32,
-            tile: tile as i32,
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let tile = match request.values.text("tile") {
+        "64" => 64,
+        "32" => 32,
+        _ => 16,
+    };
+    let length = request.scale.side_of(request.values.count("length")).next_multiple_of(tile);
+    let cells = (length + 1) * (length + 1);
+    check_indices(name, cells, "cells")?;
+    Ok(Box::new(Alignment {
+        reference: memory.array("reference", cells, Scaling::Scales),
+        matrix: memory.array("matrix", cells, Scaling::Scales),
+        length: length as i32,
+        penalty: request.values.count("penalty") as i32,
+        tile: tile as i32,
+        seed: request.seed,
+    }))
 }
 
 /// A tile in the scratchpad: scores of `tile + 1` squared cells, similarities of `tile` squared.

@@ -4,7 +4,8 @@
 //! that is wider by one column on each side for each of them, computes in the scratchpad, and writes the
 //! columns that stayed valid.
 
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::benchmark::Benchmark;
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -38,7 +39,15 @@ static PARAMETERS: [Parameter; 3] = [
 ];
 
 /// The benchmark.
-pub(super) struct Pathfinder;
+pub(super) static PATHFINDER: Benchmark = Benchmark {
+    name: "pathfinder",
+    about: "dynamic programming down a grid, dependent launches of several rows",
+    source: "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Paths {
     wall: Array<i32>,
@@ -49,43 +58,18 @@ struct Paths {
     seed: u64,
 }
 
-impl Workload for Pathfinder {
-    fn name(&self) -> &'static str {
-        "pathfinder"
-    }
-
-    fn about(&self) -> &'static str {
-        "dynamic programming down a grid, dependent launches of several rows"
-    }
-
-    fn source(&self) -> &'static str {
-        "Rodinia 3.1 pathfinder; HMG Table III (Rodinia_pathfinder)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let columns = request.scale.of(request.values.count("columns"));
-        let rows = request.values.count("rows");
-        check_indices(self.name(), columns * rows, "cells")?;
-        Ok(Box::new(Paths {
-            wall: memory.array("wall", columns * (rows - 1), Scaling::Scales),
-            results: [
-                memory.array("result0", columns, Scaling::Scales),
-                memory.array("result1", columns, Scaling::Scales),
-            ],
-            columns: columns as i32,
-            rows: rows as i32,
-            pyramid: request.values.count("pyramid") as i32,
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let columns = request.scale.of(request.values.count("columns"));
+    let rows = request.values.count("rows");
+    check_indices(name, columns * rows, "cells")?;
+    Ok(Box::new(Paths {
+        wall: memory.array("wall", columns * (rows - 1), Scaling::Scales),
+        results: [memory.array("result0", columns, Scaling::Scales), memory.array("result1", columns, Scaling::Scales)],
+        columns: columns as i32,
+        rows: rows as i32,
+        pyramid: request.values.count("pyramid") as i32,
+        seed: request.seed,
+    }))
 }
 
 /// One launch: rows `start` to `start + steps - 1` of the wall.

@@ -5,8 +5,9 @@
 //! outputs, 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's
 //! Table III. Batch normalisation is folded into the weights, as for inference.
 
+use super::benchmark::Benchmark;
 use super::convolution::{After, Convolution, Filter, Shape};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -49,65 +50,46 @@ static PARAMETERS: [Parameter; 4] = [
 ];
 
 /// The benchmark.
-pub(super) struct Resnet;
+pub(super) static RESNET: Benchmark = Benchmark {
+    name: "resnet",
+    about: "bottleneck block: three dependent convolutions and a shortcut",
+    source: "He et al., 2016, Table 1 (ResNet-50, conv2_x); HMG Table III (ML_resnet)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
 struct Block {
     layers: [(&'static str, Convolution); 3],
     seed: u64,
 }
 
-impl Workload for Resnet {
-    fn name(&self) -> &'static str {
-        "resnet"
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name) as u32;
+    let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
+    let batch = count("batch");
+    let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
+    let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
+    let shapes = whole.map(|shape| shape.scaled(request.scale));
+    for shape in shapes {
+        shape.check().map_err(|message| WorkloadError::Shape { workload: name, message })?;
     }
-
-    fn about(&self) -> &'static str {
-        "bottleneck block: three dependent convolutions and a shortcut"
-    }
-
-    fn source(&self) -> &'static str {
-        "He et al., 2016, Table 1 (ResNet-50, conv2_x); HMG Table III (ML_resnet)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Arithmetic follows the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let count = |name| request.values.count(name) as u32;
-        let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
-        let batch = count("batch");
-        let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter };
-        let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
-        let shapes = whole.map(|shape| shape.scaled(request.scale));
-        for shape in shapes {
-            shape.check().map_err(|message| WorkloadError::Shape { workload: self.name(), message })?;
-        }
-        let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
-        let input = scaled("input", shapes[0].elements()[0]);
-        let reduced = scaled("reduced", shapes[0].elements()[2]);
-        let filtered = scaled("filtered", shapes[1].elements()[2]);
-        let output = scaled("output", shapes[2].elements()[2]);
-        let mut layer = |name, shape: Shape, weights, (input, output), after| {
-            let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
-            (name, Convolution { shape, input, weights, output, after })
-        };
-        let layers = [
-            layer("reduce", shapes[0], "reduce_weights", (input, reduced), After::Relu),
-            layer("filter", shapes[1], "filter_weights", (reduced, filtered), After::Relu),
-            layer("expand", shapes[2], "expand_weights", (filtered, output), After::ShortcutRelu(input)),
-        ];
-        Ok(Box::new(Block { layers, seed: request.seed }))
-    }
+    let mut scaled = |name, elements| memory.array(name, elements, Scaling::Scales);
+    let input = scaled("input", shapes[0].elements()[0]);
+    let reduced = scaled("reduced", shapes[0].elements()[2]);
+    let filtered = scaled("filtered", shapes[1].elements()[2]);
+    let output = scaled("output", shapes[2].elements()[2]);
+    let mut layer = |name, shape: Shape, weights, (input, output), after| {
+        let weights = memory.array(weights, shape.elements()[1], Scaling::Scales);
+        (name, Convolution { shape, input, weights, output, after })
+    };
+    let layers = [
+        layer("reduce", shapes[0], "reduce_weights", (input, reduced), After::Relu),
+        layer("filter", shapes[1], "filter_weights", (reduced, filtered), After::Relu),
+        layer("expand", shapes[2], "expand_weights", (filtered, output), After::ShortcutRelu(input)),
+    ];
+    Ok(Box::new(Block { layers, seed: request.seed }))
 }
 
 impl Block {

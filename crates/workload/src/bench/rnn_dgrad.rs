@@ -5,17 +5,25 @@
 //! left out: HMG's 29 MB leave no room for it. Its array of weights, sequences of `y`, `dy` and `s` and six
 //! steps of 1760 × 128 are 27.3 MiB.
 
+use super::benchmark::Benchmark;
 use super::gemm::{TILE_32X32, compare};
 use super::product::{Factor, Product};
 use super::recurrent::{Sizes, VANILLA};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Memory};
 
 /// The benchmark.
-pub(super) struct RnnDgrad;
+pub(super) static RNN_DGRAD: Benchmark = Benchmark {
+    name: "rnn-dgrad",
+    about: "data gradient of a recurrent layer: back through time, weights shared by all CTAs",
+    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_DGRAD)",
+    parameters: &VANILLA,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
 struct Layer {
     sizes: Sizes,
@@ -30,43 +38,16 @@ struct Layer {
     seed: u64,
 }
 
-impl Workload for RnnDgrad {
-    fn name(&self) -> &'static str {
-        "rnn-dgrad"
-    }
-
-    fn about(&self) -> &'static str {
-        "data gradient of a recurrent layer: back through time, weights shared by all CTAs"
-    }
-
-    fn source(&self) -> &'static str {
-        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_DGRAD)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &VANILLA
-    }
-
-    /// Arithmetic follows the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let sizes = Sizes::of(self.name(), request, 1)?;
-        Ok(Box::new(Layer {
-            sizes,
-            state_weights: sizes.weights(memory, "state_weights", 1),
-            outputs: sizes.sequence(memory, "outputs"),
-            output_gradients: sizes.sequence(memory, "output_gradients"),
-            gradients: sizes.sequence(memory, "gradients"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let sizes = Sizes::of(name, request, 1)?;
+    Ok(Box::new(Layer {
+        sizes,
+        state_weights: sizes.weights(memory, "state_weights", 1),
+        outputs: sizes.sequence(memory, "outputs"),
+        output_gradients: sizes.sequence(memory, "output_gradients"),
+        gradients: sizes.sequence(memory, "gradients"),
+        seed: request.seed,
+    }))
 }
 
 impl Layer {

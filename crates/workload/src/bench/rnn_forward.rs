@@ -3,46 +3,27 @@
 //! Two dependent kernels a time step, as cuDNN launches them: `U y[t-1]` added to what the inputs gave, then
 //! the activation. Each step reads all of `U` and what the whole grid wrote in the step before.
 
+use super::benchmark::Benchmark;
 use super::gemm::compare;
 use super::recurrent::{Forward, Sizes, VANILLA};
-use super::{Instance, Request, Workload, WorkloadError};
-use crate::parameter::Parameter;
+use super::{Instance, Request, WorkloadError};
 use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Memory};
 
 /// The benchmark.
-pub(super) struct RnnForward;
+pub(super) static RNN_FORWARD: Benchmark = Benchmark {
+    name: "rnn-forward",
+    about: "recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels",
+    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)",
+    parameters: &VANILLA,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
-impl Workload for RnnForward {
-    fn name(&self) -> &'static str {
-        "rnn-forward"
-    }
-
-    fn about(&self) -> &'static str {
-        "recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels"
-    }
-
-    fn source(&self) -> &'static str {
-        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &VANILLA
-    }
-
-    /// Arithmetic follows the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let sizes = Sizes::of(self.name(), request, 1)?;
-        Ok(Box::new(Layer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let sizes = Sizes::of(name, request, 1)?;
+    Ok(Box::new(Layer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
 }
 
 struct Layer {

@@ -5,17 +5,25 @@
 //! weights, sequences of `x`, `y` and `s` and six steps of 1760 × 128 are 39.1 MiB, beside 38 MB in HMG's
 //! Table III.
 
+use super::benchmark::Benchmark;
 use super::gemm::{TILE_128X64, compare};
 use super::product::{Factor, Product};
 use super::recurrent::{Sizes, VANILLA};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::noise;
-use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory};
 
 /// The benchmark.
-pub(super) struct RnnWgrad;
+pub(super) static RNN_WGRAD: Benchmark = Benchmark {
+    name: "rnn-wgrad",
+    about: "weight gradients of a recurrent layer: two products over all time steps",
+    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_WGRAD)",
+    parameters: &VANILLA,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
 
 struct Layer {
     sizes: Sizes,
@@ -32,44 +40,17 @@ struct Layer {
     seed: u64,
 }
 
-impl Workload for RnnWgrad {
-    fn name(&self) -> &'static str {
-        "rnn-wgrad"
-    }
-
-    fn about(&self) -> &'static str {
-        "weight gradients of a recurrent layer: two products over all time steps"
-    }
-
-    fn source(&self) -> &'static str {
-        "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_WGRAD)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &VANILLA
-    }
-
-    /// Arithmetic follows the footprint to the power of 3/2.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let sizes = Sizes::of(self.name(), request, 1)?;
-        Ok(Box::new(Layer {
-            sizes,
-            inputs: sizes.sequence(memory, "inputs"),
-            outputs: sizes.sequence(memory, "outputs"),
-            gradients: sizes.sequence(memory, "gradients"),
-            input_weight_gradients: sizes.weights(memory, "input_weight_gradients", 1),
-            state_weight_gradients: sizes.weights(memory, "state_weight_gradients", 1),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let sizes = Sizes::of(name, request, 1)?;
+    Ok(Box::new(Layer {
+        sizes,
+        inputs: sizes.sequence(memory, "inputs"),
+        outputs: sizes.sequence(memory, "outputs"),
+        gradients: sizes.sequence(memory, "gradients"),
+        input_weight_gradients: sizes.weights(memory, "input_weight_gradients", 1),
+        state_weight_gradients: sizes.weights(memory, "state_weight_gradients", 1),
+        seed: request.seed,
+    }))
 }
 
 impl Layer {

@@ -6,22 +6,21 @@
 //!
 //! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
 use super::reference::agree;
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: assumed, the usual size where a warp has one cell.
-const THREADS: u32 = 256;
 /// Octants of directions.
 const OCTANTS: i32 = 8;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "side",
         kind: Kind::Count { low: 1, high: 256 },
@@ -57,10 +56,25 @@ static PARAMETERS: [Parameter; 5] = [
         about: "sweeps over the octants (SNAP's inner iterations)",
         source: "assumed: eight octants over the same cells are a steady state already",
     },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["256", "512"]),
+        default: "256",
+        about: "threads of a CTA",
+        source: "assumed, the usual size where a warp has one cell",
+    },
 ];
 
 /// The benchmark.
-pub(super) struct Snap;
+pub(super) static SNAP: Benchmark = Benchmark {
+    name: "snap",
+    about: "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes",
+    source: "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Transport {
     /// Angular flux before and after the time step: `[group][octant][z][y][x][angle]` (`ptr_in`, `ptr_out`).
@@ -80,55 +94,35 @@ struct Transport {
     groups: i32,
     octants: i32,
     sweeps: u64,
+    threads: u32,
     seed: u64,
 }
 
-impl Workload for Snap {
-    fn name(&self) -> &'static str {
-        "snap"
-    }
-
-    fn about(&self) -> &'static str {
-        "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes"
-    }
-
-    fn source(&self) -> &'static str {
-        "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let side = request.values.count("side");
-        let angles = request.values.count("angles");
-        let groups = request.scale.of(request.values.count("groups"));
-        let cells = side.pow(3) * groups;
-        let largest = cells * angles * OCTANTS as u64;
-        check_indices(self.name(), largest, "angular fluxes")?;
-        let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-        let edge = side * side * groups * angles;
-        let side = side as i32;
-        Ok(Box::new(Transport {
-            flux: [array("flux_in", largest), array("flux_out", largest)],
-            inverse: array("inverse", cells * angles),
-            source: array("source", cells),
-            scalar: array("scalar", cells),
-            edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
-            angle: memory.array("angle", 4 * angles, Scaling::Fixed),
-            cells: Cells { x: side, y: side, z: side },
-            angles: angles as i32,
-            groups: groups as i32,
-            octants: request.values.count("octants") as i32,
-            sweeps: request.values.count("sweeps"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let side = request.values.count("side");
+    let angles = request.values.count("angles");
+    let groups = request.scale.of(request.values.count("groups"));
+    let cells = side.pow(3) * groups;
+    let largest = cells * angles * OCTANTS as u64;
+    check_indices(name, largest, "angular fluxes")?;
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    let edge = side * side * groups * angles;
+    let side = side as i32;
+    Ok(Box::new(Transport {
+        flux: [array("flux_in", largest), array("flux_out", largest)],
+        inverse: array("inverse", cells * angles),
+        source: array("source", cells),
+        scalar: array("scalar", cells),
+        edges: [array("edge_x", edge), array("edge_y", edge), array("edge_z", edge)],
+        angle: memory.array("angle", 4 * angles, Scaling::Fixed),
+        cells: Cells { x: side, y: side, z: side },
+        angles: angles as i32,
+        groups: groups as i32,
+        octants: request.values.count("octants") as i32,
+        threads: request.values.count("threads") as u32,
+        sweeps: request.values.count("sweeps"),
+        seed: request.seed,
+    }))
 }
 
 /// One plane of one octant's sweep.
@@ -197,7 +191,7 @@ impl Transport {
 impl Plane<'_> {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let transport = self.transport;
-        let per_cta = THREADS as i32 / transport.angles;
+        let per_cta = transport.threads as i32 / transport.angles;
         let group = cta.index() as i32 % transport.groups;
         let first = cta.index() as i32 / transport.groups * per_cta;
         cta.each_warp(|warp| {
@@ -276,14 +270,14 @@ impl Instance for Transport {
         for array in [self.flux[0], self.source, self.inverse, self.angle] {
             host.copy_to_device(array);
         }
-        let per_cta = u64::from(THREADS) / self.angles as u64;
+        let per_cta = u64::from(self.threads) / self.angles as u64;
         for _ in 0..self.sweeps {
             for octant in 0..self.octants {
                 for distance in 0..=3 * (self.cells.x - 1) {
                     let members = self.plane(octant, distance);
                     let plane = Plane { transport: self, octant, members: &members };
                     let ctas = (members.len() as u64).div_ceil(per_cta) * self.groups as u64;
-                    host.launch(Grid::new("snap-sweep", ctas, THREADS), |cta| plane.kernel(cta))?;
+                    host.launch(Grid::new("snap-sweep", ctas, self.threads), |cta| plane.kernel(cta))?;
                 }
             }
         }

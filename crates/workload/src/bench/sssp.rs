@@ -42,7 +42,7 @@ static PARAMETERS: [Parameter; 8] = [
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        kind: Kind::Choice(&["128", "256", "352", "512", "1024"]),
         default: "1024",
         about: "threads of a CTA",
         source: "NUMA-GPU, Table 2: 1046 CTAs of the 1,070,376 nodes of USA-road-d.FLA",
@@ -417,5 +417,52 @@ impl Instance for Paths {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Graph, road_graph};
+
+    /// CTAs of a launch over a worklist, weighted by its nodes; nodes relax in the order of the list.
+    fn average(graph: &Graph, threads: u32) -> f64 {
+        let (rows, edges) = (graph.arcs(), graph.edges());
+        let mut distance = vec![FAR; graph.nodes() as usize];
+        let mut listed = vec![0; graph.nodes() as usize];
+        let (mut list, mut sum, mut weight) = (vec![0_u32], 0.0, 0.0);
+        distance[0] = 0;
+        for number in 1.. {
+            sum += f64::from((list.len() as u32).div_ceil(threads)) * list.len() as f64;
+            weight += list.len() as f64;
+            let mut next = Vec::new();
+            for node in list {
+                for arc in rows.first[node as usize]..rows.first[node as usize + 1] {
+                    let (to, edge) = (rows.target[arc as usize], rows.edge[arc as usize]);
+                    let reached = distance[node as usize] + edges[edge as usize].weight;
+                    if reached < distance[to as usize] {
+                        distance[to as usize] = reached;
+                        if std::mem::replace(&mut listed[to as usize], number) != number {
+                            next.push(to);
+                        }
+                    }
+                }
+            }
+            if next.is_empty() {
+                break;
+            }
+            list = next;
+        }
+        sum / weight
+    }
+
+    #[test]
+    fn worklists_have_the_ctas_of_table_2() {
+        // Source: NUMA-GPU, Table 2: Lonestar-SSSP-Wln and -Wlc.
+        let graph = road_graph(435_666, 7);
+        for (threads, published) in [(352, 60.0), (128, 163.0)] {
+            let found = average(&graph, threads);
+            assert!((found / published - 1.0).abs() < 0.05, "{threads} threads: {found} CTAs of {published}");
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! CTAs of the first are contiguous in rows, so modules share only the rows at their borders; those of the second
 //! walk down the rows.
 
-use super::{Instance, Request, Workload, WorkloadError, check_indices};
+use super::benchmark::Benchmark;
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -60,7 +61,15 @@ static PARAMETERS: [Parameter; 4] = [
 ];
 
 /// The benchmark.
-pub(super) struct Stencil2d;
+pub(super) static STENCIL2D: Benchmark = Benchmark {
+    name: "stencil2d",
+    about: "iterated five-point stencil: rows at the borders of modules are shared between launches",
+    source: "Jacobi iteration; weights of SHOC Stencil2D",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Planes {
     planes: [Array<f32>; 2],
@@ -74,49 +83,27 @@ struct Planes {
     seed: u64,
 }
 
-impl Workload for Stencil2d {
-    fn name(&self) -> &'static str {
-        "stencil2d"
-    }
-
-    fn about(&self) -> &'static str {
-        "iterated five-point stencil: rows at the borders of modules are shared between launches"
-    }
-
-    fn source(&self) -> &'static str {
-        "Jacobi iteration; weights of SHOC Stencil2D"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let columns = request.scale.of(request.values.count("columns"));
-        let rows = request.values.count("rows");
-        let nine = request.values.text("points") == "9";
-        let (columns, rows, pitch) = if nine {
-            let inside = columns.next_multiple_of(COLUMNS as u64);
-            (inside + 2, rows.next_multiple_of(OWNED as u64) + 2, inside + PADDING as u64)
-        } else {
-            (columns.max(3), rows, columns.max(3))
-        };
-        check_indices(self.name(), pitch * rows, "points")?;
-        let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);
-        Ok(Box::new(Planes {
-            planes: [plane("plane0"), plane("plane1")],
-            columns: columns as i32,
-            rows: rows as i32,
-            pitch: pitch as i32,
-            nine,
-            iterations: request.values.count("iterations"),
-            seed: request.seed,
-        }))
-    }
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let columns = request.scale.of(request.values.count("columns"));
+    let rows = request.values.count("rows");
+    let nine = request.values.text("points") == "9";
+    let (columns, rows, pitch) = if nine {
+        let inside = columns.next_multiple_of(COLUMNS as u64);
+        (inside + 2, rows.next_multiple_of(OWNED as u64) + 2, inside + PADDING as u64)
+    } else {
+        (columns.max(3), rows, columns.max(3))
+    };
+    check_indices(name, pitch * rows, "points")?;
+    let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);
+    Ok(Box::new(Planes {
+        planes: [plane("plane0"), plane("plane1")],
+        columns: columns as i32,
+        rows: rows as i32,
+        pitch: pitch as i32,
+        nine,
+        iterations: request.values.count("iterations"),
+        seed: request.seed,
+    }))
 }
 
 /// Nine points. A CTA of one column a thread loads 18 rows of 66 columns and owns the 16 x 64 inside.

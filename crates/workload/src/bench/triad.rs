@@ -1,16 +1,15 @@
 //! STREAM triad: `a[i] = b[i] + s * c[i]`, launched again and again.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::benchmark::Benchmark;
+use super::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: BabelStream, CUDA version (`TBSIZE`).
-const THREADS: u32 = 1024;
 /// The factor s. Source: BabelStream (`startScalar`).
 const FACTOR: f64 = 0.4;
 
-static PARAMETERS: [Parameter; 2] = [
+static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "elements",
         kind: Kind::Count { low: 1, high: 1 << 30 },
@@ -25,45 +24,39 @@ static PARAMETERS: [Parameter; 2] = [
         about: "launches",
         source: "STREAM (`NTIMES`)",
     },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["192", "256", "512", "1024"]),
+        default: "1024",
+        about: "threads of a CTA",
+        source: "BabelStream, CUDA version (`TBSIZE`); GPU-STREAM's predecessor stream.cu has 192",
+    },
 ];
 
 /// The benchmark.
-pub(super) struct Triad;
+pub(super) static TRIAD: Benchmark = Benchmark {
+    name: "triad",
+    about: "STREAM triad over three arrays, iterated: bandwidth, no sharing",
+    source: "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
 
 struct Arrays {
     a: Array<f64>,
     b: Array<f64>,
     c: Array<f64>,
     iterations: u64,
+    threads: u32,
 }
 
-impl Workload for Triad {
-    fn name(&self) -> &'static str {
-        "triad"
-    }
-
-    fn about(&self) -> &'static str {
-        "STREAM triad over three arrays, iterated: bandwidth, no sharing"
-    }
-
-    fn source(&self) -> &'static str {
-        "McCalpin, STREAM; sizes of BabelStream"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn address_only(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let elements = request.scale.of(request.values.count("elements"));
-        let mut array = |name| memory.array(name, elements, Scaling::Scales);
-        let iterations = request.values.count("iterations");
-        Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations }))
-    }
+fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements"));
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
+    Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
 }
 
 fn triad(cta: &mut Cta<'_>, arrays: &Arrays) {
@@ -88,8 +81,8 @@ impl Instance for Arrays {
         host.copy_to_device(self.b);
         host.copy_to_device(self.c);
         for _ in 0..self.iterations {
-            let ctas = self.a.len().div_ceil(u64::from(THREADS));
-            host.launch(Grid::new("triad", ctas, THREADS), |cta| triad(cta, self))?;
+            let ctas = self.a.len().div_ceil(u64::from(self.threads));
+            host.launch(Grid::new("triad", ctas, self.threads), |cta| triad(cta, self))?;
         }
         host.copy_to_host(self.a);
         Ok(())

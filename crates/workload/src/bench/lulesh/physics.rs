@@ -287,7 +287,8 @@ pub(super) fn limits(sound: f64, strain: f64, length: f64) -> [f64; 2] {
 pub(super) fn next_step(step: f64, [courant, change]: [f64; 2]) -> f64 {
     /// Longest step. Source: LULESH 2.0 (`dtmax`).
     const LONGEST: f64 = 1e-2;
-    let free = (courant / 2.0).min(change * 2.0 / 3.0);
+    let free = courant / 2.0;
+    let free = if change < free { change * 2.0 / 3.0 } else { free };
     let free = match free / step {
         growth if (1.0..1.1).contains(&growth) => step,
         growth if growth > 1.2 => step * 1.2,

@@ -135,3 +135,52 @@ impl Reference<'_> {
         self.sound[own] = speed;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{Request, lulesh};
+    use crate::scale::Scale;
+    use crate::simt::{Backing, Memory};
+
+    /// The domain of a side of 5.
+    fn domain() -> Domain {
+        let given = [("side".to_owned(), "5".to_owned())];
+        let request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
+        Domain::lay_out("lulesh", &request, &mut Memory::new(Backing::AddressOnly), None).unwrap()
+    }
+
+    /// Source: LULESH 2.0's own table of results: 72 steps and an energy of 7.853665e+03 at the origin, at time 0.01.
+    #[test]
+    fn a_whole_run_ends_with_lulesh_s_own_energy() {
+        let domain = domain();
+        let mut reference = Reference::new(&domain);
+        let (mut step, mut time, mut steps) = (domain.first_step(), 0.0, 0);
+        while time < 1e-2 {
+            let left = 1e-2 - time;
+            let aimed = if left > step && left < 4.0 / 3.0 * step { 2.0 / 3.0 * step } else { left };
+            step = step.min(aimed);
+            time += step;
+            steps += 1;
+            step = physics::next_step(step, reference.step(step));
+        }
+        assert_eq!((steps, format!("{:.6e}", reference.energy[0])), (72, "7.853665e3".to_owned()));
+    }
+
+    #[test]
+    fn axes_are_alike() {
+        let domain = domain();
+        let mut reference = Reference::new(&domain);
+        let mut step = domain.first_step();
+        for _ in 0..20 {
+            step = physics::next_step(step, reference.step(step));
+        }
+        let at = |[x, y, z]: [usize; 3]| reference.energy[(z * 5 + y) * 5 + x];
+        let moved = (0..125).filter(|element| reference.energy[*element] != 0.0).count();
+        assert!(moved > 30, "{moved}");
+        for element in 0..125 {
+            let [x, y, z] = [element % 5, element / 5 % 5, element / 25];
+            assert!((at([x, y, z]) - at([z, x, y])).abs() <= 1e-9 * at([x, y, z]).abs().max(1.0));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Footprints and CTA counts of those workloads of NUMA-GPU that HMG, Lonestar, CORAL and others share.
+//!
+//! CTA counts are averages over launches, weighted by warp instructions.
+
+use super::*;
+use tombolo_types::stream::{Command, CtaStream, Program};
+
+/// Parameters as a user gives them.
+type Given = &'static [(&'static str, &'static str)];
+
+/// Name and parameters here, time-weighted average number of CTAs, footprint in MB.
+type Row = (&'static str, Given, u64, u64);
+
+/// How a row is measured: the parameters of a smaller run, its scale, and how many of it make the whole.
+type Part = (Given, &'static str, u64);
+
+/// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
+const SCALED: [(Row, Part); 22] = [
+    (("bfs", &[("nodes", "1000000"), ("degree", "6"), ("threads", "512")], 1954, 38), (&[], "1/16", 16)),
+    (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5")], "1", 10)),
+    (
+        ("comd", &[("mapping", "thread"), ("x", "56"), ("y", "56"), ("z", "54")], 5724, 393),
+        (&[("steps", "1")], "1/16", 16),
+    ),
+    (("dmr", &[], 82, 248), (&[("side", "260"), ("rounds", "1")], "1/16", 16)),
+    (("hpgmg", &[("z", "288"), ("planes", "6")], 10506, 1571), (&[], "1/64", 64)),
+    (("hpgmg", &[("z", "368"), ("planes", "8")], 10436, 1975), (&[], "1/64", 64)),
+    (("mcb", &[], 5001, 162), (&[], "1/16", 16)),
+    (
+        ("miniamr", &[("side", "12"), ("blocks", "3286"), ("x", "16"), ("y", "12")], 76033, 2752),
+        (&[("side", "4"), ("variables", "5")], "1/16", 128),
+    ),
+    (("minicontact", &[("columns", "336"), ("rows", "336"), ("threads", "512")], 250, 21), (&[("steps", "2")], "1", 1)),
+    (("minicontact", &[("rows", "1200"), ("threads", "96")], 15423, 257), (&[("steps", "2")], "1/16", 16)),
+    (
+        ("mst", &[("network", "random"), ("nodes", "860000"), ("threads", "1024"), ("ctas", "512")], 770, 86),
+        (&[], "1/16", 16),
+    ),
+    (
+        ("mst", &[("network", "mesh"), ("nodes", "1000000"), ("threads", "768"), ("ctas", "320")], 895, 75),
+        (&[], "1/16", 16),
+    ),
+    (("namd", &[("atoms", "768")], 3888, 88), (&[("atoms", "128"), ("x", "1"), ("y", "1")], "1", 36)),
+    (("nekbone", NEKBONE_LARGE, 5583, 294), (&[("iterations", "2")], "1/16", 16)),
+    (("pathfinder", &[("columns", "1000000"), ("rows", "410")], 4630, 1570), (&[("rows", "41")], "1/16", 16)),
+    (("rabbitct", &[], 131_072, 524), (&[("images", "1")], "1/64", 64)),
+    (("raytracing", &[], 3072, 87), (&[], "1/64", 64)),
+    (("rsbench", &[], 7813, 19), (&[], "1/64", 64)),
+    (
+        ("snap", &[("side", "31"), ("angles", "16"), ("groups", "12"), ("threads", "512")], 200, 744),
+        (&[("octants", "1")], "1/12", 12),
+    ),
+    (("sp", &[], 75, 8), (&[("sweeps", "2")], "1", 1)),
+    (("sssp", &[], 1046, 38), (&[("launches", "40")], "1/16", 16)),
+    (("triad", STREAM, 699_051, 3146), (&[], "1/1024", 1024)),
+];
+
+/// Elements of eight points a side.
+const NEKBONE_LARGE: Given = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "19")];
+
+/// 2^27 elements.
+const STREAM: Given = &[("elements", "134217728"), ("threads", "192"), ("iterations", "2")];
+
+/// Workloads of one kernel, whose launches are listed without running it. Source: NUMA-GPU, Table 2.
+const ONE_KERNEL: [Row; 5] = [
+    ("alexnet-conv2", &[("batch", "864"), ("launches", "8")], 1250, 832),
+    ("alexnet-conv2", ALEXNET_CONVNET2, 6075, 97),
+    ("alexnet-conv4", &[("tile", "64x64")], 1014, 32),
+    ("googlenet-conv2", &[("launches", "3"), ("tile", "128x128")], 6272, 1205),
+    ("overfeat-layer3", &[("launches", "2")], 1800, 388),
+];
+
+/// The second layer of AlexNet in one column. Source: Krizhevsky, arXiv:1404.5997, 2014.
+const ALEXNET_CONVNET2: Given =
+    &[("groups", "1"), ("inputs", "64"), ("outputs", "192"), ("batch", "128"), ("tile", "48x64")];
+
+/// Workloads whose worklists do not follow the scale: held by a test beside them. Source: NUMA-GPU, Table 2.
+const WORKLISTS: [Row; 2] = [
+    ("sssp", &[("variant", "wln"), ("nodes", "435666"), ("threads", "352")], 60, 21),
+    ("sssp", &[("variant", "wlc"), ("nodes", "435666"), ("threads", "128")], 163, 21),
+];
+
+/// A warp an atom, whose 20,000 CTAs are half as many again as the paper's in this footprint; with its CTAs, atoms would
+/// take 262 MB. Source: NUMA-GPU, Table 2.
+const FOOTPRINT_ALONE: [Row; 1] =
+    [("comd", &[("mapping", "warp"), ("threads", "1024"), ("x", "56"), ("y", "56"), ("z", "54")], 13691, 393)];
+
+fn request((name, given, ..): Row, thin: Given, scale: Scale) -> Request {
+    let kept = given.iter().filter(|(key, _)| thin.iter().all(|(other, _)| other != key));
+    let given: Vec<_> = kept.chain(thin).map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Request::new(find(name).unwrap(), scale, &given, 7).unwrap()
+}
+
+/// All rows.
+fn rows() -> Vec<Row> {
+    let scaled = SCALED.iter().map(|(row, _)| *row);
+    scaled.chain(ONE_KERNEL).chain(WORKLISTS).chain(FOOTPRINT_ALONE).collect()
+}
+
+#[test]
+fn footprints_are_those_of_table_2() {
+    let mut wrong = Vec::new();
+    for row in rows() {
+        let arrays = footprint(find(row.0).unwrap(), &request(row, &[], Scale::FULL)).unwrap();
+        let found: u64 = arrays.iter().map(|array| array.bytes).sum();
+        let right = (row.3 << 20) * 90 / 100..=(row.3 << 20) * 105 / 100;
+        if !right.contains(&found) {
+            wrong.push(format!("{} {:?}: {} MiB of {}", row.0, row.1, found >> 20, row.3));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// CTAs of a launch, weighted by warp instructions.
+fn average(recording: &Recording) -> f64 {
+    let mut stream = CtaStream::default();
+    let mut each = Vec::new();
+    for (kernel, info) in (0..).zip(recording.kernels()) {
+        let instructions = |cta| {
+            recording.cta(kernel, cta, &mut stream).unwrap();
+            stream.instructions()
+        };
+        each.push((0..info.ctas).map(instructions).sum::<u64>() as f64);
+    }
+    let (mut sum, mut weight) = (0.0, 0.0);
+    for command in recording.commands() {
+        if let Command::Launch { kernel, .. } = command {
+            let kernel = *kernel as usize;
+            sum += each[kernel] * f64::from(recording.kernels()[kernel].ctas);
+            weight += each[kernel];
+        }
+    }
+    sum / weight
+}
+
+/// Says what is wrong with a number of CTAs.
+fn apart(row: Row, found: f64) -> Option<String> {
+    let near = (found / row.2 as f64 - 1.0).abs() < 0.05;
+    (!near).then(|| format!("{} {:?}: {found:.1} CTAs of {}", row.0, row.1, row.2))
+}
+
+#[test]
+fn ctas_of_parts_are_those_of_table_2() {
+    let wrong: Vec<String> = SCALED
+        .iter()
+        .filter_map(|&(row, (thin, scale, parts))| {
+            let request = request(row, thin, scale.parse().unwrap());
+            let recording = record(find(row.0).unwrap(), &request, &RecordOptions::default(), Mode::Auto).unwrap();
+            apart(row, average(&recording) * parts as f64)
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn grids_of_single_kernels_are_those_of_table_2() {
+    let mut wrong = Vec::new();
+    for row in ONE_KERNEL {
+        let launches = plan(find(row.0).unwrap(), &request(row, &[], Scale::FULL)).unwrap();
+        let ctas: u64 = launches.iter().map(|kernel| u64::from(kernel.ctas)).sum();
+        wrong.extend(apart(row, ctas as f64 / launches.len() as f64));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
