@@ -400,13 +400,20 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
     let own = scale(file, "scale", &one.scale)?;
     let label = one.label.clone().unwrap_or_else(|| one.workload.get().to_owned());
     // Written parameters are checked at every scale, though only the quick one has them.
-    let quick = one.quick.as_ref().map(|more| (more, format!("{},{}", one.workload.get(), more.get())));
+    let quick = one.quick.as_ref().map(|more| (more, replaced(one.workload.get(), more.get())));
     let lighter =
         quick.map(|(more, word)| workload(file, more, &word, Some(label.clone()), (own, seed))).transpose()?;
     let plain = workload(file, &one.workload, one.workload.get(), Some(label), (own, seed))?;
     let planned = if choice == ScaleChoice::Quick { lighter.unwrap_or(plain) } else { plain };
     let reason = if choice == ScaleChoice::Quick { one.reason.clone() } else { String::new() };
     Ok(PlannedWorkload { reason, ..planned })
+}
+
+/// A workload's word with `more` parameters, which replace those of the same name.
+fn replaced(word: &str, more: &str) -> String {
+    let name = |part: &str| part.split('=').next().unwrap_or_default().trim().to_owned();
+    let kept = word.split(',').filter(|part| more.split(',').all(|new| name(new) != name(part)));
+    kept.chain(more.split(',')).collect::<Vec<_>>().join(",")
 }
 
 /// Where the paper states something of its workloads, each has a label that is among them.
@@ -433,4 +440,15 @@ fn workload(
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
     Ok(PlannedWorkload { label, choice: Arc::new(choice), scale, reason: String::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_the_quick_scale_replace_and_add() {
+        assert_eq!(replaced("hpgmg,z=384,smooths=3", "smooths=1"), "hpgmg,z=384,smooths=1");
+        assert_eq!(replaced("nw", "length=64"), "nw,length=64");
+    }
 }

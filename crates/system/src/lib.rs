@@ -12,6 +12,7 @@
 pub mod checker;
 pub mod directed;
 pub mod energy;
+mod links;
 pub mod partition;
 pub mod placement;
 pub mod record;

@@ -2,12 +2,13 @@
 
 use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
+use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
 use crate::record::{
     CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, LocalWaysRecord, RunRecord, WaysRecord,
 };
-use crate::timeline::{Timeline, Track};
+use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
@@ -15,15 +16,12 @@ use tombolo_machine::design::{self, Invalidate, L2Capacity, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::controller::residency;
-use tombolo_model::fabric::{Fabric, Turning};
-use tombolo_model::layout::Layout;
-use tombolo_model::link::LinkStats;
+use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
-use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_model::way_partition::{LocalWays, WayPolicy};
@@ -31,7 +29,7 @@ use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, GpuId, Line, ModuleId, Ps, Rate};
+use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate};
 
 /// What to run.
 #[derive(Clone)]
@@ -200,7 +198,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let lanes = |width: u32| format!("warps of {width} lanes");
         return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
-    check_links(spec)?;
+    links::check(spec)?;
     for kernel in program.kernels() {
         let resident = residency(machine, kernel).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
@@ -214,20 +212,6 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         }
     }
     Ok(())
-}
-
-/// Whether the machine's links can do what the design has them do.
-fn check_links(spec: &RunSpec) -> Result<(), RunError> {
-    let (machine, link) = (&spec.machine, &spec.machine.gpu_link);
-    if spec.design.links != Links::Turning || machine.topology.gpus == 1 {
-        return Ok(());
-    }
-    let reason = match (link.lanes, link.rate.is_infinite()) {
-        (1, _) => "gpu_link.lanes is 1, and each way keeps one",
-        (_, true) => "gpu_link.rate is infinite, and no way is ever saturated",
-        (_, false) => return Ok(()),
-    };
-    Err(RunError::Links { design: spec.design.name.clone(), machine: machine.name.clone(), reason })
 }
 
 /// A run that lacks its protocol.
@@ -248,7 +232,7 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let map = Map::new(&machine, pages);
         let mut modules = modules::<_, D>(spec, &machine, protocol, &map, watch);
         warm(&mut modules, &map, extras.resident);
-        let fabric = fabric(spec, &machine, layout, extras.window);
+        let fabric = links::fabric(&machine, &spec.design, layout, extras.window);
         let mut engine = build(spec, &machine, fabric, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
@@ -308,22 +292,6 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
     }
 }
 
-/// How the links between GPUs turn, where the design has them do so and there is a switch to turn at.
-fn turning(machine: &MachineConfig, design: &DesignConfig) -> Option<Turning> {
-    let turns = design.links == Links::Turning && machine.topology.gpus > 1;
-    let cycles = |count: u32| machine.sm.clock.span(count.into());
-    turns.then(|| Turning { sample_time: cycles(design.sample_time), switch_time: cycles(design.switch_time) })
-}
-
-/// The links between GPUs, idle.
-fn fabric<D: Contents>(spec: &RunSpec, machine: &MachineConfig, layout: Layout, window: Option<Ps>) -> Fabric<D> {
-    let mut fabric = Fabric::new(machine, layout, turning(machine, &spec.design));
-    if let Some(window) = window {
-        fabric.record(usize::from(machine.topology.gpus), window);
-    }
-    fabric
-}
-
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     machine: &Arc<MachineConfig>,
@@ -332,7 +300,7 @@ fn build<C: Coherence, D: Contents>(
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
-    let (layout, turns) = (layout(machine), turning(machine, &spec.design).is_some());
+    let (layout, turns) = (layout(machine), links::turning(machine, &spec.design).is_some());
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), turns);
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
@@ -371,7 +339,7 @@ impl Outcome<'_> {
         let kernels = hub.command_processor.kernels();
         let end = kernels.last().map_or(self.stats.last_event, |kernel| kernel.end);
         digest.mix(end.0);
-        let links = self.links(&hub.fabric, &modules, end);
+        let links = links::records(self.machine, &hub.fabric, &modules, end);
         links.iter().for_each(|link| digest.mix(link.bytes ^ link.lanes_turned.rotate_left(48)));
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
@@ -437,45 +405,9 @@ impl Outcome<'_> {
         }
     }
 
-    fn links<C: Coherence, D: Contents>(
-        &self,
-        fabric: &Fabric<D>,
-        modules: &[&Module<C, D>],
-        end: Ps,
-    ) -> Vec<LinkRecord> {
-        let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
-            name,
-            bytes: stats.bytes().0,
-            data_bytes: stats.data.bytes,
-            utilization: of_run(stats.busy.0, end),
-            lanes: of_run(lanes.lane_time, end),
-            lanes_turned: lanes.turned,
-        };
-        let mut links = Vec::new();
-        for gpu in (0..self.machine.topology.gpus).map(GpuId) {
-            for (way, word) in [(Way::Out, "out"), (Way::In, "in")] {
-                let lanes = fabric.lane_stats(gpu, way, end);
-                links.push(record(format!("{gpu}.{word}"), &fabric.stats(gpu, way), lanes));
-            }
-        }
-        for module in modules {
-            let uncore = module.uncore();
-            let one = LaneStats { turned: 0, lane_time: end.0 };
-            links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats(), one));
-        }
-        links
-    }
-
     fn timeline<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>], record: &RunRecord, window: Ps) -> Timeline {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let links = hub.fabric.timeline().expect("the fabric was told to keep one");
-        let mut tracks = Vec::new();
-        for (gpu, ways) in links.iter().enumerate() {
-            for (word, link) in ["out", "in"].into_iter().zip(ways) {
-                let (name, rate) = (format!("gpu{gpu}.{word}"), self.machine.gpu_link.rate);
-                tracks.push(Track { name, rate, link: link.clone() });
-            }
-        }
+        let tracks = links::tracks(self.machine, &hub.fabric);
         Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
     }
 
@@ -509,11 +441,6 @@ impl Outcome<'_> {
         }
         RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
     }
-}
-
-/// `time` as a share of a run that ended at `end`; 0 of one that took no time.
-fn of_run(time: u64, end: Ps) -> f64 {
-    if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 }
 }
 
 /// Shifts of ways of all modules.

@@ -1,0 +1,96 @@
+//! The links between GPUs of a run: whether they can do what a design asks, how they are built, what is told of them.
+
+use crate::record::LinkRecord;
+use crate::run::{RunError, RunSpec};
+use crate::timeline::Track;
+use tombolo_machine::design::Links;
+use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_model::fabric::{Fabric, Turning};
+use tombolo_model::layout::Layout;
+use tombolo_model::link::LinkStats;
+use tombolo_model::module::Module;
+use tombolo_model::turning_link::{LaneStats, Way};
+use tombolo_model::watch::Contents;
+use tombolo_protocol::Coherence;
+use tombolo_types::{GpuId, Ps};
+
+/// Both ways of a link, with the ends of their names.
+const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
+
+/// Whether the machine's links can do what the design has them do.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let (machine, link) = (&spec.machine, &spec.machine.gpu_link);
+    if spec.design.links != Links::Turning || machine.topology.gpus == 1 {
+        return Ok(());
+    }
+    let reason = match (link.lanes, link.rate.is_infinite()) {
+        (1, _) => "gpu_link.lanes is 1, and each way keeps one",
+        (_, true) => "gpu_link.rate is infinite, and no way is ever saturated",
+        (_, false) => return Ok(()),
+    };
+    Err(RunError::Links { design: spec.design.name.clone(), machine: machine.name.clone(), reason })
+}
+
+/// How the links turn, where the design has them do so and there is a switch to turn at.
+pub(crate) fn turning(machine: &MachineConfig, design: &DesignConfig) -> Option<Turning> {
+    let turns = design.links == Links::Turning && machine.topology.gpus > 1;
+    let cycles = |count: u32| machine.sm.clock.span(count.into());
+    turns.then(|| Turning { sample_time: cycles(design.sample_time), switch_time: cycles(design.switch_time) })
+}
+
+/// The links, idle; `window`: that of their timeline, where one is to be kept.
+pub(crate) fn fabric<D: Contents>(
+    machine: &MachineConfig,
+    design: &DesignConfig,
+    layout: Layout,
+    window: Option<Ps>,
+) -> Fabric<D> {
+    let mut fabric = Fabric::new(machine, layout, turning(machine, design));
+    if let Some(window) = window {
+        fabric.record(usize::from(machine.topology.gpus), window);
+    }
+    fabric
+}
+
+/// Each way of each GPU's link, then the way out of each module, of a run that ended at `end`.
+pub(crate) fn records<C: Coherence, D: Contents>(
+    machine: &MachineConfig,
+    fabric: &Fabric<D>,
+    modules: &[&Module<C, D>],
+    end: Ps,
+) -> Vec<LinkRecord> {
+    let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
+    let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
+        name,
+        bytes: stats.bytes().0,
+        data_bytes: stats.data.bytes,
+        utilization: of_run(stats.busy.0),
+        lanes: of_run(lanes.lane_time),
+        lanes_turned: lanes.turned,
+    };
+    let mut links = Vec::new();
+    for gpu in (0..machine.topology.gpus).map(GpuId) {
+        for (way, word) in WAYS {
+            let lanes = fabric.lane_stats(gpu, way, end);
+            links.push(record(format!("{gpu}.{word}"), &fabric.stats(gpu, way), lanes));
+        }
+    }
+    for module in modules {
+        let uncore = module.uncore();
+        let one = LaneStats { turned: 0, lane_time: end.0 };
+        links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats(), one));
+    }
+    links
+}
+
+/// Each way of each GPU's link over time; none where no timeline was kept.
+pub(crate) fn tracks<D: Contents>(machine: &MachineConfig, fabric: &Fabric<D>) -> Vec<Track> {
+    let mut tracks = Vec::new();
+    for (gpu, ways) in fabric.timeline().unwrap_or_default().iter().enumerate() {
+        for (way, word) in WAYS {
+            let link = ways[way as usize].clone();
+            tracks.push(Track { name: format!("gpu{gpu}.{word}"), rate: machine.gpu_link.rate, link });
+        }
+    }
+    tracks
+}
