@@ -6,8 +6,9 @@
 //!
 //! All quantities are integers: coordinates in 4096ths of a facet's side, so that forces sum in any order.
 
+use super::benchmark::Benchmark;
 use super::cells::Cells;
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -64,7 +65,15 @@ static PARAMETERS: [Parameter; 4] = [
 ];
 
 /// The benchmark.
-pub(super) struct MiniContact;
+pub(super) static MINICONTACT: Benchmark = Benchmark {
+    name: "minicontact",
+    about: "contact of two surfaces: sorting into bins, searches, forces scattered by atomics",
+    source: "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and penalty forces are assumed, the usual algorithm of contact",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
 
 struct Surfaces {
     /// Coordinates, velocities and forces of the nodes of the lower surface, then of the upper.
@@ -94,59 +103,41 @@ struct Surfaces {
     seed: u64,
 }
 
-impl Workload for MiniContact {
-    fn name(&self) -> &'static str {
-        "minicontact"
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
+    let (facets, nodes) = (columns * rows, (columns + 1) * (rows + 1));
+    if 4 * nodes > i32::MAX as u64 || columns.max(rows) * SIDE as u64 > i32::MAX as u64 / 2 {
+        let message = format!("surfaces of {columns} by {rows} facets are too large for 32-bit coordinates");
+        return Err(WorkloadError::Shape { workload: name, message });
     }
-
-    fn about(&self) -> &'static str {
-        "contact of two surfaces: sorting into bins, searches, forces scattered by atomics"
-    }
-
-    fn source(&self) -> &'static str {
-        "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and penalty forces are assumed, the usual algorithm of contact"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
-        let (facets, nodes) = (columns * rows, (columns + 1) * (rows + 1));
-        if 4 * nodes > i32::MAX as u64 || columns.max(rows) * SIDE as u64 > i32::MAX as u64 / 2 {
-            let message = format!("surfaces of {columns} by {rows} facets are too large for 32-bit coordinates");
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
-        let bins = Cells { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
-        let count = bins.count() as u64;
-        let mut wide = |name| memory.array(name, 2 * nodes, Scaling::Scales);
-        let place = ["x", "y", "z"].map(&mut wide);
-        let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut wide);
-        let force = ["force_x", "force_y", "force_z"].map(&mut wide);
-        let bounds = memory.array("bounds", 4 * facets, Scaling::Scales);
-        let contact = memory.array("contact", nodes, Scaling::Scales);
-        let mut array = |name, len| memory.array(name, len, Scaling::Scales);
-        Ok(Box::new(Surfaces {
-            place,
-            velocity,
-            force,
-            corners: array("corners", 4 * facets),
-            bounds,
-            bin: array("bin", facets),
-            count: array("count", count),
-            first: array("first", count + 1),
-            next: array("next", count),
-            blocks: array("blocks", count.div_ceil(u64::from(THREADS))),
-            sorted: array("sorted", facets),
-            contact,
-            facets: Cells { x: columns as i32, y: rows as i32, z: 1 },
-            bins,
-            steps: request.values.count("steps"),
-            threads: request.values.count("threads") as u32,
-            seed: request.seed,
-        }))
-    }
+    let bins = Cells { x: columns.div_ceil(2) as i32, y: rows.div_ceil(2) as i32, z: 1 };
+    let count = bins.count() as u64;
+    let mut wide = |name| memory.array(name, 2 * nodes, Scaling::Scales);
+    let place = ["x", "y", "z"].map(&mut wide);
+    let velocity = ["velocity_x", "velocity_y", "velocity_z"].map(&mut wide);
+    let force = ["force_x", "force_y", "force_z"].map(&mut wide);
+    let bounds = memory.array("bounds", 4 * facets, Scaling::Scales);
+    let contact = memory.array("contact", nodes, Scaling::Scales);
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    Ok(Box::new(Surfaces {
+        place,
+        velocity,
+        force,
+        corners: array("corners", 4 * facets),
+        bounds,
+        bin: array("bin", facets),
+        count: array("count", count),
+        first: array("first", count + 1),
+        next: array("next", count),
+        blocks: array("blocks", count.div_ceil(u64::from(THREADS))),
+        sorted: array("sorted", facets),
+        contact,
+        facets: Cells { x: columns as i32, y: rows as i32, z: 1 },
+        bins,
+        steps: request.values.count("steps"),
+        threads: request.values.count("threads") as u32,
+        seed: request.seed,
+    }))
 }
 
 type Done = Result<(), RecordError>;

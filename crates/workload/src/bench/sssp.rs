@@ -7,9 +7,9 @@
 //!
 //! CTAs race (several may reach a node at once), so kernels are recorded in the order of CTAs.
 
-use super::benchmark::each_active;
+use super::benchmark::{Benchmark, each_active};
 use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
-use super::{Instance, Request, Workload, WorkloadError};
+use super::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
@@ -58,7 +58,15 @@ static PARAMETERS: [Parameter; 8] = [
 ];
 
 /// The benchmark.
-pub(super) struct Sssp;
+pub(super) static SSSP: Benchmark = Benchmark {
+    name: "sssp",
+    about: "shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches",
+    source: "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
@@ -90,56 +98,33 @@ struct Worklists {
     listed: Array<u32>,
 }
 
-impl Workload for Sssp {
-    fn name(&self) -> &'static str {
-        "sssp"
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let network = Network::lay_out_kind(name, request, memory)?;
+    let source = request.values.count("source");
+    if source >= u64::from(network.nodes()) {
+        let message = format!("source {source} is no node of the graph's {}", network.nodes());
+        return Err(WorkloadError::Shape { workload: name, message });
     }
-
-    fn about(&self) -> &'static str {
-        "shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches"
-    }
-
-    fn source(&self) -> &'static str {
-        "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &PARAMETERS
-    }
-
-    /// Launches follow the root of the footprint, and so do the lengths of worklists.
-    fn nonlinear(&self) -> bool {
-        true
-    }
-
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out_kind(self.name(), request, memory)?;
-        let source = request.values.count("source");
-        if source >= u64::from(network.nodes()) {
-            let message = format!("source {source} is no node of the graph's {}", network.nodes());
-            return Err(WorkloadError::Shape { workload: self.name(), message });
-        }
-        let (nodes, scaling) = (u64::from(network.nodes()), network.scaling);
-        let variant = match request.values.text("variant") {
-            "wln" => Variant::NodeWorklist,
-            "wlc" => Variant::EdgeWorklist,
-            _ => Variant::Topology,
-        };
-        Ok(Box::new(Paths {
-            weight: memory.array("weight", network.target.len(), scaling),
-            distance: memory.array("distance", nodes, scaling),
-            changed: memory.array("changed", 1, Scaling::Fixed),
-            worklists: (variant != Variant::Topology).then(|| Worklists {
-                nodes: ["worklist0", "worklist1"].map(|name| memory.array(name, nodes, scaling)),
-                listed: memory.array("listed", nodes, scaling),
-            }),
-            variant,
-            network,
-            source: source as u32,
-            threads: request.values.count("threads") as u32,
-            launches: request.values.count("launches"),
-        }))
-    }
+    let (nodes, scaling) = (u64::from(network.nodes()), network.scaling);
+    let variant = match request.values.text("variant") {
+        "wln" => Variant::NodeWorklist,
+        "wlc" => Variant::EdgeWorklist,
+        _ => Variant::Topology,
+    };
+    Ok(Box::new(Paths {
+        weight: memory.array("weight", network.target.len(), scaling),
+        distance: memory.array("distance", nodes, scaling),
+        changed: memory.array("changed", 1, Scaling::Fixed),
+        worklists: (variant != Variant::Topology).then(|| Worklists {
+            nodes: ["worklist0", "worklist1"].map(|name| memory.array(name, nodes, scaling)),
+            listed: memory.array("listed", nodes, scaling),
+        }),
+        variant,
+        network,
+        source: source as u32,
+        threads: request.values.count("threads") as u32,
+        launches: request.values.count("launches"),
+    }))
 }
 
 /// One launch that takes a worklist.
@@ -469,8 +454,8 @@ mod tests {
     fn launches_take_the_lists_of_a_plain_search() {
         let given = [("nodes", "2000"), ("variant", "wln"), ("threads", "128")];
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let request = Request::new(&Sssp, Scale::FULL, &given, 7).unwrap();
-        let recording = record(&Sssp, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        let request = Request::new(&SSSP, Scale::FULL, &given, 7).unwrap();
+        let recording = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let launched = recording.commands().iter().filter_map(|command| match command {
             Command::Launch { kernel, .. } => Some(recording.kernels()[*kernel as usize].ctas),
             Command::Copy { .. } => None,
