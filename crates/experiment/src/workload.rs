@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn parameters_are_told_with_their_defaults() {
         let choice = only("triad,iterations=2").unwrap();
-        let expected = [("elements", "33554432".to_owned()), ("iterations", "2".to_owned())];
+        let expected =
+            [("elements", "33554432".to_owned()), ("iterations", "2".to_owned()), ("threads", "1024".to_owned())];
         assert_eq!(choice.parameters().unwrap(), expected);
         assert!(only("triad,iterations=0").unwrap().check_parameters().is_err());
     }
