@@ -3,10 +3,13 @@
 
 mod explore_shapes;
 
-use explore_shapes::{STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, mp, sb, six, spread, wrc_mixed};
+use explore_shapes::{
+    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, on_one_gpu, sb, six, spread,
+    wrc_mixed,
+};
 use std::collections::BTreeSet;
 use std::time::Instant;
-use tombolo_check::explore::{Config, Sharing, Verdict};
+use tombolo_check::explore::{Config, Layout, Sharing, Verdict};
 use tombolo_protocol::vi::{BulkInvalidation, WritePolicy};
 
 const PROMISING: [&str; 6] =
@@ -16,11 +19,19 @@ const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 /// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
 /// they reach everything that the model allows.
 fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
+    let layouts = layouts_of(test, sharing, is_hierarchical(config.protocol));
+    clean_over(test, sharing, &spread(layouts, count), config);
+}
+
+fn is_hierarchical(protocol: &str) -> bool {
+    matches!(protocol, "hmg" | "software-hierarchical")
+}
+
+/// One protocol and test over these layouts.
+fn clean_over(test: &Test, sharing: Sharing, layouts: &[Layout], config: Config) {
     let (begun, mut states, mut largest) = (Instant::now(), 0, 0);
-    let hierarchical = matches!(config.protocol, "hmg" | "software-hierarchical");
-    let layouts = spread(layouts_of(test, sharing, hierarchical), count);
     let mut outcomes = BTreeSet::new();
-    for layout in &layouts {
+    for layout in layouts {
         for start in STARTS {
             let report = explore(test, layout, &Config { start, ..config });
             let trace = report.trace.unwrap_or_default();
@@ -85,6 +96,16 @@ fn nhcc_keeps_the_model() {
 #[test]
 fn hmg_keeps_the_model() {
     all_shapes("hmg");
+}
+
+#[test]
+fn one_gpu_needs_no_second_hop() {
+    for protocol in ["software-hierarchical", "hmg"] {
+        for test in six("sys").into_iter().filter(|test| test.program.threads.len() < 4).map(on_one_gpu) {
+            let layouts = layouts_on(1, &test, Sharing::Apart, true);
+            clean_over(&test, Sharing::Apart, &layouts, Config::new(protocol));
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,8 @@ use tombolo_machine::design::{CtaScheduling, Placement};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::page_table::PageTable;
 use tombolo_system::sharing::inter_gpu_sharing;
-use tombolo_system::{RunRecord, RunSpec, place, run, run_checked};
+use tombolo_system::timeline::Timeline;
+use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_timed};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<Outcome>, String>>;
@@ -380,15 +381,47 @@ pub fn run_one(
     threads: usize,
     checked: bool,
 ) -> Result<RunRecord, PointError> {
-    let simulate = |spec: &RunSpec| if checked { run_checked(spec, None) } else { run(spec) };
-    let label = format!("{} on {} under {}", source.label, machine.name, design.name);
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
+    let simulate = || if checked { run_checked(&spec, None) } else { run(&spec) };
+    let mut record = guarded(&spec, source, simulate)?;
+    name(&mut record, source);
+    Ok(record)
+}
+
+/// As [`run_one`], and what the links between GPUs did, in windows of the design's sample time.
+///
+/// # Errors
+/// The run came to no result.
+pub fn run_one_timed(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &Source,
+    threads: usize,
+) -> Result<(RunRecord, Timeline), PointError> {
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
+    let window = machine.sm.clock.span(design.sample_time.into());
+    let (mut record, timeline) = guarded(&spec, source, || run_timed(&spec, window))?;
+    name(&mut record, source);
+    Ok((record, timeline))
+}
+
+/// What `simulate` gives; its errors and panics say which run it was.
+fn guarded<T>(
+    spec: &RunSpec,
+    source: &Source,
+    simulate: impl FnOnce() -> Result<T, RunError>,
+) -> Result<T, PointError> {
+    let label = format!("{} on {} under {}", source.label, spec.machine.name, spec.design.name);
     let failed = |error| PointError::Run { label: label.clone(), error: Box::new(error) };
-    let mut record = unbroken(&label, || simulate(&spec).map_err(failed))?;
+    unbroken(&label, || simulate().map_err(failed))
+}
+
+/// Calls a record what the user called its program.
+fn name(record: &mut RunRecord, source: &Source) {
     record.workload.clone_from(&source.label);
     record.notes.extend(source.notes.iter().cloned());
-    Ok(record)
 }
 
 /// The result of `work`, or a failure where it panics.

@@ -44,12 +44,14 @@ impl Table {
         let mut table = Table { columns, rows };
         if let Some(label) = plan.summary() {
             table.sum_up(label, plan.spec.mean);
+            plan.summary_beside().into_iter().for_each(|label| table.sum_up(label, plan.spec.mean_beside));
         }
         table
     }
 
     fn sum_up(&mut self, label: &str, by: Option<Mean>) {
-        let column = |index: usize| mean(by, self.rows.iter().map(|row| row.values[index]).collect());
+        let rows = || self.rows.iter().filter(|row| !row.summary);
+        let column = |index: usize| mean(by, rows().map(|row| row.values[index]).collect());
         let values = (0..self.columns.len()).map(column).collect();
         self.rows.push(Row { label: label.to_owned(), values, summary: true });
     }

@@ -106,12 +106,20 @@ impl Plan {
         }
     }
 
+    /// The machine and the design of a coordinate: those of its step where that has its own.
+    fn what_runs(&self, at: Coordinate) -> (usize, usize) {
+        let step = at.step.map(|step| &self.steps[step]);
+        let machine = step.and_then(|step| step.machine).unwrap_or(at.machine);
+        (machine, step.and_then(|step| step.design).unwrap_or(at.design))
+    }
+
     fn point(&self, at: Coordinate, change: &Change) -> Asked {
+        let (machine, design) = self.what_runs(at);
         let settings = self.settings(at, change);
         let label = || {
-            let (workload, machine) = (&self.workloads[at.workload].label, &self.machines[at.machine].name);
+            let (workload, machine) = (&self.workloads[at.workload].label, &self.machines[machine].name);
             let with = if settings.is_empty() { String::new() } else { format!(" with {}", settings.join(", ")) };
-            format!("{workload} on {machine} under {}{with}", self.designs[at.design].name)
+            format!("{workload} on {machine} under {}{with}", self.designs[design].name)
         };
         let failed = |error: PointError| Failure { point: label(), error: error.to_string() };
         self.build(at, change, settings.clone()).map_err(failed)
@@ -125,8 +133,9 @@ impl Plan {
 
     fn build(&self, at: Coordinate, change: &Change, settings: Vec<String>) -> Result<Point, PointError> {
         let workload = &self.workloads[at.workload];
-        let mut machine = self.machines[at.machine].description.clone();
-        let mut designs = [self.designs[at.design].description.clone()];
+        let (machine, design) = self.what_runs(at);
+        let mut machine = self.machines[machine].description.clone();
+        let mut designs = [self.designs[design].description.clone()];
         tombolo_machine::apply(&settings, &mut machine, &mut designs)?;
         let machine = machine.check()?.scaled(change.scale.unwrap_or(workload.scale))?;
         let [design] = designs;
@@ -163,11 +172,11 @@ impl Plan {
     }
 
     fn of_hardware(&self, at: Coordinate, metric: &Metric) -> Option<f64> {
-        let mut machine = self.machines[at.machine].description.clone();
+        let mut machine = self.machines[self.what_runs(at).0].description.clone();
         let change = Change::default();
         tombolo_machine::apply(&self.settings(at, &change), &mut machine, &mut []).ok()?;
         let machine = machine.check().ok()?;
-        divided(metric, |path| hardware::value(&machine, path.strip_prefix(HARDWARE)?))
+        divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?))
     }
 }
 

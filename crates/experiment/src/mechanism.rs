@@ -3,6 +3,8 @@
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
 //! touching them. A claim names a mechanism; the tests of this crate hold every one to its prediction.
 
+mod turning;
+
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
 use tombolo_system::directed::{Cta, Directed, Warp};
@@ -80,6 +82,9 @@ pub fn list() -> &'static [Mechanism] {
         "software-fetches-again-each-kernel": kernels("software-hierarchical", 3),
         "flat-software-fetches-again-each-kernel": kernels("software-flat", 3),
         "baseline-fetches-again-each-kernel": kernels("no-remote-caching", 3),
+        "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
+        "one-receiver-speed-up": turning::gain_of_one_receiver(),
+        "exchange-gains-nothing": turning::gain_of_an_exchange(),
     }
 }
 
@@ -237,6 +242,12 @@ mod tests {
                 assert_eq!(found.measured, predicted, "{}", mechanism.name);
             }
         }
+    }
+
+    #[test]
+    fn lanes_that_turn_gain_what_one_way_lacks() {
+        assert!((1.7..=15.0 / 8.0).contains(&turning::gain_of_one_receiver().unwrap().measured));
+        assert!((0.97..1.03).contains(&turning::gain_of_an_exchange().unwrap().measured));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::hardware;
 use crate::outcome::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
-use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, SuiteWorkload, Text};
+use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, StatedWorkload, Step, SuiteWorkload, Text};
 use crate::workload::{WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ impl std::fmt::Display for ScaleChoice {
 /// A machine or a design by its name in the file.
 pub(crate) struct Named<T> {
     pub(crate) name: String,
+    /// Where it is named first.
+    written: Text,
     pub(crate) description: Description<T>,
 }
 
@@ -43,6 +45,9 @@ pub(crate) struct Named<T> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlannedStep {
     pub(crate) label: String,
+    /// Another machine or design than the figure's, by index.
+    pub(crate) machine: Option<usize>,
+    pub(crate) design: Option<usize>,
     pub(crate) set: Vec<String>,
 }
 
@@ -80,11 +85,14 @@ pub struct Plan {
     pub spec: Experiment,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
+    /// Those of the file, then those of steps and baselines beside them.
     pub(crate) machines: Vec<Named<MachineConfig>>,
-    /// Those of the file, then baselines beside them.
+    /// As `machines`.
     pub(crate) designs: Vec<Named<DesignConfig>>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) workloads: Vec<PlannedWorkload>,
+    /// What the paper states of the workloads of the suite.
+    pub(crate) stated: Vec<StatedWorkload>,
     pub(crate) baselines: Vec<PlannedBaseline>,
     pub(crate) origins: Vec<Origin>,
 }
@@ -108,16 +116,16 @@ impl Plan {
         let mut plan = Plan {
             machines: described(&file, "machines", &spec.machines, tombolo_machine::machine)?,
             designs: described(&file, "designs", &spec.designs, tombolo_machine::design)?,
-            steps: steps(&file, &spec, choice)?,
+            steps: Vec::new(),
             workloads: workloads(&file, &spec, choice)?,
+            stated: stated(&spec),
             baselines: Vec::new(),
             origins: Vec::new(),
             spec,
             file,
             choice,
         };
-        plan.check_settings()?;
-        plan.check_scales()?;
+        plan.steps = plan.all_steps()?;
         let metrics = std::mem::take(&mut plan.spec.metric);
         for metric in &metrics {
             let (origin, baseline) = (plan.origin(metric)?, plan.baseline(metric)?);
@@ -125,6 +133,8 @@ impl Plan {
             plan.baselines.push(baseline);
         }
         plan.spec.metric = metrics;
+        plan.check_settings()?;
+        plan.check_scales()?;
         plan.check_shape()?;
         plan.check_labels()?;
         plan.check_repeats()?;
@@ -136,7 +146,7 @@ impl Plan {
         match dimension {
             Dimension::Workload => self.workloads.iter().map(|one| one.label.clone()).collect(),
             Dimension::Design => self.spec.designs.iter().map(|one| one.get().to_owned()).collect(),
-            Dimension::Machine => self.machines.iter().map(|one| one.name.clone()).collect(),
+            Dimension::Machine => self.spec.machines.iter().map(|one| one.get().to_owned()).collect(),
             Dimension::Step => self.steps.iter().map(|one| one.label.clone()).collect(),
             Dimension::Metric => self.spec.metric.iter().map(|one| one.name.clone()).collect(),
         }
@@ -144,11 +154,12 @@ impl Plan {
 
     /// Label of the summary row, where there is one.
     pub(crate) fn summary(&self) -> Option<&'static str> {
-        let mean = self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload)?;
-        Some(match mean {
-            Mean::Geometric => "geometric mean",
-            Mean::Arithmetic => "arithmetic mean",
-        })
+        self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload).map(summary)
+    }
+
+    /// Label of the second summary row, where there is one.
+    pub(crate) fn summary_beside(&self) -> Option<&'static str> {
+        self.spec.mean_beside.filter(|_| self.summary().is_some()).map(summary)
     }
 
     /// Whether every cell is a mean over workloads.
@@ -174,7 +185,8 @@ impl Plan {
 
     /// Every machine must be as described at every scale before steps change it.
     fn check_scales(&self) -> Result<(), SpecError> {
-        for (named, written) in self.machines.iter().zip(&self.spec.machines) {
+        for named in &self.machines {
+            let written = &named.written;
             let refuse = |error: ConfigError| self.file.refuse("machines", written, error.to_string());
             let machine = named.description.check().map_err(refuse)?;
             self.workloads.iter().try_for_each(|one| machine.scaled(one.scale).map(drop).map_err(refuse))?;
@@ -215,23 +227,64 @@ impl Plan {
         let Some(Baseline { machine, design, step }) = metric.to.clone() else {
             return Ok(PlannedBaseline::default());
         };
-        let machine = machine.map(|name| self.index("metric.to.machine", &name, Dimension::Machine)).transpose()?;
+        let machine = machine.map(|name| self.machine("metric.to.machine", &name)).transpose()?;
         let step = match step {
             Some(label) if label.get() == "none" => Some(None),
             Some(label) => Some(Some(self.index("metric.to.step", &label, Dimension::Step)?)),
             None => None,
         };
-        let design = design.map(|name| self.baseline_design(&name)).transpose()?;
+        let design = design.map(|name| self.design("metric.to.design", &name)).transpose()?;
         Ok(PlannedBaseline { machine, design, step })
     }
 
-    fn baseline_design(&mut self, name: &Text) -> Result<usize, SpecError> {
+    /// The index of a machine, which may be beside those of the file.
+    fn machine(&mut self, key: &'static str, name: &Text) -> Result<usize, SpecError> {
+        if let Some(index) = self.machines.iter().position(|machine| machine.name == name.get()) {
+            return Ok(index);
+        }
+        self.machines.extend(described(&self.file, key, std::slice::from_ref(name), tombolo_machine::machine)?);
+        Ok(self.machines.len() - 1)
+    }
+
+    /// The index of a design, which may be beside those of the file.
+    fn design(&mut self, key: &'static str, name: &Text) -> Result<usize, SpecError> {
         if let Some(index) = self.designs.iter().position(|design| design.name == name.get()) {
             return Ok(index);
         }
-        let one = std::slice::from_ref(name);
-        self.designs.extend(described(&self.file, "metric.to.design", one, tombolo_machine::design)?);
+        self.designs.extend(described(&self.file, key, std::slice::from_ref(name), tombolo_machine::design)?);
         Ok(self.designs.len() - 1)
+    }
+
+    /// Every combination of steps: one without settings where there is no axis.
+    fn all_steps(&mut self) -> Result<Vec<PlannedStep>, SpecError> {
+        let mut steps = vec![PlannedStep::default()];
+        for axis in self.spec.axis.clone() {
+            let mut longer = Vec::new();
+            for (before, next) in steps.iter().flat_map(|step| axis.step.iter().map(move |next| (step, next))) {
+                longer.push(self.joined(before, next)?);
+            }
+            steps = longer;
+        }
+        if self.choice == ScaleChoice::Quick && !self.spec.quick.steps.is_empty() {
+            let known: Vec<String> = steps.iter().map(|step| step.label.clone()).collect();
+            refuse_unknown(&self.file, "quick.steps", &self.spec.quick.steps, &known)?;
+            steps.retain(|step| self.spec.quick.steps.iter().any(|label| label.get() == step.label));
+        }
+        Ok(steps)
+    }
+
+    /// A step of further axes after those of earlier ones.
+    fn joined(&mut self, before: &PlannedStep, next: &Step) -> Result<PlannedStep, SpecError> {
+        let gap = if before.label.is_empty() { "" } else { ", " };
+        let machine = next.machine.as_ref().map(|name| self.machine("axis.step.machine", name)).transpose()?;
+        let design = next.design.as_ref().map(|name| self.design("axis.step.design", name)).transpose()?;
+        let set = next.set.iter().map(|setting| setting.get().to_owned());
+        Ok(PlannedStep {
+            label: format!("{}{gap}{}", before.label, next.label),
+            machine: machine.or(before.machine),
+            design: design.or(before.design),
+            set: before.set.iter().cloned().chain(set).collect(),
+        })
     }
 
     pub(crate) fn index(&self, key: &'static str, label: &Text, of: Dimension) -> Result<usize, SpecError> {
@@ -271,6 +324,14 @@ impl Plan {
     }
 }
 
+/// What a row of means is called.
+fn summary(mean: Mean) -> &'static str {
+    match mean {
+        Mean::Geometric => "geometric mean",
+        Mean::Arithmetic => "arithmetic mean",
+    }
+}
+
 /// `reason`, what looks alike, and all there is.
 pub(crate) fn told(reason: &str, name: &str, known: &[String]) -> String {
     let hint = crate::error::suggestion(&near(name, known.iter().map(String::as_str)));
@@ -285,34 +346,15 @@ fn described<T>(
 ) -> Result<Vec<Named<T>>, SpecError> {
     let one = |name: &Text| {
         let description = find(name.get()).map_err(|error| file.refuse(key, name, error.to_string()))?;
-        Ok(Named { name: name.get().to_owned(), description })
+        Ok(Named { name: name.get().to_owned(), written: name.clone(), description })
     };
     names.iter().map(one).collect()
 }
 
-/// Every combination of steps: one without settings where there is no axis.
-fn steps(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<PlannedStep>, SpecError> {
-    let mut steps = vec![PlannedStep::default()];
-    for axis in &spec.axis {
-        let longer = |step: &PlannedStep| {
-            let before = step.clone();
-            axis.step.iter().map(move |next| {
-                let gap = if before.label.is_empty() { "" } else { ", " };
-                let set = next.set.iter().map(|setting| setting.get().to_owned());
-                PlannedStep {
-                    label: format!("{}{gap}{}", before.label, next.label),
-                    set: before.set.iter().cloned().chain(set).collect(),
-                }
-            })
-        };
-        steps = steps.iter().flat_map(longer).collect();
-    }
-    if choice == ScaleChoice::Quick && !spec.quick.steps.is_empty() {
-        let known: Vec<String> = steps.iter().map(|step| step.label.clone()).collect();
-        refuse_unknown(file, "quick.steps", &spec.quick.steps, &known)?;
-        steps.retain(|step| spec.quick.steps.iter().any(|label| label.get() == step.label));
-    }
-    Ok(steps)
+/// What the paper states of the workloads of the suite; nothing where there is none, or one that does not ship.
+fn stated(spec: &Experiment) -> Vec<StatedWorkload> {
+    let suite = spec.suite.as_ref().and_then(|name| preset::suite(name.get()).ok());
+    suite.map(|(_, suite)| suite.stated).unwrap_or_default()
 }
 
 fn refuse_unknown(file: &File, key: &'static str, labels: &[Text], known: &[String]) -> Result<(), SpecError> {
@@ -334,6 +376,7 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
         let (of, suite) = preset::suite(name.get()).map_err(|error| file.refuse("suite", name, error.to_string()))?;
         for one in &suite.workload {
             planned.push(of_suite(&of, one, choice, spec.seed)?);
+            refuse_unstated(&of, one, &suite.stated)?;
         }
     }
     match choice {
@@ -364,6 +407,16 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
     let planned = if choice == ScaleChoice::Quick { lighter.unwrap_or(plain) } else { plain };
     let reason = if choice == ScaleChoice::Quick { one.reason.clone() } else { String::new() };
     Ok(PlannedWorkload { reason, ..planned })
+}
+
+/// Where the paper states something of its workloads, each has a label that is among them.
+fn refuse_unstated(file: &File, one: &SuiteWorkload, stated: &[StatedWorkload]) -> Result<(), SpecError> {
+    let label = one.label.as_deref().unwrap_or(one.workload.get());
+    if stated.is_empty() || stated.iter().any(|known| known.label == label) {
+        return Ok(());
+    }
+    let known: Vec<String> = stated.iter().map(|known| known.label.clone()).collect();
+    Err(file.refuse("workload.label", &one.workload, told("the paper states nothing of it", label, &known)))
 }
 
 /// The workload called `word`, which stands at `text`.

@@ -63,6 +63,9 @@ pub struct Experiment {
     /// How workloads are summed up: in a last row, or in every cell where neither rows nor columns are workloads.
     #[serde(default)]
     pub mean: Option<Mean>,
+    /// A second mean over workloads, in a row below the first.
+    #[serde(default)]
+    pub mean_beside: Option<Mean>,
     /// What is measured: one, or as many as there are rows or columns of metrics.
     pub metric: Vec<Metric>,
     /// How to draw it.
@@ -110,6 +113,22 @@ pub struct Suite {
     pub description: String,
     /// The workloads, in order.
     pub workload: Vec<SuiteWorkload>,
+    /// What the paper states of its workloads, by label: all of them, also any that is not here.
+    #[serde(default)]
+    pub stated: Vec<StatedWorkload>,
+}
+
+/// What a paper states of a workload.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct StatedWorkload {
+    /// What the paper calls it.
+    pub label: String,
+    /// CTAs of its kernels, averaged over time.
+    pub ctas: u64,
+    /// Footprint, in MB.
+    pub footprint_mb: u64,
 }
 
 /// A workload of a suite.
@@ -150,7 +169,14 @@ pub struct Axis {
 pub struct Step {
     /// What the figure calls it.
     pub label: String,
+    /// Another machine than the figure's.
+    #[serde(default)]
+    pub machine: Option<Text>,
+    /// Another design than the figure's.
+    #[serde(default)]
+    pub design: Option<Text>,
     /// Settings, such as `gpu_link.rate=100GB/s`.
+    #[serde(default)]
     pub set: Vec<Text>,
 }
 
@@ -228,7 +254,7 @@ pub enum Relative {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// Its machine, one of `machines`.
+    /// Its machine, which need not be one of `machines`.
     #[serde(default)]
     pub machine: Option<Text>,
     /// Its design, which need not be one of `designs`.

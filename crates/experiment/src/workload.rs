@@ -184,8 +184,8 @@ impl WorkloadChoice {
         };
         let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
         let notes = self.notes(target.scale, &recording);
-        let weights = recording.parts().iter().map(|part| part.weight).collect();
-        let sample = recording.is_sampled().then(|| SampleInfo { weights, launches: recording.launches() });
+        let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
+        let sample = recording.is_sampled().then(info);
         Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample })
     }
 

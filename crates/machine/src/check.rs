@@ -35,6 +35,8 @@ const OTHER_COMPONENTS: u64 = 8;
 const LINES_LIMIT: u64 = 1 << 26;
 /// Most ways of a cache, a directory or a TLB: what one tag array of the model searches at once.
 const WAYS_LIMIT: u64 = 32;
+/// Most lanes of a link each way: assumed, twice those of the widest PCI Express link.
+const LANES_LIMIT: u64 = 64;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 
@@ -176,8 +178,9 @@ impl MachineConfig {
             demand(!needed || latency > Ps::ZERO, key, || "a message between components takes time".to_owned())
         };
         positive(true, self.crossbar.latency, "crossbar.latency")
-            .or_else(|| positive(self.topology.modules() > 1, self.module_link.latency, "module_link.latency"))
+            .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
+            .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
     }
 
     fn dram_fault(&self) -> Option<Fault> {

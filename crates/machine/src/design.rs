@@ -87,6 +87,8 @@ choice! {
     pub enum Links {
         /// The machine's rate each way.
         Static = "static",
+        /// Lanes between GPUs and their switch turn toward the way that is saturated. Source: NUMA-GPU, section 4.
+        Turning = "turning",
         /// No limit of rate; latencies stay.
         Infinite = "infinite",
     }
@@ -175,6 +177,12 @@ section! {
         cta_scheduling: CtaScheduling,
         /// What the links can do.
         links: Links,
+        /// Turning links: cycles of the SM clock between two looks at a link. Source of the default: NUMA-GPU,
+        /// section 4.1.
+        sample_time: u32 = 5000,
+        /// Turning links: cycles of the SM clock that a lane takes to turn once its packets have drained. Source of
+        /// the default: NUMA-GPU, section 4.1.
+        switch_time: u32 = 100,
         /// What a program may rely on.
         promises: Promises,
         /// Software coherence: which lines of an L2 a bulk invalidation drops.

@@ -42,7 +42,7 @@ pub struct MachineConfig {
     /// Between GPUs, through the switch: `rate` is that of a GPU's port each way; `latency` is from port to
     /// port, switch included. What crosses from a module to another GPU's module also pays
     /// `module_link.latency` once at each end, to and from its GPU's port.
-    pub gpu_link: LinkConfig,
+    pub gpu_link: GpuLinkConfig,
     /// The DRAM of a module.
     pub dram: DramConfig,
     /// The memory-side cache of a module, where there is one.
@@ -211,11 +211,23 @@ section! {
 }
 
 section! {
-    /// A level of the network between modules.
+    /// Between the modules of a GPU.
     pub struct LinkConfig {
         /// One port, each way.
         rate: Rate,
         /// One way from port to port, without queueing or serialisation.
+        latency: Ps,
+    }
+}
+
+section! {
+    /// The link of each GPU to the switch between them.
+    pub struct GpuLinkConfig {
+        /// One port, each way.
+        rate: Rate,
+        /// Lanes of a port, each way; bytes are striped over them. Those of links that turn can change their way.
+        lanes: u32 = 1,
+        /// One way from port to port, switch included, without queueing or serialisation.
         latency: Ps,
     }
 }
@@ -388,7 +400,7 @@ macro_rules! sections {
     ($each:ident) => {
         $each! {
             topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
-            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: LinkConfig, dram: DramConfig,
+            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: GpuLinkConfig, dram: DramConfig,
             memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
         }
     };

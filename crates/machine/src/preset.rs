@@ -16,7 +16,39 @@ macro_rules! presets {
 }
 
 /// Machines, in the order of lists.
-pub(crate) const MACHINES: &[Preset] = presets!("machines": "hmg-4x4", "hmg-1x4", "v100", "h100", "mi300a");
+pub(crate) const MACHINES: &[Preset] = presets!(
+    "machines":
+    "hmg-4x4",
+    "hmg-1x4",
+    "numa-1",
+    "numa-2",
+    "numa-4",
+    "numa-8",
+    "numa-hypothetical-2",
+    "numa-hypothetical-4",
+    "numa-hypothetical-8",
+    "v100",
+    "h100",
+    "mi300a"
+);
 
 /// Designs, in the order of lists.
-pub(crate) const DESIGNS: &[Preset] = presets!("designs": "no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "ideal", "mi300a", "numa-memory-side", "numa-traditional", "numa-static-halves", "numa-coherent", "numa-coherent-write-through", "numa-no-invalidation", "numa-aware-cache");
+pub(crate) const DESIGNS: &[Preset] = presets!(
+    "designs":
+    "no-remote-caching",
+    "software-flat",
+    "software-hierarchical",
+    "nhcc",
+    "hmg",
+    "ideal",
+    "mi300a",
+    "numa-traditional",
+    "numa-memory-side",
+    "numa-static-halves",
+    "numa-coherent",
+    "numa-coherent-write-through",
+    "numa-no-invalidation",
+    "numa-aware-cache",
+    "numa-turning-links",
+    "numa-aware"
+);

@@ -128,6 +128,7 @@ fn values_that_do_not_go_together_say_why() {
         ("crossbar.latency", "0ns", "takes time"),
         ("module_link.latency", "0ns", "takes time"),
         ("gpu_link.latency", "0ns", "takes time"),
+        ("gpu_link.lanes", "65", "at most 64"),
         ("dram.row_bytes", "64", "at least the line of 128 bytes"),
         ("dram.burst_bytes", "256", "at most the line of 128 bytes"),
         ("dram.bytes", "1000", "whole pages of 2097152 bytes"),
@@ -146,6 +147,8 @@ fn values_that_do_not_go_together_say_why() {
 fn links_that_nothing_crosses_may_be_instant() {
     let one = with(&[("topology.gpus", "1"), ("gpu_link.latency", "0ns")]);
     assert_eq!(one.gpu_link.latency, Ps::ZERO);
+    let undivided = with(&[("topology.modules_per_gpu", "1"), ("module_link.latency", "0ns")]);
+    assert_eq!(undivided.module_link.latency, Ps::ZERO);
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn a_base_that_is_not_there_is_told_from_where_it_is_named() {
 fn an_unknown_name_lists_what_there_is() {
     let error = machine("hmg-4x5").unwrap_err().to_string();
     assert!(error.contains("no machine is called \"hmg-4x5\" (did you mean hmg-4x4"), "{error}");
-    assert!(error.contains("there are hmg-4x4, hmg-1x4, v100"), "{error}");
+    assert!(error.contains("there are hmg-4x4, hmg-1x4, numa-1"), "{error}");
     let error = design("hgm").unwrap_err().to_string();
     assert!(error.contains("there are no-remote-caching, software-flat"), "{error}");
 }
@@ -299,6 +302,7 @@ fn variants_of_a_design_that_make_sense_are_allowed() {
         ("numa-aware-cache", "partition_sample", "1000"),
         ("numa-aware-cache", "partition_reset", "false"),
         ("hmg", "links", "infinite"),
+        ("hmg", "links", "turning"),
         ("hmg", "cta_scheduling", "interleaved"),
     ] {
         let mut description = design(name).unwrap();

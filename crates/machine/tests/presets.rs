@@ -143,7 +143,8 @@ fn every_machine_keeps_its_ratios_at_every_allowed_scale() {
             near_one("posted stores", kept(small.l2.posted_stores.into(), whole.l2.posted_stores.into(), scale), 0.05);
             assert_eq!(small.module_link.rate.is_infinite(), whole.module_link.rate.is_infinite());
             let page = kept(small.page_bytes, whole.page_bytes, scale);
-            assert!(page > 0.5 && page <= 1.0, "{} at {scale}: pages keep {page}", whole.name);
+            let at_least = small.page_bytes == small.region_bytes();
+            assert!(page > 0.5 && (page <= 1.0 || at_least), "{} at {scale}: pages keep {page}", whole.name);
         }
     }
 }
@@ -228,4 +229,48 @@ fn one_gpu_of_hmgs_machine_differs_in_nothing_else() {
     one.topology.gpus = 4;
     (one.name, one.description) = (four.name.clone(), four.description.clone());
     assert_eq!(one, four);
+}
+
+#[test]
+fn table_1_of_numa_gpu() {
+    let m = machine("numa-4").unwrap().check().unwrap();
+    assert_eq!((m.topology.gpus, m.topology.modules_per_gpu, m.topology.sms_per_module), (4, 1, 64));
+    assert_eq!((m.sm.clock.hz(), m.sm.warps), (1_000_000_000, 64));
+    assert_eq!((m.l1.bytes, m.l1.ways, m.line.bytes()), (128 << 10, 4, 128));
+    assert_eq!((m.l2.bytes, m.l2.ways), (4 << 20, 16));
+    assert_eq!((m.gpu_link.lanes, m.gpu_link.rate), (8, Rate(64_000_000_000)), "8 lanes of 8 GB/s each way");
+    assert_eq!(m.gpu_link.latency + m.module_link.latency + m.module_link.latency, Ps::from_ns(128));
+    assert_eq!(m.dram.rate, Rate(768_000_000_000));
+    assert_eq!(m.dram.base_latency + m.dram.activate + m.dram.column, Ps::from_ns(100));
+}
+
+#[test]
+fn numa_gpus_with_other_numbers_of_sockets_differ_in_nothing_else() {
+    let four = machine("numa-4").unwrap().check().unwrap();
+    for (name, gpus) in [("numa-1", 1), ("numa-2", 2), ("numa-8", 8)] {
+        let mut other = machine(name).unwrap().check().unwrap();
+        assert_eq!(other.topology.gpus, gpus);
+        other.topology.gpus = 4;
+        (other.name, other.description) = (four.name.clone(), four.description.clone());
+        assert_eq!(other, four, "{name}");
+    }
+}
+
+#[test]
+fn a_hypothetical_gpu_has_all_resources_of_its_sockets() {
+    let socket = machine("numa-1").unwrap().check().unwrap();
+    for factor in [2_u16, 4, 8] {
+        let large = machine(&format!("numa-hypothetical-{factor}")).unwrap().check().unwrap();
+        let mut wanted = socket.clone();
+        let (times, wide) = (u32::from(factor), u64::from(factor));
+        wanted.topology.sms_per_module *= factor;
+        (wanted.l2.bytes, wanted.l2.slices) = (wanted.l2.bytes * wide, wanted.l2.slices * factor);
+        (wanted.l2.merges, wanted.l2.posted_stores) = (wanted.l2.merges * times, wanted.l2.posted_stores * times);
+        wanted.directory.entries *= times;
+        (wanted.dram.bytes, wanted.dram.rate) = (wanted.dram.bytes * wide, Rate(wanted.dram.rate.0 * wide));
+        wanted.dram.channels *= factor;
+        (wanted.tlb.l2_entries, wanted.tlb.walkers) = (wanted.tlb.l2_entries * times, wanted.tlb.walkers * times);
+        (wanted.name, wanted.description) = (large.name.clone(), large.description.clone());
+        assert_eq!(large, wanted);
+    }
 }

@@ -5,7 +5,7 @@
 //! kernel runs at a time: streams of the host program are serialised.
 
 use crate::layout::Layout;
-use crate::message::Message;
+use crate::message::{LinkEvent, Message};
 use crate::uncore::Out;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -50,13 +50,20 @@ pub struct CommandProcessor {
     dependent_launch_latency: Ps,
     copy_latency: Ps,
     copies: Serializer,
+    /// Whether the links are told of kernels.
+    links_turn: bool,
     started: Ps,
     kernels: Vec<KernelTime>,
 }
 
 impl CommandProcessor {
-    /// A command processor about to run `program`.
-    pub fn new(machine: &MachineConfig, layout: Layout, program: Arc<dyn Program>) -> CommandProcessor {
+    /// A command processor about to run `program`; links whose lanes turn are told of its kernels.
+    pub fn new(
+        machine: &MachineConfig,
+        layout: Layout,
+        program: Arc<dyn Program>,
+        links_turn: bool,
+    ) -> CommandProcessor {
         CommandProcessor {
             layout,
             program,
@@ -67,6 +74,7 @@ impl CommandProcessor {
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
             copies: Serializer::new(machine.host.copy_rate),
+            links_turn,
             started: Ps::ZERO,
             kernels: Vec::new(),
         }
@@ -164,9 +172,16 @@ impl CommandProcessor {
                 let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
                 kernel.end = out.now();
                 self.state = State::Idle;
+                self.tell_links(out.now() + Ps(1), LinkEvent::End, out);
                 self.later(out.now(), out);
             }
             State::Idle | State::Running(_) => {}
+        }
+    }
+
+    fn tell_links<D: Data>(&self, at: Ps, event: LinkEvent, out: &mut Out<'_, D>) {
+        if self.links_turn {
+            out.send(at, self.layout.command_processor(), self.layout.switch(), Message::Link(event));
         }
     }
 
@@ -176,6 +191,7 @@ impl CommandProcessor {
         for module in (0..self.layout.modules).map(ModuleId) {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), Message::Launch { kernel });
         }
+        self.tell_links(at, LinkEvent::Launch, out);
         self.kernels.push(KernelTime { kernel, start: at, end: at });
         self.state = State::Running(self.layout.modules);
     }

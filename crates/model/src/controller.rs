@@ -53,11 +53,40 @@ struct Kernel {
     next: u32,
     step: u32,
     end: u32,
+    /// CTAs of the module's share, and how many have started.
+    ctas: u32,
+    started: u32,
     running: u32,
     /// SMs whose posted stores are not yet known to be taken.
     draining: u32,
     /// When the next CTA may be dispatched.
     dispatch_at: Ps,
+}
+
+/// When the CTAs of one kernel started, by quarters of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    launched: Ps,
+    /// Of each quarter: the sum of the times from the launch on, in picoseconds, and how many CTAs.
+    quarters: [(u64, u32); 4],
+}
+
+impl Pace {
+    fn start(&mut self, at: Ps, quarter: usize) {
+        let (sum, count) = &mut self.quarters[quarter];
+        *sum += (at - self.launched).0;
+        *count += 1;
+    }
+
+    /// Seconds from the mean start of the second quarter to that of the third, and from there to the fourth's; 0
+    /// where they are empty.
+    pub fn seconds(&self) -> [f64; 2] {
+        let mean = |quarter: usize| {
+            let (sum, count) = self.quarters[quarter];
+            sum as f64 / f64::from(count.max(1)) * 1e-12
+        };
+        if self.quarters[1].1 == 0 { [0.0; 2] } else { [mean(2) - mean(1), mean(3) - mean(2)] }
+    }
 }
 
 /// The collection id under which the command processor's phases are answered.
@@ -73,6 +102,8 @@ pub struct Controller {
     kernel: Option<Kernel>,
     /// Kernels started so far.
     launches: u32,
+    /// By launch: when the module's CTAs started.
+    pub paces: Vec<Pace>,
     /// What went wrong while decoding a CTA.
     pub failure: Option<String>,
 }
@@ -132,6 +163,7 @@ impl Controller {
             joins: Vec::new(),
             kernel: None,
             launches: 0,
+            paces: Vec::new(),
             failure: None,
         }
     }
@@ -365,7 +397,9 @@ impl Controller {
         let modules = u32::from(uncore.layout.modules);
         let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.module.0), modules);
         let resident = residency(&uncore.machine, info).expect("residency was checked before the run");
-        self.kernel = Some(Kernel { index, next, step, end, dispatch_at: out.now(), ..Kernel::default() });
+        let ctas = (end - next).div_ceil(step);
+        self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: out.now(), ..Kernel::default() });
+        self.paces.push(Pace { launched: out.now(), ..Pace::default() });
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
                 self.dispatch(sm, out.now(), parts, out);
@@ -395,6 +429,9 @@ impl Controller {
         kernel.running += 1;
         let start = at.max(kernel.dispatch_at);
         kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        let pace = self.paces.last_mut().expect("a kernel was launched");
+        pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
+        kernel.started += 1;
         parts.sms[sm].start_cta(start, stream, parts.uncore, out);
         if parts.sms[sm].has_finished() {
             self.refill(sm, parts, out);

@@ -43,7 +43,12 @@ pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
 
 /// The switch between the GPUs: its ways out; the ways in are links of the same rate.
 pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
-    switch::SwitchConfig { ports: u32::from(machine.topology.gpus), rate: machine.gpu_link.rate, crossing: Ps::ZERO }
+    switch::SwitchConfig {
+        ports: u32::from(machine.topology.gpus),
+        rate: machine.gpu_link.rate,
+        flit: Bytes(machine.messages.flit_bytes),
+        crossing: Ps::ZERO,
+    }
 }
 
 /// A module's memory.

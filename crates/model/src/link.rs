@@ -51,6 +51,16 @@ impl LinkStats {
         Bytes(self.data.bytes + self.control.bytes)
     }
 
+    /// Counts a packet.
+    pub fn count(&mut self, traffic: Traffic, bytes: Bytes) {
+        let kind = match traffic {
+            Traffic::Data => &mut self.data,
+            Traffic::Control => &mut self.control,
+        };
+        kind.packets += 1;
+        kind.bytes += bytes.0;
+    }
+
     /// Adds the counters of another link, or of the same link at another time.
     pub fn merge(&mut self, other: &LinkStats) {
         for (mine, theirs) in [(&mut self.data, other.data), (&mut self.control, other.control)] {
@@ -88,12 +98,7 @@ impl Link {
     pub fn send(&mut self, now: Ps, traffic: Traffic, bytes: Bytes) -> Ps {
         let start = now.max(self.serializer.free_at());
         let sent = self.serializer.send(now, bytes);
-        let stats = match traffic {
-            Traffic::Data => &mut self.stats.data,
-            Traffic::Control => &mut self.stats.control,
-        };
-        stats.packets += 1;
-        stats.bytes += bytes.0;
+        self.stats.count(traffic, bytes);
         self.stats.busy += sent.saturating_sub(start);
         self.stats.worst_queueing = self.stats.worst_queueing.max(start - now);
         self.last_arrival = self.last_arrival.max(sent + self.latency);

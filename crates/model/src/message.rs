@@ -1,9 +1,10 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
 use crate::credits::Generation;
+use crate::turning_link::Way;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Action, Data, Request};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Scope, SmId};
+use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Scope, SmId};
 
 /// Which result register of which warp a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +61,13 @@ pub enum Packet<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag the read looked for was seen.
-        satisfied: bool,
+    },
+    /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
+    Flag {
+        /// The line.
+        line: Line,
+        /// Which.
+        flag: Flag,
     },
     /// From a home: the answer to a read that its module's L2 has passed on, for an SM.
     Answer {
@@ -130,6 +136,32 @@ pub enum SyncKind {
     Release,
 }
 
+/// What happens to the links between GPUs and the switch whose lanes turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// A kernel is launched.
+    Launch,
+    /// Its release has ended.
+    End,
+    /// The end of a sample.
+    Sample {
+        /// Which launch it belongs to.
+        launch: u32,
+    },
+    /// The last byte of a packet leaves.
+    Sent {
+        /// Whose link.
+        gpu: GpuId,
+        /// Which way.
+        way: Way,
+    },
+    /// Lanes have turned.
+    Turned {
+        /// Whose link.
+        gpu: GpuId,
+    },
+}
+
 /// One event's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<D: Data> {
@@ -154,6 +186,8 @@ pub enum Message<D: Data> {
         /// What it is.
         packet: Packet<D>,
     },
+    /// To the switch: links whose lanes turn.
+    Link(LinkEvent),
     /// To a slice: memory has the bytes of a fetch.
     Memory {
         /// The line.

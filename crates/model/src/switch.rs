@@ -1,11 +1,13 @@
 //! A non-blocking switch: one port a GPU, nothing in its middle that saturates.
 //!
 //! A packet is handed over when its last byte has come in; the link that feeds a port has serialised it at its
-//! own rate, so the way in is counted and never waits. The way out serialises at the port's rate, in order of
-//! arrival. Packets of one port to another stay in order. Not modelled: finite buffers, arbitration between
-//! the ways in.
+//! own rate, so the way in is counted and never waits. It is known before that, in an order that is not that of
+//! coming in: a packet that waits long for its way in must not hold up what comes in sooner by another. The way out
+//! is therefore reserved by flits, each packet the first free ones from when it is in; a wait may be short by one
+//! flit. Packets of one port to another stay in order. Not modelled: finite buffers, arbitration between the ways in.
 
-use crate::link::{Link, LinkConfig, LinkStats, Traffic, TrafficStats};
+use crate::calendar::{Calendar, FRACTION};
+use crate::link::{LinkStats, Traffic, TrafficStats};
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
 /// Shape of a switch.
@@ -15,6 +17,8 @@ pub struct SwitchConfig {
     pub ports: u32,
     /// Rate of each way out.
     pub rate: Rate,
+    /// What a packet is a multiple of, above zero.
+    pub flit: Bytes,
     /// From the last byte in to the first that may leave.
     pub crossing: Ps,
 }
@@ -30,40 +34,57 @@ pub struct PortStats {
 
 #[derive(Clone, Debug)]
 struct Port {
-    entered: TrafficStats,
-    egress: Link,
+    stats: PortStats,
+    /// Flits of the way out.
+    out: Calendar,
 }
 
 /// A switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
     crossing: Ps,
+    flit: Bytes,
     /// By GPU.
     ports: Vec<Port>,
+}
+
+/// How long `flit` takes at `rate`, in 2^-16 ps: what a [`Calendar`] counts in.
+fn flit_time(flit: Bytes, rate: Rate) -> u64 {
+    if rate.is_infinite() {
+        return 0;
+    }
+    let time = ((u128::from(flit.0) * 1_000_000_000_000) << FRACTION) / u128::from(rate.0);
+    u64::try_from(time).unwrap_or(u64::MAX).max(1)
 }
 
 impl Switch {
     /// An idle switch.
     pub fn new(config: SwitchConfig) -> Switch {
-        let egress = Link::new(LinkConfig { rate: config.rate, latency: Ps::ZERO });
-        let port = Port { entered: TrafficStats::default(), egress };
-        Switch { crossing: config.crossing, ports: vec![port; config.ports as usize] }
+        let out = Calendar::new(flit_time(config.flit, config.rate));
+        let port = Port { stats: PortStats::default(), out };
+        Switch { crossing: config.crossing, flit: config.flit, ports: vec![port; config.ports as usize] }
     }
 
-    /// Forwards `bytes` whose last byte has come in at `now`; returns when the last byte leaves. To be called
-    /// in order of time.
+    /// Forwards `bytes` whose last byte comes in at `inside`; returns when the last byte leaves. To be called in
+    /// order of `now`, at most `inside`; by order of `inside` for packets of one port to another.
     #[inline]
-    pub fn forward(&mut self, now: Ps, from: GpuId, to: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
-        let entered = &mut self.ports[usize::from(from.0)].entered;
+    pub fn forward(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
+        let entered = &mut self.ports[usize::from(from.0)].stats.entered;
         entered.packets += 1;
         entered.bytes += bytes.0;
-        self.ports[usize::from(to.0)].egress.send(now + self.crossing, traffic, bytes)
+        let Port { stats: PortStats { left: stats, .. }, out } = &mut self.ports[usize::from(to.0)];
+        let (ready, flits) = (inside + self.crossing, bytes.0.div_ceil(self.flit.0));
+        let left = out.reserve(now, ready, flits);
+        let sending = out.span(flits);
+        stats.count(traffic, bytes);
+        stats.busy += sending;
+        stats.worst_queueing = stats.worst_queueing.max(left.saturating_sub(ready + sending));
+        left
     }
 
     /// Counters of the port of `gpu`.
     pub fn stats(&self, gpu: GpuId) -> PortStats {
-        let port = &self.ports[usize::from(gpu.0)];
-        PortStats { entered: port.entered, left: *port.egress.stats() }
+        self.ports[usize::from(gpu.0)].stats
     }
 }
 
@@ -72,16 +93,32 @@ mod tests {
     use super::*;
 
     fn switch() -> Switch {
-        Switch::new(SwitchConfig { ports: 4, rate: Rate(100_000_000_000), crossing: Ps(500) })
+        Switch::new(SwitchConfig { ports: 4, rate: Rate(100_000_000_000), flit: Bytes(10), crossing: Ps(500) })
     }
 
-    fn forward(switch: &mut Switch, now: u64, from: u8, to: u8) -> Ps {
-        switch.forward(Ps(now), GpuId(from), GpuId(to), Traffic::Data, Bytes(100))
+    fn forward(switch: &mut Switch, inside: u64, from: u8, to: u8) -> Ps {
+        switch.forward(Ps(0), Ps(inside), (GpuId(from), GpuId(to)), Traffic::Data, Bytes(100))
     }
 
     #[test]
     fn an_idle_switch_costs_its_crossing_and_the_way_out() {
-        assert_eq!(forward(&mut switch(), 10, 0, 1), Ps(10 + 500 + 1000));
+        assert_eq!(forward(&mut switch(), 100, 0, 1), Ps(100 + 500 + 1000));
+    }
+
+    #[test]
+    fn a_packet_that_comes_in_late_holds_up_none_that_comes_in_before() {
+        let mut switch = switch();
+        assert_eq!(forward(&mut switch, 50_000, 0, 1), Ps(51_500), "asked for first");
+        assert_eq!(forward(&mut switch, 1000, 2, 1), Ps(2500));
+        assert_eq!(forward(&mut switch, 50_100, 2, 1), Ps(52_500), "behind the first");
+    }
+
+    #[test]
+    fn a_saturated_way_out_delivers_its_rate() {
+        let mut switch = switch();
+        let last = (0..30_000_u32).map(|packet| forward(&mut switch, 0, (packet % 3) as u8, 3)).last();
+        assert_eq!(last, Some(Ps(30_000_500)), "3 MB at 100 GB/s");
+        assert_eq!(switch.stats(GpuId(3)).left.busy, Ps(30_000_000));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
 use crate::dram::Dram;
+use crate::flags::Flags;
 use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
 use crate::memory_cache::MemoryCache;
-use crate::message::{Flag, Message, Packet, Route};
+use crate::message::{Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
 use crate::watch::{Contents, WarpSlot};
@@ -103,8 +104,8 @@ pub struct Uncore<C, D: Contents> {
     pub forwarded_stores: Outstanding,
     /// Invalidations on their way.
     pub invalidations: Outstanding,
-    /// Flags seen here, by bit.
-    flags: Vec<u64>,
+    /// Flags known here.
+    pub flags: Flags,
     /// Counters.
     pub stats: L2Stats,
     /// Running hash of everything handled.
@@ -143,7 +144,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             own_stores: Outstanding::new(machine.l2.posted_stores),
             forwarded_stores: Outstanding::new(machine.l2.posted_stores),
             invalidations: Outstanding::new(u32::MAX),
-            flags: Vec::new(),
+            flags: Flags::default(),
             stats: L2Stats::default(),
             digest: Digest::default(),
             ways: WayPartition::new(crate::convert::way_partition(&machine, policy)),
@@ -179,7 +180,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
 
     /// A kernel starts on this module.
     pub fn begin_kernel(&mut self, now: Ps) {
-        self.forget_flags();
+        self.flags.clear();
         self.ways.launch(now, self.dram.queued_until(now));
     }
 
@@ -213,9 +214,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     fn taker(&self, target: ModuleId, packet: &Packet<D>) -> ComponentId {
         match packet {
             Packet::Request(request) => self.slice_of(target, request.line),
-            Packet::Downgrade { line } | Packet::Fill { line, .. } | Packet::Invalidate { line, .. } => {
-                self.slice_of(target, *line)
-            }
+            Packet::Downgrade { line }
+            | Packet::Flag { line, .. }
+            | Packet::Fill { line, .. }
+            | Packet::Invalidate { line, .. } => self.slice_of(target, *line),
             Packet::Old { origin, .. } | Packet::Answer { origin, .. } => self.layout.sm(target, origin.sm),
             Packet::Act { .. } | Packet::Acted { .. } => self.layout.controller(target),
         }
@@ -238,6 +240,8 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
                 }
             },
             Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => sizes.header_bytes.0 + data(*mask),
+            // Its bytes are those of the fill behind it.
+            Packet::Flag { .. } => 0,
             Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),
             Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
                 sizes.control_bytes.0
@@ -325,28 +329,6 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         if size_of::<D>() != 0 {
             self.memory.entry(line).or_default().merge(data, mask);
         }
-    }
-
-    /// Records that a store that leaves `flag` has been here.
-    pub fn see(&mut self, flag: Flag) {
-        if flag == Flag::NONE {
-            return;
-        }
-        let word = flag.0 as usize / 64;
-        if self.flags.len() <= word {
-            self.flags.resize(word + 1, 0);
-        }
-        self.flags[word] |= 1 << (flag.0 % 64);
-    }
-
-    /// Whether a store that leaves `flag` has been here.
-    pub fn seen(&self, flag: Flag) -> bool {
-        flag != Flag::NONE && self.flags.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
-    }
-
-    /// Forgets all flags: they are numbered anew in each kernel.
-    fn forget_flags(&mut self) {
-        self.flags.clear();
     }
 
     /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took

@@ -110,11 +110,12 @@ fn a_link_under_poisson_arrivals_makes_packets_wait_as_long_as_theory_says() {
 fn a_way_out_of_a_switch_fed_by_three_ports_waits_as_long_as_theory_says() {
     for reference in references() {
         let crossing = Ps::from_ns(30);
-        let mut switch = Switch::new(SwitchConfig { ports: 4, rate: RATE, crossing });
+        // Waits are whole flits: the smallest tell most.
+        let mut switch = Switch::new(SwitchConfig { ports: 4, rate: RATE, flit: Bytes(1), crossing });
         let mut packet = 0_u8;
         let found = mean_wait(mix(reference.mix), reference.load, |now, bytes| {
             packet = (packet + 1) % 3;
-            switch.forward(now, GpuId(packet), GpuId(3), Traffic::Data, bytes) - crossing
+            switch.forward(now, now, (GpuId(packet), GpuId(3)), Traffic::Data, bytes) - crossing
         });
         assert_near(found, &reference);
     }

@@ -39,14 +39,17 @@ impl Rules for HmgRules {
     fn release(sync: Sync) -> &'static [Phase] {
         const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
         const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores);
+        const GPU_STORES_ON: Phase = GPU_STORES.again_beyond_gpu();
         const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
+        const ALL_STORES_ON: Phase = ALL_STORES.again_beyond_gpu();
         const GPU_INVALIDATIONS: Phase = Phase::new(Members::Gpu, Action::DrainInvalidations);
         const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
+        const ALL_INVALIDATIONS_ON: Phase = ALL_INVALIDATIONS.again_beyond_gpu();
         match sync {
             Sync::Thread(Scope::Cta) => &[],
             Sync::Thread(Scope::Gpu) => &[OWN_STORES, GPU_INVALIDATIONS],
-            Sync::Thread(Scope::Sys) => &[GPU_STORES, GPU_STORES, ALL_INVALIDATIONS, ALL_INVALIDATIONS],
-            Sync::Kernel => &[ALL_STORES, ALL_STORES, ALL_INVALIDATIONS, ALL_INVALIDATIONS],
+            Sync::Thread(Scope::Sys) => &[GPU_STORES, GPU_STORES_ON, ALL_INVALIDATIONS, ALL_INVALIDATIONS_ON],
+            Sync::Kernel => &[ALL_STORES, ALL_STORES_ON, ALL_INVALIDATIONS, ALL_INVALIDATIONS_ON],
         }
     }
 }

@@ -63,12 +63,24 @@ pub struct Phase {
     pub members: Members,
     /// What they do.
     pub action: Action,
+    /// Whether it follows what the phase before has moved no further than the edge of a GPU: on one GPU nothing.
+    pub second_hop: bool,
 }
 
 impl Phase {
     /// A phase.
     pub const fn new(members: Members, action: Action) -> Phase {
-        Phase { members, action }
+        Phase { members, action, second_hop: false }
+    }
+
+    /// The same phase again, for what went from GPU homes to system homes, or the other way.
+    pub const fn again_beyond_gpu(self) -> Phase {
+        Phase { second_hop: true, ..self }
+    }
+
+    /// Whether the phase has nothing to do on this machine.
+    fn is_void(self, topology: &impl Topology) -> bool {
+        self.second_hop && topology.gpus() == 1
     }
 }
 
@@ -91,11 +103,11 @@ impl Collector {
     /// Phases without members are passed over.
     pub fn begin_phase(&mut self, topology: &impl Topology, mut send: impl FnMut(ModuleId, Action)) -> bool {
         while let Some(phase) = self.phases.get(self.current as usize) {
-            for member in (0..topology.modules()).map(ModuleId) {
-                if phase.members.includes(topology, self.issuer, member) {
-                    self.missing += 1;
-                    send(member, phase.action);
-                }
+            let takes_part =
+                |&member: &ModuleId| !phase.is_void(topology) && phase.members.includes(topology, self.issuer, member);
+            for member in (0..topology.modules()).map(ModuleId).filter(takes_part) {
+                self.missing += 1;
+                send(member, phase.action);
             }
             if self.missing > 0 {
                 return true;

@@ -60,11 +60,13 @@ impl Rules for SoftwareHierarchicalRules {
 pub(crate) fn hierarchical_release(sync: Sync) -> &'static [Phase] {
     const OWN: Phase = Phase::new(Members::Own, Action::DrainStores);
     const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores);
+    const GPU_ON: Phase = GPU.again_beyond_gpu();
     const ALL: Phase = Phase::new(Members::All, Action::DrainStores);
+    const ALL_ON: Phase = ALL.again_beyond_gpu();
     match sync {
         Sync::Thread(Scope::Cta) => &[],
         Sync::Thread(Scope::Gpu) => &[OWN],
-        Sync::Thread(Scope::Sys) => &[GPU, GPU],
-        Sync::Kernel => &[ALL, ALL],
+        Sync::Thread(Scope::Sys) => &[GPU, GPU_ON],
+        Sync::Kernel => &[ALL, ALL_ON],
     }
 }

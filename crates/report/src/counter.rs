@@ -65,6 +65,8 @@ pub const COUNTERS: &[Counter] = &[
     counter("links.*.bytes", "link traffic", "B", "Bytes sent in one direction of one link, headers included."),
     counter("links.*.data_bytes", "link data", "B", "Of the bytes sent, those in messages that carry memory."),
     counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
+    counter("links.*.lanes", "lanes", "", "Lanes that carried this way, on average over the run; 1 of a link without lanes."),
+    counter("links.*.lanes_turned", "lanes turned", "", "Lanes that turned to this way."),
     counter("dram.read_bytes", "memory reads", "B", "Bytes read from all memories."),
     counter("dram.write_bytes", "memory writes", "B", "Bytes written to all memories."),
 

@@ -90,6 +90,12 @@ impl Warp<'_> {
         self
     }
 
+    /// An access to the scratchpad.
+    pub fn scratchpad(&mut self, passes: u16) -> &mut Self {
+        self.stream.ops.push(Op::Shared { passes });
+        self
+    }
+
     /// A CTA barrier.
     pub fn barrier(&mut self) -> &mut Self {
         self.stream.ops.push(Op::Barrier);

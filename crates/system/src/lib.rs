@@ -4,6 +4,7 @@
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
+//! - `ways`: how ways of caches are shared, as asked and as it came.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
@@ -18,8 +19,11 @@ pub mod record;
 pub mod run;
 pub mod sample;
 pub mod sharing;
+pub mod timeline;
+mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_warm};
+pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm};
 pub use sample::{SampleInfo, project, sample};
+pub use tombolo_workload::record::Projection;

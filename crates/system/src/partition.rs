@@ -19,18 +19,18 @@ use tombolo_types::{ComponentId, ModuleId, Ps};
 const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
 
 /// What stands beside the modules.
-pub struct Hub<C> {
+pub struct Hub<C, D: Contents> {
     /// Between GPUs.
-    pub fabric: Fabric,
+    pub fabric: Fabric<D>,
     /// Runs the program's commands.
     pub command_processor: CommandProcessor,
     protocol: C,
     map: Map,
 }
 
-impl<C> Hub<C> {
+impl<C, D: Contents> Hub<C, D> {
     /// A hub of these.
-    pub fn new(fabric: Fabric, command_processor: CommandProcessor, protocol: C, map: Map) -> Hub<C> {
+    pub fn new(fabric: Fabric<D>, command_processor: CommandProcessor, protocol: C, map: Map) -> Hub<C, D> {
         Hub { fabric, command_processor, protocol, map }
     }
 }
@@ -42,7 +42,7 @@ pub struct Part<C, D: Contents> {
     /// Its modules, ascending from `first`.
     pub modules: Vec<Module<C, D>>,
     /// The hub, in one part of the machine.
-    pub hub: Option<Hub<C>>,
+    pub hub: Option<Hub<C, D>>,
 }
 
 impl<C: Coherence, D: Contents> Partition for Part<C, D> {
@@ -54,12 +54,11 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
                 let index = self.module(module);
                 self.modules[index].handle(event, out);
             }
-            Place::Switch => {
-                let Message::Cross { route, packet } = event.message else {
-                    panic!("the switch got {:?}", event.message)
-                };
-                self.hub().fabric.cross(route, packet, out);
-            }
+            Place::Switch => match event.message {
+                Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
+                Message::Link(event) => self.hub().fabric.handle(event, out),
+                other => panic!("the switch got {other:?}"),
+            },
             Place::CommandProcessor => {
                 let hub = self.hub();
                 hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
@@ -82,7 +81,7 @@ impl<C, D: Contents> Part<C, D> {
         usize::from(module.0 - self.first)
     }
 
-    fn hub(&mut self) -> &mut Hub<C> {
+    fn hub(&mut self) -> &mut Hub<C, D> {
         self.hub.as_mut().expect("events of the hub's components go to its partition")
     }
 }
@@ -131,7 +130,7 @@ impl Cut {
         &self,
         layout: Layout,
         modules: Vec<Module<C, D>>,
-        hub: Hub<C>,
+        hub: Hub<C, D>,
     ) -> Vec<Part<C, D>> {
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {

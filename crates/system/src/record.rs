@@ -4,6 +4,7 @@ use crate::checker::Checked;
 use crate::energy::Energy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tombolo_workload::record::Spent;
 
 /// Accesses and hits of one cache level, summed over the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,10 @@ pub struct LinkRecord {
     pub data_bytes: u64,
     /// Share of the run's time that it was sending, 0 to 1.
     pub utilization: f64,
+    /// Lanes that carried this way, on average over the run; 1 of a link without lanes.
+    pub lanes: f64,
+    /// Lanes that turned to this way.
+    pub lanes_turned: u64,
 }
 
 /// All memories.
@@ -73,6 +78,16 @@ pub struct KernelRecord {
     pub start_s: f64,
     /// Seconds from the start of the run to the end of its release.
     pub end_s: f64,
+    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
+    /// to the fourth; the mean of the modules.
+    pub quarters_s: [f64; 2],
+}
+
+impl KernelRecord {
+    /// What the launch took, for a program's projection from its parts.
+    pub fn spent(&self) -> Spent {
+        Spent { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
+    }
 }
 
 /// What the run cost the machine it ran on. Differs from run to run.

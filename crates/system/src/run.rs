@@ -4,17 +4,17 @@ use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{
-    CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, LocalWaysRecord, RunRecord, WaysRecord,
-};
+use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, RunRecord};
+use crate::timeline::{Timeline, Track};
+use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
-use tombolo_machine::design::{self, Invalidate, L2Capacity, Links};
+use tombolo_machine::design::{self, Invalidate, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::controller::residency;
-use tombolo_model::fabric::Fabric;
+use tombolo_model::fabric::{Fabric, Turning};
 use tombolo_model::layout::Layout;
 use tombolo_model::link::LinkStats;
 use tombolo_model::map::Map;
@@ -22,9 +22,9 @@ use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
+use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
-use tombolo_model::way_partition::{LocalWays, WayPolicy};
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
@@ -64,6 +64,16 @@ pub enum RunError {
     /// A kernel that no SM can hold, or a cooperative one that is not resident at once.
     #[error("{0}")]
     DoesNotFit(String),
+    /// The machine's links cannot do what the design asks of them.
+    #[error("design {design} turns lanes (links = \"turning\"), machine {machine} has none to turn: {reason}")]
+    Links {
+        /// The design.
+        design: String,
+        /// The machine.
+        machine: String,
+        /// Why, by key.
+        reason: &'static str,
+    },
     /// The recording is damaged.
     #[error("{0}")]
     Stream(#[from] StreamError),
@@ -104,7 +114,17 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
-    dispatch::<()>(spec, resident, None, &())
+    Ok(dispatch::<()>(spec, Extras { resident, ..Extras::default() }, &())?.0)
+}
+
+/// Runs a program to its end and keeps what the links between GPUs did, in windows of `window`. The record is that of
+/// [`run`].
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
+    let (record, timeline) = dispatch::<()>(spec, Extras { window: Some(window), ..Extras::default() }, &())?;
+    Ok((record, timeline.expect("it was asked for")))
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
@@ -114,25 +134,34 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, fault: Option<Fault>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line));
-    let record = dispatch::<Versions>(spec, &[], fault, &checker)?;
+    let record = dispatch::<Versions>(spec, Extras { fault, ..Extras::default() }, &checker)?.0;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Picks the protocol.
-fn dispatch<D: Contents>(
-    spec: &RunSpec,
-    resident: &[Resident],
+/// What few runs have.
+#[derive(Clone, Copy, Default)]
+struct Extras<'a> {
+    /// What memory-side caches hold at the start.
+    resident: &'a [Resident],
+    /// A broken rule.
     fault: Option<Fault>,
-    watch: &D::Watch,
-) -> Result<RunRecord, RunError> {
+    /// Length of the timeline's windows, where there is to be one.
+    window: Option<Ps>,
+}
+
+/// A record, and the timeline where one was asked for.
+type Finished = (RunRecord, Option<Timeline>);
+
+/// Picks the protocol.
+fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     check(spec)?;
     let pages = match &spec.pages {
         Some(pages) => Arc::clone(pages),
         None => place(&spec.machine, &spec.design, &*spec.program)?,
     };
-    let simulation = Simulation::<D> { spec, pages, resident, watch };
+    let simulation = Simulation::<D> { spec, pages, extras, watch };
     let name = spec.design.coherence.word();
-    let options = Options { fault, ..protocol_options(&spec.design) };
+    let options = Options { fault: extras.fault, ..protocol_options(&spec.design) };
     choose(name, options, simulation).expect("a test finds a protocol for every coherence")
 }
 
@@ -169,6 +198,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let lanes = |width: u32| format!("warps of {width} lanes");
         return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
+    check_links(spec)?;
     for kernel in program.kernels() {
         let resident = residency(machine, kernel).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
@@ -184,31 +214,48 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Whether the machine's links can do what the design has them do.
+fn check_links(spec: &RunSpec) -> Result<(), RunError> {
+    let (machine, link) = (&spec.machine, &spec.machine.gpu_link);
+    if spec.design.links != Links::Turning || machine.topology.gpus == 1 {
+        return Ok(());
+    }
+    let reason = match (link.lanes, link.rate.is_infinite()) {
+        (1, _) => "gpu_link.lanes is 1, and each way keeps one",
+        (_, true) => "gpu_link.rate is infinite, and no way is ever saturated",
+        (_, false) => return Ok(()),
+    };
+    Err(RunError::Links { design: spec.design.name.clone(), machine: machine.name.clone(), reason })
+}
+
 /// A run that lacks its protocol.
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
     pages: Arc<PageTable>,
-    resident: &'a [Resident],
+    extras: Extras<'a>,
     watch: &'a D::Watch,
 }
 
 impl<D: Contents> Visitor for Simulation<'_, D> {
-    type Output = Result<RunRecord, RunError>;
+    type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, pages, resident, watch } = self;
+        let Simulation { spec, pages, extras, watch } = self;
         let machine = Arc::new(with_links(&spec.machine, spec.design.links));
         let layout = layout(&machine);
         let map = Map::new(&machine, pages);
         let mut modules = modules::<_, D>(spec, &machine, protocol, &map, watch);
-        warm(&mut modules, &map, resident);
-        let mut engine = build(spec, &machine, layout, protocol, &map, modules);
+        warm(&mut modules, &map, extras.resident);
+        let fabric = fabric(spec, &machine, layout, extras.window);
+        let mut engine = build(spec, &machine, fabric, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
         let parts = engine.into_partitions();
         let outcome = Outcome { spec, machine: &machine, stats, wall };
-        outcome.record(&parts)
+        let record = outcome.record(&parts)?;
+        let timeline = extras.window.map(|window| outcome.timeline(&parts, &record, window));
+        Ok((record, timeline))
     }
 }
 
@@ -238,18 +285,6 @@ fn modules<C: Coherence, D: Contents>(
     (0..layout.modules).map(ModuleId).map(module).collect()
 }
 
-/// How a design shares the ways of caches.
-fn way_policy(machine: &MachineConfig, design: &DesignConfig) -> WayPolicy {
-    match design.l2_capacity {
-        L2Capacity::Shared => WayPolicy::Together,
-        L2Capacity::StaticHalves => WayPolicy::Halves,
-        L2Capacity::NumaAware => WayPolicy::Shifting {
-            sample: machine.sm.clock.span(design.partition_sample.into()),
-            reset: design.partition_reset,
-        },
-    }
-}
-
 /// Puts what is resident into the memory-side caches.
 fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
     for &Resident { first, lines, dirty } in resident {
@@ -259,16 +294,32 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
     }
 }
 
+/// How the links between GPUs turn, where the design has them do so and there is a switch to turn at.
+fn turning(machine: &MachineConfig, design: &DesignConfig) -> Option<Turning> {
+    let turns = design.links == Links::Turning && machine.topology.gpus > 1;
+    let cycles = |count: u32| machine.sm.clock.span(count.into());
+    turns.then(|| Turning { sample_time: cycles(design.sample_time), switch_time: cycles(design.switch_time) })
+}
+
+/// The links between GPUs, idle.
+fn fabric<D: Contents>(spec: &RunSpec, machine: &MachineConfig, layout: Layout, window: Option<Ps>) -> Fabric<D> {
+    let mut fabric = Fabric::new(machine, layout, turning(machine, &spec.design));
+    if let Some(window) = window {
+        fabric.record(usize::from(machine.topology.gpus), window);
+    }
+    fabric
+}
+
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     machine: &Arc<MachineConfig>,
-    layout: Layout,
+    fabric: Fabric<D>,
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
-    let fabric = Fabric::new(machine, layout);
-    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program));
+    let (layout, turns) = (layout(machine), turning(machine, &spec.design).is_some());
+    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), turns);
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
     let partitions = cut.partitions(layout, modules, hub);
@@ -307,10 +358,9 @@ impl Outcome<'_> {
         let end = kernels.last().map_or(self.stats.last_event, |kernel| kernel.end);
         digest.mix(end.0);
         let links = self.links(&hub.fabric, &modules, end);
-        links.iter().for_each(|link| digest.mix(link.bytes));
+        links.iter().for_each(|link| digest.mix(link.bytes ^ link.lanes_turned.rotate_left(48)));
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
-        let named = self.spec.program.kernels();
         Ok(RunRecord {
             tombolo: env!("CARGO_PKG_VERSION").into(),
             machine: self.machine.name.clone(),
@@ -340,18 +390,26 @@ impl Outcome<'_> {
             local_ways: local_ways(&modules),
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: format!("{:016x}", digest.0),
-            kernels: kernels
-                .iter()
-                .map(|time| KernelRecord {
-                    name: named[time.kernel as usize].name.clone(),
-                    start_s: time.start.seconds(),
-                    end_s: time.end.seconds(),
-                })
-                .collect(),
+            kernels: self.kernels(kernels, &modules),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
         })
+    }
+
+    fn kernels<C: Coherence, D: Contents>(&self, times: &[KernelTime], modules: &[&Module<C, D>]) -> Vec<KernelRecord> {
+        let named = self.spec.program.kernels();
+        let record = |(launch, time): (usize, &KernelTime)| {
+            let paces = modules.iter().map(|module| module.controller().paces[launch].seconds());
+            let [third, fourth] = paces.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
+            KernelRecord {
+                name: named[time.kernel as usize].name.clone(),
+                start_s: time.start.seconds(),
+                end_s: time.end.seconds(),
+                quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
+            }
+        };
+        times.iter().enumerate().map(record).collect()
     }
 
     fn host(&self, sm: &SmStats) -> HostRecord {
@@ -365,23 +423,46 @@ impl Outcome<'_> {
         }
     }
 
-    fn links<C: Coherence, D: Contents>(&self, fabric: &Fabric, modules: &[&Module<C, D>], end: Ps) -> Vec<LinkRecord> {
-        let record = |name: String, stats: &LinkStats| LinkRecord {
+    fn links<C: Coherence, D: Contents>(
+        &self,
+        fabric: &Fabric<D>,
+        modules: &[&Module<C, D>],
+        end: Ps,
+    ) -> Vec<LinkRecord> {
+        let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
             name,
             bytes: stats.bytes().0,
             data_bytes: stats.data.bytes,
-            utilization: if end == Ps::ZERO { 0.0 } else { stats.busy.0 as f64 / end.0 as f64 },
+            utilization: of_run(stats.busy.0, end),
+            lanes: of_run(lanes.lane_time, end),
+            lanes_turned: lanes.turned,
         };
         let mut links = Vec::new();
         for gpu in (0..self.machine.topology.gpus).map(GpuId) {
-            links.push(record(format!("{gpu}.out"), fabric.upward(gpu)));
-            links.push(record(format!("{gpu}.in"), &fabric.downward(gpu)));
+            for (way, word) in [(Way::Out, "out"), (Way::In, "in")] {
+                let lanes = fabric.lane_stats(gpu, way, end);
+                links.push(record(format!("{gpu}.{word}"), &fabric.stats(gpu, way), lanes));
+            }
         }
         for module in modules {
             let uncore = module.uncore();
-            links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats()));
+            let one = LaneStats { turned: 0, lane_time: end.0 };
+            links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats(), one));
         }
         links
+    }
+
+    fn timeline<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>], record: &RunRecord, window: Ps) -> Timeline {
+        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
+        let links = hub.fabric.timeline().expect("the fabric was told to keep one");
+        let mut tracks = Vec::new();
+        for (gpu, ways) in links.iter().enumerate() {
+            for (word, link) in ["out", "in"].into_iter().zip(ways) {
+                let (name, rate) = (format!("gpu{gpu}.{word}"), self.machine.gpu_link.rate);
+                tracks.push(Track { name, rate, link: link.clone() });
+            }
+        }
+        Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
     }
 
     fn energy(&self, sm: &SmStats, l2: &L2Stats, links: &[LinkRecord], inter_gpu_bytes: u64) -> Energy {
@@ -416,30 +497,9 @@ impl Outcome<'_> {
     }
 }
 
-/// Shifts of ways of all modules.
-fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
-    let mut moves = WaysRecord::default();
-    for module in modules {
-        let (to_remote, to_local) = module.uncore().ways.moves();
-        moves.to_remote += to_remote;
-        moves.to_local += to_local;
-    }
-    moves
-}
-
-/// Local ways over time, module by module.
-fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
-    let of = |module: &&Module<C, D>| {
-        let uncore = module.uncore();
-        let record = |ways: &LocalWays| LocalWaysRecord {
-            module: uncore.module.to_string(),
-            since_s: ways.since.seconds(),
-            l1: ways.l1,
-            l2: ways.l2,
-        };
-        uncore.ways.history().iter().map(record).collect::<Vec<_>>()
-    };
-    modules.iter().flat_map(of).collect()
+/// `time` as a share of a run that ended at `end`; 0 of one that took no time.
+fn of_run(time: u64, end: Ps) -> f64 {
+    if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 }
 }
 
 /// The most memory this process has held, from the kernel's own account.

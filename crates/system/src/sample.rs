@@ -1,10 +1,10 @@
 //! The time of a whole program from a run of the part of it that was recorded.
 
-use crate::record::RunRecord;
+use crate::record::{KernelRecord, RunRecord};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_model::controller::residency;
-use tombolo_workload::record::Sample;
+use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
 /// A sample for `machine`. A kernel that no SM holds counts as one CTA; running it is refused.
 pub fn sample(machine: &MachineConfig) -> Sample {
@@ -16,20 +16,21 @@ pub fn sample(machine: &MachineConfig) -> Sample {
 /// What was recorded of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleInfo {
-    /// By launch recorded: how often its time counts in the whole.
-    pub weights: Vec<f64>,
+    /// By launch recorded: how it counts in the whole.
+    pub parts: Vec<Part>,
     /// Launches of the whole program.
     pub launches: u64,
 }
 
-/// The seconds that the whole program takes: the weighted times of the launches that were run, the copies and gaps
-/// between them, and a gap for each launch that was not.
+/// The time that the whole program takes, and how far it may be off: the projected times of its launches, the copies
+/// and gaps between those that were run, and a gap for each launch that was not.
 ///
 /// Panics where `record` is of another program than `sample`.
-pub fn project(record: &RunRecord, sample: &SampleInfo, machine: &MachineConfig) -> f64 {
-    assert_eq!(record.kernels.len(), sample.weights.len(), "a run has the launches that were recorded");
+pub fn project(record: &RunRecord, sample: &SampleInfo, machine: &MachineConfig) -> Projection {
+    let spent: Vec<Spent> = record.kernels.iter().map(KernelRecord::spent).collect();
+    let Projection { time_s, error_s } = Projection::of(&sample.parts, &spent);
+    let running: f64 = spent.iter().map(|spent| spent.total_s).sum();
     let gap = machine.host.dependent_launch_latency.seconds();
-    let beyond = record.kernels.iter().zip(&sample.weights);
-    let running: f64 = beyond.map(|(kernel, weight)| (weight - 1.0) * (kernel.end_s - kernel.start_s)).sum();
-    record.time_s + running + (sample.launches as f64 - sample.weights.len() as f64) * gap
+    let gaps = (sample.launches as f64 - sample.parts.len() as f64) * gap;
+    Projection { time_s: record.time_s - running + time_s + gaps, error_s }
 }

@@ -229,3 +229,31 @@ fn a_flag_that_a_poll_has_brought_to_a_gpu_home_is_seen_there_by_later_polls() {
         assert_eq!(record.sm["failed_polls"], 0, "{name}: it was set long before");
     }
 }
+
+/// Seconds that `ctas` take on one SM.
+fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> f64 {
+    let mut settings = settings.to_vec();
+    settings.extend(["topology.gpus=1", "topology.modules_per_gpu=1"]);
+    simulate(&machine(&settings), design("hmg", &[]), Directed::new(vec![ctas])).time_s
+}
+
+#[test]
+fn the_scratchpad_serves_sub_cores_in_order_of_time() {
+    let warps = |count: usize| {
+        let work = |warp: &mut Warp<'_>| (0..8).for_each(|_| _ = warp.compute(1000).scratchpad(2));
+        vec![(0..count).fold(Cta::new(), |cta, _| cta.warp(work))]
+    };
+    let (one, four) = (on_one_sm(&[], warps(1)), on_one_sm(&[], warps(4)));
+    assert!(four < 1.1 * one, "arithmetic of four sub-cores overlaps: {four} s beside {one} s");
+}
+
+#[test]
+fn a_warp_that_waits_for_the_scratchpad_at_a_barrier_leaves_its_sub_core_to_others() {
+    let ctas = |count: usize| {
+        let work = |warp: &mut Warp<'_>| (0..32).for_each(|_| _ = warp.scratchpad(1).barrier());
+        vec![Cta::new().warp(work); count]
+    };
+    let settings = ["sm.sub_cores=1", "sm.shared_latency=1000cycles"];
+    let (one, four) = (on_one_sm(&settings, ctas(1)), on_one_sm(&settings, ctas(4)));
+    assert!(four < 1.1 * one, "waits overlap: {four} s beside {one} s");
+}

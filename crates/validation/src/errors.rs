@@ -16,6 +16,8 @@ pub struct Row {
     pub simulated_ms: f64,
     /// Whether a part was simulated that stands for the whole.
     pub sampled: bool,
+    /// By how much sampling may be off, in milliseconds, from what halves of the sample differ by; 0 of what ran whole.
+    pub sampling_error_ms: f64,
     /// Whether nothing speaks against the measurement.
     pub sound: bool,
 }
@@ -113,6 +115,7 @@ mod tests {
             measured_ms,
             simulated_ms,
             sampled: false,
+            sampling_error_ms: 0.0,
             sound: true,
         }
     }

@@ -1,7 +1,7 @@
 //! The time of a case on a machine.
 //!
-//! The sample of [`tombolo_workload::record::Sample`] is recorded and run; the times of its launches, weighted, make
-//! the time of the whole. Measurements repeat their body, so caches begin as the repetition before has left them:
+//! The sample of [`tombolo_workload::record::Sample`] is recorded and run, and the time of the whole projected from
+//! the times of its launches. Measurements repeat their body, so caches begin as the repetition before has left them:
 //! the caches on the memory's side with what fits there of the ends of the program's arrays; the others, where the
 //! program fits the L2s, with what its launches, or the last of them where they are long, leave there.
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_system::record::KernelRecord;
-use tombolo_system::{Resident, RunError, RunSpec, run_warm, sample};
+use tombolo_system::{Projection, Resident, RunError, RunSpec, run_warm, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Rate};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
@@ -58,6 +58,8 @@ pub struct Estimate {
     pub time_s: f64,
     /// Whether a part was simulated that stands for the whole.
     pub sampled: bool,
+    /// Seconds by which sampling may be off, from what halves of the sample differ by.
+    pub error_s: f64,
 }
 
 /// Estimates times on one machine.
@@ -142,9 +144,10 @@ impl Estimator {
             run_warm(&RunSpec { machine, design, program, pages: None, threads: 1 }, &resident)?.kernels
         };
         let last = &kernels[kernels.len() - parts.len()..];
-        let time = |kernel: &KernelRecord| kernel.end_s - kernel.start_s;
-        let running: f64 = last.iter().zip(&parts).map(|(kernel, part)| part.weight * time(kernel)).sum();
-        Ok(Estimate { time_s: running + self.launching(launches, &case.body) + self.copying(&case.body), sampled })
+        let spent: Vec<_> = last.iter().map(KernelRecord::spent).collect();
+        let Projection { time_s, error_s } = Projection::of(&parts, &spent);
+        let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
+        Ok(Estimate { time_s, sampled, error_s })
     }
 
     fn record(&self, case: &Case) -> Result<Recording, EstimateError> {

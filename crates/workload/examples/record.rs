@@ -1,10 +1,11 @@
 //! Records workloads and prints what it costs: time, compressed size, memory, and the time to decode.
 //!
 //! ```text
-//! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD…]]
+//! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD[,key=value…]…]]
 //! ```
 //!
-//! `M instr` counts each kernel once, `M run` as often as it is launched.
+//! `M instr` counts each kernel once, `M run` as often as it is launched; `CTAs` are those of a launch, weighted by its
+//! instructions.
 //!
 //! Run one workload a time for its peak memory: the operating system reports the peak of the process.
 
@@ -18,13 +19,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let scale = arguments.first().map_or("1/16", String::as_str).parse()?;
     let threads = arguments.get(1).map_or(Ok(1), |text| text.parse())?;
-    let named: Vec<_> = arguments.iter().skip(2).map(|name| find(name)).collect::<Result<_, _>>()?;
-    let workloads = if named.is_empty() { list().to_vec() } else { named };
+    let named: Vec<&str> = arguments.iter().skip(2).map(String::as_str).collect();
+    let all: Vec<&str> = list().iter().map(|workload| workload.name()).collect();
     println!(
-        "workload        launches   kernels    M instr    M run  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB"
+        "workload        launches   kernels    M instr    M run  M trans  M ops  record s  M instr/s  B/instr  B/op  ns/instr  ns/op  arrays MB  peak MB    CTAs"
     );
-    for workload in workloads {
-        measure(workload, &Request::new(workload, scale, &[], 1)?, threads)?;
+    for text in if named.is_empty() { all } else { named } {
+        let mut parts = text.split(',');
+        let workload = find(parts.next().unwrap_or_default())?;
+        let given = parts.map(|part| part.split_once('=').ok_or_else(|| format!("`{part}` is no key=value")));
+        let given = given.map(|pair| pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        measure(workload, &Request::new(workload, scale, &given.collect::<Result<Vec<_>, _>>()?, 1)?, threads)?;
     }
     Ok(())
 }
@@ -51,13 +56,16 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     }
     let decoded = elapsed(start, started, 1) * 1e9;
     let launches = recording.commands().iter().filter_map(|command| match command {
-        Command::Launch { kernel, .. } => Some(each[*kernel as usize]),
+        Command::Launch { kernel, .. } => Some(*kernel as usize),
         Command::Copy { .. } => None,
     });
-    let run = launches.sum::<u64>();
+    let launched: Vec<usize> = launches.collect();
+    let run = launched.iter().map(|kernel| each[*kernel]).sum::<u64>();
+    let weighted = launched.iter().map(|kernel| each[*kernel] as f64 * f64::from(recording.kernels()[*kernel].ctas));
+    let ctas = weighted.sum::<f64>() / run as f64;
     let packed = recording.packed_bytes() as f64;
     println!(
-        "{:<14} {:>9} {:>9} {:>10.2} {:>8.2} {:>8.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0}",
+        "{:<14} {:>9} {:>9} {:>10.2} {:>8.2} {:>8.2} {:>6.1} {:>9.2} {:>10.2} {:>8.2} {:>5.2} {:>9.2} {:>6.2} {:>10.0} {:>8.0} {ctas:>8.1}",
         workload.name(),
         recording.commands().len(),
         recording.kernels().len(),

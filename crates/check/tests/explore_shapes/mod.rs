@@ -5,6 +5,7 @@ use tombolo_check::axiomatic::{self, Limits, Outcomes};
 use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, layouts, run};
 use tombolo_check::litmus::{self, Litmus, Program};
 use tombolo_check::verify::shapes;
+use tombolo_types::GpuId;
 
 /// A program with everything the model allows it.
 pub(crate) struct Test {
@@ -45,9 +46,23 @@ pub(crate) fn six(scope: &str) -> Vec<Test> {
     shapes::six(scope).into_iter().map(Test::from).collect()
 }
 
+/// The same test with all its threads on the first GPU, whatever its scopes.
+pub(crate) fn on_one_gpu(mut test: Test) -> Test {
+    for thread in &mut test.program.threads {
+        thread.placement.gpu = GpuId(0);
+    }
+    test.allowed = axiomatic::outcomes(&test.program, &Limits::default()).ok();
+    test
+}
+
 /// All layouts of a test on two GPUs of two modules.
 pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
-    layouts(&test.program, Shape { gpus: 2, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true })
+    layouts_on(2, test, sharing, gpu_homes)
+}
+
+/// All layouts of a test on so many GPUs of two modules.
+pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
+    layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true })
 }
 
 /// At most `count` of them, evenly spread.

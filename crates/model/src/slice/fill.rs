@@ -15,10 +15,9 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let Arrived { line, mask, data, satisfied } = bytes;
+        let Arrived { line, mask, data } = bytes;
         let entry =
             self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
-        let flag = self.mshr.get(entry).flag;
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
         let leaves = self.occupy(ready, weight, uncore);
         let before = self.view_line(line, Some(entry), uncore);
@@ -30,13 +29,8 @@ impl<D: Contents> Slice<D> {
             self.cache.set_pinned(line, false);
         }
         slot.pending = None;
-        if satisfied {
-            // The line here now holds the store that was looked for: later polls may find it here.
-            uncore.see(flag);
-        }
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            let seen = uncore.seen(waiter.flag) || (satisfied && waiter.flag == flag);
-            self.serve(waiter, &slot, Arrived { satisfied: seen, ..bytes }, leaves, uncore, out);
+            self.serve(waiter, &slot, bytes, leaves, uncore, out);
         }
         if let Some(ticket) = freed.payload.flush {
             self.flush_line(line, Some(ticket), uncore, out);
@@ -63,7 +57,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let Arrived { line, data, satisfied, .. } = bytes;
+        let Arrived { line, data, .. } = bytes;
         let mut before = *filled;
         if waiter.from != Requester::Local {
             self.view_entry(&mut before, uncore);
@@ -71,7 +65,7 @@ impl<D: Contents> Slice<D> {
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
         let reply = outcome.reply.expect("a served read is answered");
-        self.reply(waiter, (line, reply, satisfied), leaves, uncore, out);
+        self.reply(waiter, line, reply, leaves, uncore, out);
         self.keep_entry(&before, &slot, leaves, uncore, out);
     }
 }

@@ -45,8 +45,6 @@ struct Item<D: Contents> {
 struct Miss {
     pending: Pending,
     class: Class,
-    /// The flag its read looks for at the next level.
-    flag: Flag,
     /// A release waits for the line's dirty bytes, which leave after the fill: the store credit it waits for.
     flush: Option<Generation>,
 }
@@ -66,8 +64,6 @@ struct Arrived<D> {
     line: Line,
     mask: Mask,
     data: D,
-    /// Whether the flag the read looked for was seen.
-    satisfied: bool,
 }
 
 /// What a step of the protocol made of a slot.
@@ -147,9 +143,8 @@ impl<D: Contents> Slice<D> {
             Packet::Request(body) => {
                 self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
             }
-            Packet::Fill { line, mask, data, satisfied } => {
-                self.fill(Arrived { line, mask, data, satisfied }, ready, uncore, out)
-            }
+            Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
+            Packet::Fill { line, mask, data } => self.fill(Arrived { line, mask, data }, ready, uncore, out),
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
                 let to = uncore.layout.controller(route.source);
@@ -172,7 +167,7 @@ impl<D: Contents> Slice<D> {
     /// Memory has answered a fetch.
     pub fn memory<C: Coherence>(&mut self, line: Line, mask: Mask, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let data = uncore.read_memory(line);
-        self.fill(Arrived { line, mask, data, satisfied: false }, out.now(), uncore, out);
+        self.fill(Arrived { line, mask, data }, out.now(), uncore, out);
     }
 
     /// Runs what waits in the input queues for a store credit.

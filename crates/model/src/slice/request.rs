@@ -147,12 +147,11 @@ impl<D: Contents> Slice<D> {
             accepted = self.write_memory(line, mask, data, leaves, uncore);
         }
         if let Some(reply) = outcome.reply {
-            let satisfied = uncore.seen(item.body.flag);
-            self.reply(waiter(item), (line, reply, satisfied), leaves, uncore, out);
+            self.reply(waiter(item), line, reply, leaves, uncore, out);
         }
         self.send_invalidations(line, outcome, None, leaves, uncore, out);
         if is_store && !outcome.park {
-            uncore.see(item.body.flag);
+            uncore.flags.learn(line, item.body.flag);
             self.acknowledge(item, accepted, uncore, out);
         }
     }
@@ -171,9 +170,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
     ) {
         let line = item.body.line;
-        let flag = if outcome.wait { item.body.flag } else { Flag::NONE };
-        let entry =
-            self.mshr.allocate(line, Miss { pending, class, flag, flush: None }).expect("room was checked before");
+        let entry = self.mshr.allocate(line, Miss { pending, class, flush: None }).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -245,11 +242,13 @@ impl<D: Contents> Slice<D> {
         uncore.store(leaves, line, Bytes(bytes))
     }
 
-    /// Answers a waiter: which line, with what, and whether the flag it looked for was seen.
+    /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
+    /// leaves for another module brings all flags of the line.
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        (line, reply, satisfied): (Line, Reply<D>, bool),
+        line: Line,
+        reply: Reply<D>,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -259,14 +258,19 @@ impl<D: Contents> Slice<D> {
                 let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
                 let at = uncore.deliver(leaves, to.origin.sm, bytes);
                 let sm = uncore.layout.sm(uncore.module, to.origin.sm);
+                let satisfied = uncore.flags.knows(to.flag);
                 out.send(at, self.id, sm, Message::Fill { line, mask, data, satisfied });
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.protocol.passes_reads() => {
+                let satisfied = uncore.flags.knows(to.flag);
                 let answer = Packet::Answer { origin: to.origin, line, mask, data, satisfied };
                 uncore.send(leaves, module, answer, out, self.id);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
-                uncore.send(leaves, module, Packet::Fill { line, mask, data, satisfied }, out, self.id);
+                for flag in uncore.flags.news(line, module) {
+                    uncore.send(leaves, module, Packet::Flag { line, flag }, out, self.id);
+                }
+                uncore.send(leaves, module, Packet::Fill { line, mask, data }, out, self.id);
             }
             (Reply::Old { data }, _) if to.origin.module == uncore.module => {
                 let Origin { sm, warp, result, .. } = to.origin;

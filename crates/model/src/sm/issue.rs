@@ -124,9 +124,10 @@ impl<D: Contents> Sm<D> {
                 self.advance(slot)
             }
             Op::Shared { passes } => {
-                let start = (*at).max(self.shared_free);
-                self.shared_free = start + Ps(self.costs.shared_pass.0 * u64::from(passes));
-                self.warps[slot].shared_at = self.shared_free + uncore.machine.sm.shared_latency;
+                let passes = u64::from(passes);
+                let end = self.scratchpad.reserve(out.now(), *at, passes);
+                self.warps[slot].shared_at = end + uncore.machine.sm.shared_latency;
+                let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
                 *at = self.sub_cores[index].spend(start, self.costs.slot);
                 self.stats.warp_instructions += 1;
                 self.advance(slot)
@@ -220,10 +221,14 @@ impl<D: Contents> Sm<D> {
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.latest = cta.latest.max((*at).max(self.warps[slot].shared_at));
         if cta.at_barrier + 1 == cta.alive {
-            // The last to come goes straight on.
-            *at = cta.latest;
+            // The last to come goes on once its own scratchpad accesses and the others' are over.
+            let latest = cta.latest;
             self.open_barrier(index, Some(slot), uncore, out);
-            return Next::Continue;
+            if latest <= *at {
+                return Next::Continue;
+            }
+            self.ready_at[slot] = latest;
+            return Next::Switch;
         }
         cta.at_barrier += 1;
         self.block(slot, Wait::Barrier);

@@ -14,6 +14,7 @@ mod synchronize;
 mod warp;
 
 use crate::cache::Cache;
+use crate::calendar::{Calendar, FRACTION};
 use crate::message::{Flag, Message};
 use crate::mshr::{Mshr, MshrConfig};
 use crate::stats::SmStats;
@@ -68,8 +69,6 @@ struct Costs {
     slot: u64,
     /// One coalesced transaction.
     transaction: Ps,
-    /// One scratchpad pass.
-    shared_pass: Ps,
     /// Transactions that may queue before the L1.
     backlog: Ps,
     /// Grains of an L1 sector.
@@ -106,19 +105,24 @@ impl Costs {
             let cycles = machine.sm.cycles(class);
             fixed(cycles.numerator, cycles.denominator)
         };
-        let pass = machine.sm.shared_pass_cycles;
         let lines = machine.sm.coalescer_lines_per_cycle;
         let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
             compute: classes.map(cost),
             slot: fixed(1, 1),
             transaction,
-            shared_pass: Ps(fixed(pass.numerator, pass.denominator) / 1024),
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,
             lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
         }
     }
+}
+
+/// One scratchpad pass, in the fractions of a picosecond that calendars count in.
+fn pass_length(machine: &MachineConfig) -> u64 {
+    let pass = machine.sm.shared_pass_cycles;
+    let period = u128::from(machine.sm.clock.span(1 << 20).0);
+    (((period * u128::from(pass.numerator)) << FRACTION) / (u128::from(pass.denominator) << 20)) as u64
 }
 
 /// One SM.
@@ -155,8 +159,8 @@ pub struct Sm<D: Contents> {
     port: Serializer,
     /// When the L1 takes the next transaction.
     l1_free: Ps,
-    /// When the scratchpad takes the next access.
-    shared_free: Ps,
+    /// When the scratchpad is taken: sub-cores reach it at times that are not the order they are simulated in.
+    scratchpad: Calendar,
     /// CTAs that have ended and that the controller has not seen, with the time of the latest end.
     finished: u32,
     finished_at: Ps,
@@ -191,7 +195,7 @@ impl<D: Contents> Sm<D> {
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
             port: Serializer::new(machine.crossbar.rate),
             l1_free: Ps::ZERO,
-            shared_free: Ps::ZERO,
+            scratchpad: Calendar::new(pass_length(machine)),
             finished: 0,
             finished_at: Ps::ZERO,
             stats: SmStats::default(),

@@ -2,22 +2,26 @@
 
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
-use crate::output::{OutputArguments, complain};
+use crate::output::{OutputArguments, complain, probe, write_whole};
 use crate::progress::Progress;
 use crate::source::trace;
 use crate::summary;
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tombolo_experiment::campaign::run_one;
+use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, only};
 use tombolo_machine::design::Promise;
-use tombolo_system::{project, sample};
+use tombolo_system::{Projection, RunRecord, project, sample};
 
 /// What a sampled result says of itself.
-const SAMPLED: &str = "sampled: time_s is projected from the parts of kernels that ran, all other numbers are those of \
-                       the parts; what that costs is not known for this program: compare with a size that runs \
-                       whole (docs/validation.md)";
+fn sampled(Projection { time_s, error_s }: Projection) -> String {
+    format!(
+        "sampled: time_s is projected from the parts of kernels that ran, and halves of the sample differ from it by \
+         {:.1} % (docs/validation.md compares that with the true error); all other numbers are those of the parts",
+        100.0 * error_s / time_s
+    )
+}
 
 /// What to run.
 #[derive(clap::Args)]
@@ -41,6 +45,9 @@ pub(crate) struct Arguments {
     /// counters are those of the parts
     #[arg(long, conflicts_with = "trace")]
     sample: bool,
+    /// Also writes what the links and the kernels did over time to FILE, which Perfetto opens (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
+    timeline: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,
     #[command(flatten)]
@@ -52,16 +59,17 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         self.output.check()?;
+        self.timeline.as_deref().map_or(Ok(()), probe)?;
         let threads = self.threads.count();
         let progress = Progress::new(1);
         let source = self.source(&hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
-        let Hardware { machine, .. } = &hardware;
-        let run = || run_one(machine, design, &source, None, threads, self.check);
-        let mut record = progress.during(&source.label, run)?;
+        let machine = &hardware.machine;
+        let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
         if let Some(sample) = &source.sample {
-            record.time_s = project(&record, sample, machine);
-            record.notes.push(SAMPLED.to_owned());
+            let projection = project(&record, sample, machine);
+            record.time_s = projection.time_s;
+            record.notes.push(sampled(projection));
         }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
@@ -69,6 +77,18 @@ impl Arguments {
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = !design.promises.contains(Promise::Nothing);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    }
+
+    /// Runs it, and writes its timeline where that was asked for.
+    fn record(&self, hardware: &Hardware, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
+        let Hardware { machine, designs, .. } = hardware;
+        let Some(path) = &self.timeline else {
+            return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);
+        };
+        let (record, timeline) = run_one_timed(machine, &designs[0], source, threads)?;
+        let json = serde_json::to_vec(&timeline.trace()).expect("its keys are strings");
+        write_whole(path, &json)?;
+        Ok(record)
     }
 
     fn source(&self, hardware: &Hardware, threads: usize, progress: &Progress) -> Result<Source, Failure> {

@@ -78,8 +78,8 @@ impl Arguments {
         };
         if sampled > 0 {
             complain(&format!(
-                "note: {sampled} of {} rows were sampled (marked ~): parts of their kernels stand for the whole; \
-                 --whole runs everything",
+                "note: {sampled} of {} rows were sampled (marked ~): parts of their kernels stand for the whole, and \
+                 halves of the parts differ by what follows; --whole runs everything",
                 answer.rows.len()
             ));
         }
@@ -158,6 +158,7 @@ fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failur
         measured_ms: measured.measured_ms,
         simulated_ms: estimate.time_s * 1e3,
         sampled: estimate.sampled,
+        sampling_error_ms: estimate.error_s * 1e3,
         sound: measured.sound,
     })
 }
@@ -167,9 +168,15 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// What is said of a sampled row: half of what two halves of its sample differ by.
+fn sampling(row: &Row) -> String {
+    if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
+}
+
 impl Answer {
     fn text(&self, colours: bool) -> String {
-        let mut rows = Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "ratio"]);
+        let mut rows =
+            Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "sampling", "ratio"]);
         for row in &self.rows {
             let mark = if row.sampled { "~" } else { "" };
             let doubt = if row.sound { "" } else { "?" };
@@ -178,6 +185,7 @@ impl Answer {
                 Cell::plain(&*row.size),
                 Cell::plain(format!("{doubt}{:.4}", row.measured_ms)),
                 Cell::plain(format!("{mark}{:.4}", row.simulated_ms)),
+                Cell::plain(sampling(row)),
                 Cell::plain(format!("{:.2}", row.simulated_ms / row.measured_ms)),
             ]);
         }
@@ -212,7 +220,9 @@ impl Answer {
             figures: vec![self.scatter(), self.errors()],
             notes: vec![
                 "The measured time is the smallest of a row's repetitions.".into(),
-                "Rows marked ~ were sampled: parts of their kernels stand for the whole.".into(),
+                "Rows with ± were sampled: parts of their kernels stand for the whole, and two halves of the sample \
+                 differ by twice that."
+                    .into(),
             ],
             ..Document::default()
         }
@@ -220,7 +230,7 @@ impl Answer {
 
     fn scatter(&self) -> Figure {
         let row = |row: &Row| document::Row {
-            label: format!("{} {}{}", row.benchmark, row.size, if row.sampled { " ~" } else { "" }),
+            label: format!("{} {} {}", row.benchmark, row.size, sampling(row)).trim_end().to_owned(),
             values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
             summary: false,
         };

@@ -1,6 +1,6 @@
 //! Files are written whole or not at all.
 
-use crate::{TINY, outcome, small_run, stderr, tombolo};
+use crate::{TINY, json, outcome, small_run, stderr, tombolo};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -92,4 +92,26 @@ fn an_interrupt_leaves_nothing_behind() {
     let status = child.wait().expect("a child");
     assert_eq!(status.code(), Some(130), "it was still recording");
     assert_eq!(files(folder.path()), 0);
+}
+
+#[test]
+fn a_timeline_is_a_trace_of_the_same_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("timeline.json");
+    let words = small_run(&["--design", "hmg", "--workload", TINY, "--json"]);
+    let timed = [&words[..], &["--timeline", path.to_str().expect("UTF-8")]].concat();
+    assert_eq!(json(&timed)["digest"], json(&words)["digest"]);
+    let trace: Value = serde_json::from_str(&fs::read_to_string(&path).expect("there")).expect("whole");
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!((of("M"), of("X")), (2, json(&words)["kernel_launches"].as_u64().expect("a count") as usize));
+    assert!(of("C") > 8, "both ways of four links");
+}
+
+#[test]
+fn a_timeline_of_a_checked_run_is_refused() {
+    let words = small_run(&["--design", "hmg", "--workload", TINY, "--check", "--timeline", "/dev/null"]);
+    let output = outcome(&words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--timeline"), "{}", stderr(&output));
 }

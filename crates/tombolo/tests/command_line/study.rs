@@ -311,3 +311,47 @@ fn a_disk_without_room_is_told_and_leaves_no_half_result() {
     assert_eq!(left, 0, "neither results nor parts of them");
     assert!(bench.sweep("out", &[]).status.success(), "with room it goes on");
 }
+
+#[test]
+fn a_step_may_have_a_machine_and_a_design_of_its_own() {
+    let step = "{ label = \"400\", set = [\"gpu_link.rate=400GB/s\"] }";
+    let own = SPEC.replace(step, "{ label = \"400\", machine = \"hmg-1x4\", design = \"ideal\" }");
+    let bench = Bench::new(&own);
+    let output = bench.sweep("out", &["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document = document(&stdout(&output));
+    let row = |index: usize| document["figures"][0]["rows"][index]["values"].as_array().expect("values").clone();
+    assert_ne!(row(0)[0], row(0)[1], "the columns' designs differ");
+    assert_eq!(row(1)[0], row(1)[1], "the step's design stands for both");
+    let titles = document["configurations"].to_string();
+    assert!(titles.contains("machine hmg-1x4") && titles.contains("design ideal"), "the report tells of them");
+    refused(step, "{ label = \"400\", machine = \"hmg-9\" }", &["spec.toml:26: axis.step.machine = \"hmg-9\""]);
+}
+
+#[test]
+fn a_second_mean_stands_below_the_first() {
+    let spec =
+        SPEC.replace("rows = \"step\"", "rows = \"workload\"").replace("columns = \"design\"", "columns = \"step\"");
+    let spec = spec.replace("designs = [\"nhcc\", \"hmg\"]", "designs = [\"hmg\"]");
+    let spec = spec.replace("mean = \"geometric\"", "mean = \"geometric\"\nmean_beside = \"arithmetic\"");
+    let spec = spec.replace("{ row = \"400\", columns = [\"hmg\"] }", "{ row = \"mean\", columns = [\"400\"] }");
+    let spec = spec.replace("{ row = \"100\", columns = [\"hmg\"] }", "{ row = \"mean\", columns = [\"100\"] }");
+    let bench = Bench::new(&spec);
+    let output = bench.sweep("out", &["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let rows = document(&stdout(&output))["figures"][0]["rows"].as_array().expect("rows").clone();
+    let labels: Vec<_> = rows.iter().map(|row| row["label"].as_str().expect("a label").to_owned()).collect();
+    assert_eq!(labels[2..], ["geometric mean", "arithmetic mean"]);
+    let value = |row: usize| rows[row]["values"][0].as_f64().expect("a number");
+    assert!((value(2) - (value(0) * value(1)).sqrt()).abs() < 1e-12);
+    assert!((value(3) - (value(0) + value(1)) / 2.0).abs() < 1e-12, "of the workloads alone");
+}
+
+#[test]
+fn shares_that_follow_from_a_papers_table_are_reproduced_exactly() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().to_str().expect("UTF-8");
+    let document = json(&["reproduce", "numa-gpu", "--figure", "2", "--strict", "--json", "--out", out]);
+    let claims = document["claims"].as_array().expect("claims");
+    assert!(claims.len() == 4 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
+}

@@ -53,3 +53,30 @@ fn a_wrong_table_is_refused_with_its_line() {
         assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
 }
+
+/// A machine so small that a stream does not fit it.
+const FEW: [&str; 4] = ["--set", "topology.sms_per_module=1", "--set", "sm.ctas=4"];
+
+#[test]
+fn a_sampled_row_says_how_far_it_may_be_off() {
+    let (_folder, path) = table("vectoradd,262144,0.01\nvectoradd,1024,0.0042\n");
+    let arguments = [&["validate", "--measured", &path], &FEW[..]].concat();
+    let answer = json(&[&arguments[..], &["--json"]].concat());
+    let number = |row: usize, key: &str| answer["rows"][row][key].as_f64().expect("a number");
+    assert_eq!((&answer["rows"][0]["sampled"], &answer["rows"][1]["sampled"]), (&true.into(), &false.into()));
+    let share = number(0, "sampling_error_ms") / number(0, "simulated_ms");
+    assert!((1e-6..0.2).contains(&share), "{share}");
+    assert_eq!(number(1, "sampling_error_ms"), 0.0);
+    let shown = stdout(&outcome(&arguments));
+    assert_eq!(shown.matches('±').count(), 1, "{shown}");
+}
+
+#[test]
+fn a_sampled_run_says_how_far_it_may_be_off() {
+    let run = ["run", "--machine", "mi300a", "--design", "mi300a", "--workload", "vectoradd,elements=262144"];
+    let part = json(&[&run[..], &FEW, &["--sample", "--json"]].concat());
+    let whole = json(&[&run[..], &FEW, &["--json"]].concat());
+    assert!(part["notes"].to_string().contains("halves of the sample differ from it by"), "{}", part["notes"]);
+    let ratio = part["time_s"].as_f64().expect("a time") / whole["time_s"].as_f64().expect("a time");
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+}

@@ -6,7 +6,7 @@
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
 
-static PARAMETERS: [Parameter; 5] = parameters(
+static PARAMETERS: [Parameter; 7] = parameters(
     ("828", "HMG Table III: 812 MB (MiB) of inputs, weights and outputs in single precision"),
     ("2", "Krizhevsky et al., 2012, section 3.5: the kernels of conv2 see one GPU's half"),
     ("96", "Krizhevsky et al., 2012, section 3.5"),

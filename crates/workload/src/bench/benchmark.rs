@@ -2,7 +2,7 @@
 
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
-use crate::simt::Memory;
+use crate::simt::{Lanes, Memory, Warp};
 
 /// Where the kernels that were measured on an MI300A come from.
 pub(super) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
@@ -65,6 +65,13 @@ pub(super) fn demand(
     message: impl FnOnce() -> String,
 ) -> Result<(), WorkloadError> {
     if holds { Ok(()) } else { Err(WorkloadError::Shape { workload, message: message() }) }
+}
+
+/// `value(lane)` in the lanes that are on, for arithmetic on what was waited for; it is accounted by
+/// [`Warp::compute`].
+pub(super) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
+    let active = warp.active();
+    Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }
 
 /// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size.

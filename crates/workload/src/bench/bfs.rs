@@ -13,8 +13,6 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scal
 use std::collections::VecDeque;
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed, the usual choice for one thread a node.
-const THREADS: u32 = 256;
 /// Level of a node that was not reached.
 const FAR: u32 = u32::MAX;
 /// CUDA's `atomicMin` is relaxed, at the scope of the GPU.
@@ -25,7 +23,7 @@ const GROUP: i32 = 32;
 /// Seed of a random graph. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 6] = [
     NODES,
     Parameter {
         name: "source",
@@ -49,6 +47,13 @@ static PARAMETERS: [Parameter; 5] = [
         about: "a thread a node, or a group of 32 threads that shares the neighbours of 32 nodes in turn",
         source: "node: LonestarGPU bfs; group: MGPUSim, gpu_perf_scripts",
     },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["128", "256", "512", "1024"]),
+        default: "256",
+        about: "threads of a CTA",
+        source: "assumed, the usual choice for one thread a node; Rodinia's bfs has 512",
+    },
 ];
 
 /// The benchmark.
@@ -59,6 +64,7 @@ struct Search {
     level: Array<u32>,
     changed: Array<u32>,
     source: u32,
+    threads: u32,
     groups: bool,
 }
 
@@ -103,6 +109,7 @@ impl Workload for Bfs {
             changed: memory.array("changed", 1, Scaling::Fixed),
             network,
             source: source as u32,
+            threads: request.values.count("threads") as u32,
             groups: request.values.text("mapping") == "group",
         }))
     }
@@ -179,11 +186,11 @@ impl Instance for Search {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         self.network.copy_to_device(host);
         host.copy_to_device(self.level);
-        let ctas = u64::from(self.network.nodes().div_ceil(THREADS));
+        let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         for level in 0.. {
             host.memory().write(self.changed, 0, 0);
             host.copy_to_device(self.changed);
-            host.launch_ordered(Grid::new("bfs-level", ctas, THREADS), |cta| {
+            host.launch_ordered(Grid::new("bfs-level", ctas, self.threads), |cta| {
                 if self.groups { self.group_kernel(cta, level) } else { self.kernel(cta, level) }
             })?;
             host.copy_to_host(self.changed);

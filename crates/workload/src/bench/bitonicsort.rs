@@ -67,10 +67,8 @@ impl Instance for Sort {
         let stages = elements.ilog2();
         if host.samples() {
             // Passes of a distance are alike: each stage from that of the distance on has one.
-            for first in 0..stages {
-                let launch = |host: &mut Host<'_>| host.launch(grid(), |cta| self.kernel(cta, first, 0));
-                host.alike(u64::from(stages - first), launch)?;
-            }
+            let alike: Vec<u64> = (1..=u64::from(stages)).rev().collect();
+            host.series_of(&alike, |host, first| host.launch(grid(), |cta| self.kernel(cta, first as u32, 0)))?;
         } else {
             for (stage, pass) in (0..stages).flat_map(|stage| (0..=stage).map(move |pass| (stage, pass))) {
                 host.launch(grid(), |cta| self.kernel(cta, stage, pass))?;

@@ -3,8 +3,12 @@
 //! A time step kicks and moves the atoms, sorts them into cells anew, copies cells at the borders to the halo,
 //! and computes forces from the 27 cells around each cell: ten dependent kernels.
 //!
-//! Threads are slots of cells, 64 a cell; those beyond a cell's atoms stop at once.
+//! Threads are slots of cells, 64 a cell; those beyond a cell's atoms stop at once. By a parameter, atoms are listed, and
+//! threads or warps are atoms.
 
+mod listed;
+
+use self::listed::Listed;
 use super::cells::Cells;
 use super::reference::agree;
 use super::{Instance, Request, Workload, WorkloadError, check_indices};
@@ -14,7 +18,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed; CoMD's CUDA version runs the force kernel with 128.
+/// Threads of a CTA, where no other number is given. Source: CoMD's CUDA version runs the force kernel with 128.
 const THREADS: u32 = 128;
 /// Slots of a cell. Source: CoMD, `MAXATOMS`.
 const SLOTS: i32 = 64;
@@ -32,7 +36,7 @@ const SPEED: f64 = 4.85e-3;
 /// Atoms of a unit cell, as fractions of its side. Source: the face-centred cubic lattice.
 const BASIS: [[f64; 3]; 4] = [[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.25, 0.75], [0.75, 0.75, 0.25]];
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "x",
         kind: Kind::Count { low: 4, high: 1 << 10 },
@@ -67,6 +71,20 @@ static PARAMETERS: [Parameter; 5] = [
         default: "1",
         about: "length of a time step in fs",
         source: "CoMD, `--dt`",
+    },
+    Parameter {
+        name: "mapping",
+        kind: Kind::Choice(&["slot", "thread", "warp"]),
+        default: "slot",
+        about: "a thread a slot of a cell; a thread an atom of a list; a warp an atom, a thread where atoms only move",
+        source: "CoMD's CUDA version: `cta_cell`, `thread_atom`, `warp_atom`",
+    },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["128", "256", "480", "512", "1024"]),
+        default: "128",
+        about: "threads of a CTA of kernels over slots; where atoms are listed, of the force kernel alone",
+        source: "assumed; CoMD's CUDA version runs the force kernel with 128",
     },
 ];
 
@@ -112,6 +130,9 @@ struct Simulation {
     energy: Array<f64>,
     /// Mass of each species.
     mass: Array<f64>,
+    listed: Option<Listed>,
+    /// Threads of a CTA of a kernel over slots.
+    threads: u32,
     /// Unit cells.
     lattice: Cells,
     /// Link cells without the halo.
@@ -133,7 +154,7 @@ impl Workload for CoMd {
     }
 
     fn source(&self) -> &'static str {
-        "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49)"
+        "CoMD (ExMatEx), Lennard-Jones; HMG Table III (HPC_CoMD-xyz49); NUMA-GPU, Table 2 (HPC-CoMD, -Wa, -Ta)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -177,6 +198,8 @@ impl Simulation {
             force: [array("fx"), array("fy"), array("fz")],
             energy: array("energy"),
             mass: memory.array("mass", 1, Scaling::Fixed),
+            listed: Listed::lay_out(&request.values, memory, 4 * lattice.count() as u64),
+            threads: if request.values.text("mapping") == "slot" { count("threads") as u32 } else { THREADS },
             lattice,
             inner,
             outer,
@@ -217,8 +240,9 @@ impl Simulation {
     }
 
     /// The grid of a kernel over the slots of `cells`.
-    fn grid(name: &str, cells: Cells) -> Grid {
-        Grid::new(name, (cells.count() as u64 * SLOTS as u64).div_ceil(u64::from(THREADS)), THREADS)
+    fn grid(&self, name: &str, cells: Cells) -> Grid {
+        let slots = cells.count() as u64 * SLOTS as u64;
+        Grid::new(name, slots.div_ceil(u64::from(self.threads)), self.threads)
     }
 
     /// Runs `body(warp, slot)` for each atom that `atoms` holds inside the halo.
@@ -310,7 +334,7 @@ impl Simulation {
         (size[axis], corner[axis]) = (2, 0);
         let face = Cells { x: size[0], y: size[1], z: size[2] };
         let (last, length) = (Self::sides(self.inner)[axis], self.lengths()[axis]);
-        host.launch(Self::grid("halo", face), |cta| {
+        host.launch(self.grid("halo", face), |cta| {
             self.each_slot(cta, face, corner, |warp, _, at, place| {
                 // The two cells along the axis are 0 and 1 here: they stand for 0 and the last.
                 let low = at[axis].eq(0);
@@ -342,24 +366,28 @@ impl Simulation {
         let atoms = &self.atoms;
         self.each_slot(cta, self.inner, [1; 3], |warp, slot, cell, place| {
             let count = warp.load(atoms.count, slot / SLOTS);
-            warp.when(place.cast::<u32>().lt(count), |warp| {
-                let own = atoms.position.map(|array| warp.load(array, slot));
-                let mut sums = [Lanes::all(0.0); 4];
-                for neighbour in 0..27 {
-                    let offset = Cells { x: 3, y: 3, z: 3 }.place(neighbour);
-                    let near = [0, 1, 2].map(|axis| cell[axis] + (offset[axis] - 1));
-                    let near = self.outer.indices(warp, near);
-                    let count = warp.load(atoms.count, near);
-                    warp.repeat(count, |warp, other| {
-                        let other = warp.compute(ComputeClass::Int, 1, near * SLOTS + other as i32);
-                        self.add_pair(warp, &own, other, &mut sums);
-                    });
-                }
-                for (array, sum) in self.force.into_iter().chain([self.energy]).zip(sums) {
-                    warp.store(array, slot, sum);
-                }
-            });
+            warp.when(place.cast::<u32>().lt(count), |warp| self.gather_force(warp, slot, cell));
         });
+    }
+
+    /// Force and energy of the atom of each lane, in a cell given by its place in the halo's grid.
+    fn gather_force(&self, warp: &mut Warp<'_>, slot: Lanes<i32>, cell: [Lanes<i32>; 3]) {
+        let atoms = &self.atoms;
+        let own = atoms.position.map(|array| warp.load(array, slot));
+        let mut sums = [Lanes::all(0.0); 4];
+        for neighbour in 0..27 {
+            let offset = Cells { x: 3, y: 3, z: 3 }.place(neighbour);
+            let near = [0, 1, 2].map(|axis| cell[axis] + (offset[axis] - 1));
+            let near = self.outer.indices(warp, near);
+            let count = warp.load(atoms.count, near);
+            warp.repeat(count, |warp, other| {
+                let other = warp.compute(ComputeClass::Int, 1, near * SLOTS + other as i32);
+                self.add_pair(warp, &own, other, &mut sums);
+            });
+        }
+        for (array, sum) in self.force.into_iter().chain([self.energy]).zip(sums) {
+            warp.store(array, slot, sum);
+        }
     }
 
     /// Adds the force and half the energy of one pair a lane.
@@ -433,13 +461,10 @@ impl Instance for Simulation {
         self.atoms.position.into_iter().chain(self.atoms.momentum).for_each(|array| host.copy_to_device(array));
         [self.atoms.id, self.atoms.species, self.atoms.count].into_iter().for_each(|array| host.copy_to_device(array));
         let inner = self.inner;
+        self.list_atoms(host)?;
         for _ in 0..self.steps {
-            host.launch(Self::grid("advance-velocity", inner), |cta| {
-                self.each_atom(cta, &self.atoms, |warp, slot| self.kick(warp, slot));
-            })?;
-            host.launch(Self::grid("advance-position", inner), |cta| {
-                self.each_atom(cta, &self.atoms, |warp, slot| self.drift(warp, slot));
-            })?;
+            self.advance(host, "advance-velocity", |warp, slot| self.kick(warp, slot))?;
+            self.advance(host, "advance-position", |warp, slot| self.drift(warp, slot))?;
             let cells = self.outer.count();
             let ctas = (cells as u64).div_ceil(u64::from(THREADS));
             host.launch(Grid::new("clear-counts", ctas, THREADS), |cta| {
@@ -448,15 +473,14 @@ impl Instance for Simulation {
                     warp.when(cell.lt(cells), |warp| warp.store(self.moved.count, cell, 0));
                 });
             })?;
-            host.launch_ordered(Self::grid("link-cells", inner), |cta| {
+            host.launch_ordered(self.grid("link-cells", inner), |cta| {
                 self.each_atom(cta, &self.atoms, |warp, slot| self.link(warp, slot));
             })?;
-            host.launch(Self::grid("sort-cells", inner), |cta| self.sort(cta))?;
+            host.launch(self.grid("sort-cells", inner), |cta| self.sort(cta))?;
             (0..3).try_for_each(|axis| self.exchange(host, axis))?;
-            host.launch(Self::grid("force", inner), |cta| self.find_force(cta))?;
-            host.launch(Self::grid("advance-velocity", inner), |cta| {
-                self.each_atom(cta, &self.atoms, |warp, slot| self.kick(warp, slot));
-            })?;
+            self.list_atoms(host)?;
+            self.launch_force(host)?;
+            self.advance(host, "advance-velocity", |warp, slot| self.kick(warp, slot))?;
         }
         self.atoms.position.into_iter().chain(self.atoms.momentum).for_each(|array| host.copy_to_host(array));
         Ok(())

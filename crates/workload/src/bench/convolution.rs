@@ -7,13 +7,14 @@
 //! Source: the `nn`, neither factor transposed, in the names of cuDNN's kernels
 //! (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
-use super::gemm::{Piece, Side, TILE_64X128, TILE_128X128, Tile, Values, compare};
+use super::gemm::{Piece, Side, TILE_48X64, TILE_64X64, TILE_64X128, TILE_128X128, Tile, Values, compare};
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::noise;
 use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
+use std::ops::Range;
 
 /// Shape of a convolution of square images with square filters.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Shape {
     /// Rows and columns of an input image.
     pub(super) side: u32,
     pub(super) filter: Filter,
+    /// The tile of a CTA, where it is given.
+    pub(super) tile: Option<Tile>,
 }
 
 /// How a filter moves over an image.
@@ -98,9 +101,12 @@ impl Shape {
         }
     }
 
-    /// The tile that leaves the fewest rows empty, the larger where both leave as many. Source: assumed,
-    /// what cuDNN chooses is not published.
+    /// Where none is given, the tile that leaves the fewest rows empty, the larger where both leave as many. Source:
+    /// assumed, what cuDNN chooses is not published.
     fn tile(&self) -> Tile {
+        if let Some(tile) = self.tile {
+            return tile;
+        }
         let channels = self.group_outputs();
         let rows = |tile: Tile| channels.next_multiple_of(tile.rows);
         if rows(TILE_64X128) < rows(TILE_128X128) { TILE_64X128 } else { TILE_128X128 }
@@ -154,29 +160,37 @@ struct Place {
 }
 
 impl Convolution {
-    /// Launches the layer's kernel.
+    /// Launches the layer's kernel for all images.
     pub(super) fn launch(&self, host: &mut Host<'_>, name: &str) -> Result<(), RecordError> {
-        let (shape, tile) = (&self.shape, self.shape.tile());
-        let pixel_tiles = (shape.batch * shape.out_area()).div_ceil(tile.columns);
-        let channel_tiles = shape.groups * shape.group_outputs().div_ceil(tile.rows);
-        let ctas = u64::from(pixel_tiles) * u64::from(channel_tiles);
-        host.launch(tile.grid(name, ctas), |cta| self.kernel(cta))
+        self.launch_images(host, name, &(0..self.shape.batch))
     }
 
-    fn place(&self, cta: &mut Cta<'_>) -> Place {
+    /// Launches the layer's kernel for some images.
+    fn launch_images(&self, host: &mut Host<'_>, name: &str, images: &Range<u32>) -> Result<(), RecordError> {
+        let (shape, tile) = (&self.shape, self.shape.tile());
+        let pixel_tiles = (images.len() as u32 * shape.out_area()).div_ceil(tile.columns);
+        let channel_tiles = shape.groups * shape.group_outputs().div_ceil(tile.rows);
+        let ctas = u64::from(pixel_tiles) * u64::from(channel_tiles);
+        host.launch(tile.grid(name, ctas), |cta| self.kernel(cta, images))
+    }
+
+    fn place(&self, cta: &mut Cta<'_>, images: &Range<u32>) -> Place {
         let (shape, tile) = (&self.shape, self.shape.tile());
         let channel_tiles = shape.group_outputs().div_ceil(tile.rows);
         let across = shape.groups * channel_tiles;
-        let (row, first) = (cta.index() % across, cta.index() / across * tile.columns);
+        let row = cta.index() % across;
+        let first = images.start * shape.out_area() + cta.index() / across * tile.columns;
+        let end = (images.end * shape.out_area()) as i32;
         let mut pixels = Vec::new();
         cta.each_warp(|warp| {
             let pixel = warp.thread() % tile.columns as i32 + first as i32;
-            pixels.push(self.pixels(warp.compute(ComputeClass::Int, 12, pixel)));
+            pixels.push(self.pixels(warp.compute(ComputeClass::Int, 12, pixel), end));
         });
         Place { tile, group: row / channel_tiles, channel: row % channel_tiles * tile.rows, pixels }
     }
 
-    fn pixels(&self, pixel: Lanes<i32>) -> Pixels {
+    /// The pixels of a warp; those from `end` on are not the launch's.
+    fn pixels(&self, pixel: Lanes<i32>, end: i32) -> Pixels {
         let (shape, Filter { side: filter, stride, padding }) = (&self.shape, self.shape.filter);
         let (area, out_side, side) = (shape.out_area() as i32, shape.out_side() as i32, shape.side as i32);
         let (image, within) = (pixel / area, pixel % area);
@@ -189,7 +203,7 @@ impl Convolution {
             (0..filter).map(part).collect()
         };
         Pixels {
-            exists: pixel.lt(shape.batch as i32 * area),
+            exists: pixel.lt(end),
             rows: inside(y),
             columns: inside(x),
             input: image * (shape.inputs as i32 * side * side) + y * side + x,
@@ -197,8 +211,8 @@ impl Convolution {
         }
     }
 
-    fn kernel(&self, cta: &mut Cta<'_>) {
-        let place = self.place(cta);
+    fn kernel(&self, cta: &mut Cta<'_>, images: &Range<u32>) {
+        let place = self.place(cta, images);
         let slabs = self.shape.terms().div_ceil(place.tile.depth);
         let product = place.tile.multiply(cta, slabs, |warp, slab| {
             let mut pieces = Vec::with_capacity(8);
@@ -334,7 +348,7 @@ pub(super) struct Layer {
     pub(super) about: &'static str,
     pub(super) source: &'static str,
     pub(super) filter: Filter,
-    pub(super) parameters: &'static [Parameter; 5],
+    pub(super) parameters: &'static [Parameter; 7],
 }
 
 /// The parameters of a convolution.
@@ -344,7 +358,7 @@ pub(super) const fn parameters(
     inputs: Given,
     outputs: Given,
     side: Given,
-) -> [Parameter; 5] {
+) -> [Parameter; 7] {
     const fn count(name: &'static str, about: &'static str, (low, high): (u64, u64), given: Given) -> Parameter {
         Parameter { name, kind: Kind::Count { low, high }, default: given.0, about, source: given.1 }
     }
@@ -360,6 +374,19 @@ pub(super) const fn parameters(
         count("inputs", "input channels, a multiple of the groups; scales by the root", (1, 1 << 12), inputs),
         count("outputs", "output channels, a multiple of the groups; scales by the root", (1, 1 << 12), outputs),
         count("side", "rows and columns of an input image", (1, 1 << 10), side),
+        count(
+            "launches",
+            "launches that share the images: mini-batches",
+            (1, 1 << 12),
+            ("1", "assumed: a layer of a mini-batch is one launch"),
+        ),
+        Parameter {
+            name: "tile",
+            kind: Kind::Choice(&["auto", "128x128", "64x128", "64x64", "48x64"]),
+            default: "auto",
+            about: "output channels × pixels of a CTA; auto: 128x128 or 64x128, by which leaves fewer channels empty",
+            source: "assumed: what cuDNN chooses is not published",
+        },
     ]
 }
 
@@ -399,6 +426,13 @@ impl Workload for Layer {
             outputs: count("outputs"),
             side: count("side"),
             filter: self.filter,
+            tile: match request.values.text("tile") {
+                "128x128" => Some(TILE_128X128),
+                "64x128" => Some(TILE_64X128),
+                "64x64" => Some(TILE_64X64),
+                "48x64" => Some(TILE_48X64),
+                _ => None,
+            },
         };
         whole.check().map_err(message)?;
         let shape = whole.scaled(request.scale);
@@ -411,12 +445,14 @@ impl Workload for Layer {
             output: memory.array("output", output, Scaling::Scales),
             after: After::Nothing,
         };
-        Ok(Box::new(Single { convolution, seed: request.seed }))
+        Ok(Box::new(Single { convolution, launches: count("launches"), seed: request.seed }))
     }
 }
 
 struct Single {
     convolution: Convolution,
+    /// Launches that share the images.
+    launches: u32,
     seed: u64,
 }
 
@@ -429,7 +465,10 @@ impl Instance for Single {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.convolution.input);
         host.copy_to_device(self.convolution.weights);
-        self.convolution.launch(host, "convolution")?;
+        let (batch, each) = (self.convolution.shape.batch, self.convolution.shape.batch.div_ceil(self.launches));
+        for first in (0..batch).step_by(each as usize) {
+            self.convolution.launch_images(host, "convolution", &(first..(first + each).min(batch)))?;
+        }
         host.copy_to_host(self.convolution.output);
         Ok(())
     }

@@ -38,6 +38,14 @@ pub(super) const TILE_128X64: Tile = Tile { columns: 64, threads: 128, ..TILE_12
 /// Half the rows, half the threads. Source: cuDNN `volta_scudnn_128x64_relu_interior_nn_v1`, whose long side
 /// is the pixels: 128 threads of 128 registers, as nvprof prints them on a V100.
 pub(super) const TILE_64X128: Tile = Tile { rows: 64, threads: 128, ..TILE_128X128 };
+/// Half of both. Source: cuBLAS `sgemm_64x64`; the share of a thread and its registers are assumed, half those of the
+/// large tile.
+pub(super) const TILE_64X64: Tile =
+    Tile { rows: 64, columns: 64, threads: 128, thread: (8, 4), registers: 86, ..TILE_128X128 };
+/// Four threads of twelve rows each. Source: assumed after cuda-convnet2 (`filterActs_YxX_sparse2`), whose CTAs have
+/// four rows of threads, each with up to 12 or 16 filters.
+pub(super) const TILE_48X64: Tile =
+    Tile { rows: 48, columns: 64, depth: 16, threads: 64, thread: (12, 4), registers: 128, ..TILE_128X128 };
 /// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS
 /// `sgemm_32x32_sliced1x4`, used for products too small to fill the GPU otherwise: 128 threads of 86
 /// registers, as the profiler prints them. The depth is assumed: each slice multiplies eight terms a slab.

@@ -6,7 +6,7 @@
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
 
-static PARAMETERS: [Parameter; 5] = parameters(
+static PARAMETERS: [Parameter; 7] = parameters(
     ("384", "HMG Table III: 1.15 GB (GiB) of inputs, weights and outputs in single precision"),
     ("1", "Szegedy et al., 2015, Table 1: no groups"),
     ("64", "Szegedy et al., 2015, Table 1: 3 × 3 reduce of the second convolution"),

@@ -24,7 +24,7 @@ const ALIGNMENT: u32 = 32;
 /// nine arrays a level reach the footprint of HMG Table III.
 const A: f64 = 1.0;
 
-static PARAMETERS: [Parameter; 6] = [
+static PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "x",
         kind: Kind::Count { low: 16, high: 1 << 10 },
@@ -61,6 +61,13 @@ static PARAMETERS: [Parameter; 6] = [
         source: "assumed: in place of the Krylov solver, whose some ten iterations apply the operator twice each",
     },
     Parameter {
+        name: "planes",
+        kind: Kind::Count { low: 1, high: 64 },
+        default: "1",
+        about: "cells along z that a thread computes one after the other",
+        source: "assumed: one; HPGMG's CUDA version has tiles of several planes",
+    },
+    Parameter {
         name: "cycles",
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1",
@@ -86,6 +93,7 @@ struct Multigrid {
     levels: Vec<Level>,
     smooths: u64,
     bottom: u64,
+    planes: i32,
     cycles: u64,
     seed: u64,
 }
@@ -133,7 +141,7 @@ impl Workload for Hpgmg {
     }
 
     fn source(&self) -> &'static str {
-        "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG)"
+        "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -162,6 +170,7 @@ impl Workload for Hpgmg {
             levels,
             smooths: count("smooths"),
             bottom: count("bottom"),
+            planes: count("planes") as i32,
             cycles: count("cycles"),
             seed: request.seed,
         }))
@@ -171,7 +180,8 @@ impl Workload for Hpgmg {
 type Done = Result<(), RecordError>;
 
 impl Multigrid {
-    /// Runs `body(warp, index of the cell, its coordinates)` for each cell of a level, one thread a cell.
+    /// Runs `body(warp, index of the cell, its coordinates)` for each cell of a level, one thread for each column of
+    /// as many cells along z as a thread has planes.
     fn each_cell(
         &self,
         host: &mut Host<'_>,
@@ -179,14 +189,22 @@ impl Multigrid {
         level: Level,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, [Lanes<i32>; 3]) + Sync,
     ) -> Done {
-        let cells = level.cells;
-        let ctas = (cells.count() as u64).div_ceil(u64::from(THREADS));
+        let (cells, planes) = (level.cells, self.planes);
+        let columns = Cells { z: (cells.z as u32).div_ceil(planes as u32) as i32, ..cells };
+        let ctas = (columns.count() as u64).div_ceil(u64::from(THREADS));
         host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
             cta.each_warp(|warp| {
-                let cell = warp.compute(ComputeClass::Int, 1, warp.global_thread());
-                warp.when(cell.lt(cells.count()), |warp| {
-                    let place = cells.places(warp, cell);
-                    body(warp, cell + level.first, place);
+                let column = warp.compute(ComputeClass::Int, 1, warp.global_thread());
+                warp.when(column.lt(columns.count()), |warp| {
+                    let [x, y, z] = columns.places(warp, column);
+                    if planes == 1 {
+                        return body(warp, column + level.first, [x, y, z]);
+                    }
+                    for plane in 0..planes {
+                        let place = [x, y, z * planes + plane];
+                        let cell = cells.indices(warp, place);
+                        warp.when(place[2].lt(cells.z), |warp| body(warp, cell + level.first, place));
+                    }
                 });
             });
         })

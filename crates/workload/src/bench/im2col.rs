@@ -10,6 +10,9 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 /// Threads of a CTA. Source: [`MEASURED`].
 pub(super) const THREADS: u32 = 256;
 
+/// Instructions of a division and its remainder: a product and a difference besides. Source: LLVM, DivRemPairs.
+const DIVIDED: u16 = DIVISION + 2;
+
 /// Side of the image.
 pub(super) const SIDE: Parameter = Parameter {
     name: "side",
@@ -78,12 +81,12 @@ impl Unfolding {
         cta.each_warp(|warp| {
             let p = warp.compute(ComputeClass::Int, 1, warp.global_thread());
             warp.when(p.lt(places), |warp| {
-                let p = warp.compute(ComputeClass::Int, 2 * DIVISION, p);
+                let p = warp.compute(ComputeClass::Int, DIVIDED, p);
                 let (row, column) = (p / self.field, p % self.field);
                 for q in 0..self.filter * self.filter {
-                    // Four divisions by values that all lanes share, and the bounds.
+                    // Two divisions with their remainders, of values that all lanes share, and the bounds.
                     let at = (row + q / self.filter) * self.side + column + q % self.filter;
-                    let at = warp.compute(ComputeClass::Int, 4 * DIVISION + 8 + ADDRESS, at);
+                    let at = warp.compute(ComputeClass::Int, 2 * DIVIDED + 8 + ADDRESS, at);
                     let value = warp.load(self.input, at);
                     let to = warp.compute(ComputeClass::Int, 1 + ADDRESS, p + q * places);
                     warp.store(self.columns, to, value);

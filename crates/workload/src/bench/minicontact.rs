@@ -14,7 +14,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads.
+/// Threads of a CTA that sums the counts of bins. Source: assumed, as those of the others.
 const THREADS: u32 = 128;
 /// Side of a facet in units of length.
 const SIDE: i64 = 4096;
@@ -32,7 +32,7 @@ const STIFFNESS: i64 = 8;
 /// No facet is touched.
 const NONE: u64 = u64::MAX;
 
-static PARAMETERS: [Parameter; 3] = [
+static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
         kind: Kind::Count { low: 1, high: 1 << 14 },
@@ -53,6 +53,13 @@ static PARAMETERS: [Parameter; 3] = [
         default: "5",
         about: "time steps",
         source: "assumed: all alike from the second on",
+    },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["128", "256", "512"]),
+        default: "128",
+        about: "threads of a CTA that takes a facet or a node each",
+        source: "assumed; the 15,423 CTAs of NUMA-GPU Table 2 fit 128 to 256 threads",
     },
 ];
 
@@ -83,6 +90,7 @@ struct Surfaces {
     facets: Cells,
     bins: Cells,
     steps: u64,
+    threads: u32,
     seed: u64,
 }
 
@@ -96,7 +104,7 @@ impl Workload for MiniContact {
     }
 
     fn source(&self) -> &'static str {
-        "HMG Table III (HPC_MiniContact); search by bins and penalty forces are assumed, the usual algorithm of contact"
+        "HMG Table III (HPC_MiniContact); NUMA-GPU, Table 2 (HPC-MiniContact-Mesh1, -Mesh2); search by bins and penalty forces are assumed, the usual algorithm of contact"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -135,6 +143,7 @@ impl Workload for MiniContact {
             facets: Cells { x: columns as i32, y: rows as i32, z: 1 },
             bins,
             steps: request.values.count("steps"),
+            threads: request.values.count("threads") as u32,
             seed: request.seed,
         }))
     }
@@ -159,8 +168,8 @@ impl Surfaces {
         count: i32,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
     ) -> Done {
-        let ctas = (count as u64).div_ceil(u64::from(THREADS));
-        host.launch(Grid::new(name, ctas, THREADS), |cta| each_thread(cta, count, &body))
+        let ctas = (count as u64).div_ceil(u64::from(self.threads));
+        host.launch(Grid::new(name, ctas, self.threads), |cta| each_thread(cta, count, &body))
     }
 
     /// Corners of a facet.
@@ -271,8 +280,8 @@ impl Surfaces {
     /// Each facet takes the next place of its bin; their order in a bin decides nothing.
     fn fill_bins(&self, host: &mut Host<'_>) -> Done {
         let facets = self.facets.count();
-        let ctas = (facets as u64).div_ceil(u64::from(THREADS));
-        host.launch_ordered(Grid::new("fill-bins", ctas, THREADS), |cta| {
+        let ctas = (facets as u64).div_ceil(u64::from(self.threads));
+        host.launch_ordered(Grid::new("fill-bins", ctas, self.threads), |cta| {
             each_thread(cta, facets, &|warp: &mut Warp<'_>, facet: Lanes<i32>| {
                 let bin = warp.load(self.bin, facet);
                 let at = warp.atomic(Reduction::Add, self.next, bin, 1, SUMS);

@@ -1,11 +1,15 @@
 //! The benchmarks: one file each, one line in the table.
 
 mod alexnet_conv2;
+mod alexnet_conv4;
+mod amg;
 mod atax;
+mod backprop;
 mod bandwidth;
 mod benchmark;
 mod bfs;
 mod bicg;
+mod bitcoin;
 mod bitonicsort;
 mod cells;
 mod chase;
@@ -13,19 +17,26 @@ mod comd;
 mod conv2d;
 mod convolution;
 mod cusolver;
+mod dmr;
+mod euler3d;
 mod fastwalshtransform;
 mod fft;
 mod fir;
 mod floydwarshall;
+mod gaussian;
 mod gemm;
 mod googlenet_conv2;
+mod grid_barrier;
+mod hotspot;
 mod hpgmg;
 mod im2col;
 mod kmeans;
 mod lstm_layer2;
+mod lulesh;
 mod matrixmultiplication;
 mod matrixtranspose;
 mod matrixvector;
+mod mcb;
 mod memcopy;
 mod miniamr;
 mod minicontact;
@@ -34,11 +45,15 @@ mod namd;
 mod nbody;
 mod nekbone;
 mod network;
+mod numbering;
 mod nw;
 mod overfeat_layer1;
+mod overfeat_layer3;
 mod pagerank;
 mod pathfinder;
 mod product;
+mod rabbitct;
+mod raytracing;
 mod recurrent;
 mod reference;
 mod relu;
@@ -46,10 +61,14 @@ mod resnet;
 mod rnn_dgrad;
 mod rnn_forward;
 mod rnn_wgrad;
+mod rsbench;
 mod scope;
 mod simpleconvolution;
 mod snap;
+mod sp;
 mod spmv;
+mod srad;
+mod sssp;
 mod stencil2d;
 mod triad;
 mod vectoradd;
@@ -60,15 +79,25 @@ use crate::record::{Host, RecordError, RecordOptions, Recording};
 use crate::scale::Scale;
 use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
+use tombolo_types::stream::KernelInfo;
 
 /// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: [&dyn Workload; 43] = [
+static WORKLOADS: &[&dyn Workload] = &[
     &triad::Triad,
     &stencil2d::Stencil2d,
     &pathfinder::Pathfinder,
     &nw::Nw,
     &bfs::Bfs,
     &mst::Mst,
+    &alexnet_conv4::ALEXNET_CONV4,
+    &overfeat_layer3::OVERFEAT_LAYER3,
+    &sssp::Sssp,
+    &sp::SP,
+    &dmr::DMR,
+    &rsbench::RSBENCH,
+    &mcb::MCB,
+    &rabbitct::RABBITCT,
+    &raytracing::RAYTRACING,
     &rnn_forward::RnnForward,
     &rnn_dgrad::RnnDgrad,
     &rnn_wgrad::RnnWgrad,
@@ -85,6 +114,15 @@ static WORKLOADS: [&dyn Workload; 43] = [
     &namd::Namd,
     &nekbone::Nekbone,
     &snap::Snap,
+    &backprop::BACKPROP,
+    &srad::SRAD,
+    &hotspot::HOTSPOT,
+    &gaussian::GAUSSIAN,
+    &euler3d::EULER3D,
+    &lulesh::LULESH,
+    &lulesh::LULESH_UNSTRUCTURED,
+    &amg::AMG,
+    &bitcoin::BITCOIN,
     &vectoradd::VECTORADD,
     &relu::RELU,
     &memcopy::MEMCOPY,
@@ -110,7 +148,7 @@ static WORKLOADS: [&dyn Workload; 43] = [
 
 /// Every workload.
 pub fn list() -> &'static [&'static dyn Workload] {
-    &WORKLOADS
+    WORKLOADS
 }
 
 /// The workload of this name, or an error that lists all names.
@@ -247,6 +285,21 @@ pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<Array
     Ok(memory.arrays().to_vec())
 }
 
+/// The launches of a workload at a size, in order, without running any. Refused by workloads whose addresses depend on
+/// data, for so may their launches.
+pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo>, WorkloadError> {
+    let name = workload.name();
+    if !workload.address_only() {
+        let message = "its launches may depend on its data".to_owned();
+        return Err(WorkloadError::Shape { workload: name, message });
+    }
+    let (mut memory, options) = (Memory::new(Backing::AddressOnly), RecordOptions::default());
+    let instance = workload.lay_out(request, &mut memory)?;
+    let mut host = Host::planning(&memory, &options);
+    instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
+    Ok(host.into_plan())
+}
+
 /// Runs a workload once and records it.
 pub fn record(
     workload: &dyn Workload,
@@ -274,5 +327,9 @@ pub fn record(
     Ok(recording)
 }
 
+#[cfg(test)]
+mod table2;
+#[cfg(test)]
+mod table2_rest;
 #[cfg(test)]
 mod tests;

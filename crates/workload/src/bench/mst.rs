@@ -5,7 +5,8 @@
 //! their lightest edge, all CTAs meet, roots are chased to their new root with scoped relaxed accesses, all
 //! CTAs meet again, and every node takes its new root.
 
-use super::network::{GRAPH, NODES, Network};
+use super::grid_barrier::GridBarrier;
+use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
 use super::scope::scope;
 use super::{Instance, Request, Workload, WorkloadError};
 use crate::graph::Groups;
@@ -14,13 +15,15 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed, the usual choice for one thread a node.
+/// Threads of a CTA of the cooperative kernel. Source: assumed, the usual size.
 const THREADS: u32 = 256;
 /// No edge leaves the component.
 const NONE: u64 = u64::MAX;
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 8] = [
     NODES,
+    NETWORK,
+    DEGREE,
     Parameter {
         name: "scope",
         kind: Kind::Choice(&["gpu", "sys"]),
@@ -41,6 +44,13 @@ static PARAMETERS: [Parameter; 5] = [
         default: "512",
         about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
         source: "one for each of the 512 SMs of HMG's machine (Table II)",
+    },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["128", "256", "512", "768", "1024"]),
+        default: "256",
+        about: "threads of a CTA that looks for lightest edges",
+        source: "assumed, the usual choice for one thread a node",
     },
     GRAPH,
 ];
@@ -66,12 +76,10 @@ struct Forest {
     in_tree: Array<u32>,
     /// Weight of the tree, and components merged in this round.
     totals: Array<u64>,
-    /// Barriers each CTA has reached, and was let go from.
-    arrived: Array<u32>,
-    released: Array<u32>,
+    barrier: GridBarrier,
     scope: Scope,
-    barrier: Scope,
     ctas: u32,
+    threads: u32,
 }
 
 impl Workload for Mst {
@@ -80,11 +88,11 @@ impl Workload for Mst {
     }
 
     fn about(&self) -> &'static str {
-        "Borůvka's spanning tree of a road network: scoped atomics, synchronisation inside kernels"
+        "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels"
     }
 
     fn source(&self) -> &'static str {
-        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla)"
+        "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -97,7 +105,7 @@ impl Workload for Mst {
     }
 
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-        let network = Network::lay_out(self.name(), request, memory)?;
+        let network = Network::lay_out_kind(self.name(), request, memory)?;
         let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
         let ctas = request.scale.of(request.values.count("ctas"));
         let scaling = network.scaling;
@@ -110,12 +118,11 @@ impl Workload for Mst {
             lightest: memory.array("lightest", nodes, scaling),
             in_tree: memory.array("in_tree", arcs / 2, scaling),
             totals: memory.array("totals", 2, Scaling::Fixed),
-            arrived: memory.flags("arrived", ctas, Scaling::Scales),
-            released: memory.flags("released", ctas, Scaling::Scales),
+            barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
             network,
             scope: scope(&request.values, "scope"),
-            barrier: scope(&request.values, "barrier"),
             ctas: ctas as u32,
+            threads: request.values.count("threads") as u32,
         }))
     }
 }
@@ -156,9 +163,9 @@ impl Forest {
     /// Joins components along their lightest edges. `round` counts from 0.
     async fn merge(&self, cta: &mut Cta<'_>, round: u32) {
         self.each_node(cta, |warp, node| self.hook(warp, node));
-        self.meet(cta, 2 * round + 1).await;
+        self.barrier.meet(cta, 2 * round + 1).await;
         self.each_node(cta, |warp, node| self.chase(warp, node));
-        self.meet(cta, 2 * round + 2).await;
+        self.barrier.meet(cta, 2 * round + 2).await;
         self.each_node(cta, |warp, node| {
             let old = warp.load(self.component, node);
             let new = warp.load_ordered(self.parent, old, Order::relaxed(self.scope));
@@ -222,37 +229,6 @@ impl Forest {
             warp.store_ordered(self.parent, node, at, relaxed);
         });
     }
-
-    /// The barrier across CTAs: each sets its flag, CTA 0 sees all and sets every CTA's second flag.
-    /// Source: Xiao and Feng, IPDPS 2010, lock-free synchronization. `count` is the number of this barrier.
-    async fn meet(&self, cta: &mut Cta<'_>, count: u32) {
-        let (acquire, release) = (Order::acquire(self.barrier), Order::release(self.barrier));
-        let (me, grid) = (cta.index(), cta.grid());
-        cta.barrier();
-        cta.warp(0, |warp| {
-            warp.single(|warp| warp.store_ordered(self.arrived, Lanes::all(me), count, release));
-        });
-        if me == 0 {
-            let warps = cta.warps();
-            for other in 0..grid {
-                let warp = other / 32 % warps;
-                cta.wait_until(warp, self.arrived, u64::from(other), acquire, |flag| flag == count).await;
-            }
-            cta.barrier();
-            cta.each_warp(|warp| {
-                let stride = THREADS as usize;
-                for start in (0..grid as i32).step_by(stride) {
-                    let other = warp.thread() + start;
-                    warp.when(other.lt(grid as i32), |warp| {
-                        warp.store_ordered(self.released, other, count, release);
-                    });
-                }
-            });
-        } else {
-            cta.wait_until(0, self.released, u64::from(me), acquire, |flag| flag == count).await;
-        }
-        cta.barrier();
-    }
 }
 
 impl Instance for Forest {
@@ -275,11 +251,11 @@ impl Instance for Forest {
             host.copy_to_device(array);
         }
         host.copy_to_device(self.lightest);
-        let ctas = u64::from(self.network.nodes().div_ceil(THREADS));
+        let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         for round in 0.. {
             host.memory().write(self.totals, MERGED as u64, 0);
             host.copy_to_device(self.totals);
-            host.launch(Grid::new("find-minimum", ctas, THREADS), |cta| self.find_minimum(cta))?;
+            host.launch(Grid::new("find-minimum", ctas, self.threads), |cta| self.find_minimum(cta))?;
             let grid = Grid::new("merge", u64::from(self.ctas), THREADS);
             host.launch_cooperative(grid, async |cta: &mut Cta<'_>| self.merge(cta, round).await)?;
             host.copy_to_host(self.totals);

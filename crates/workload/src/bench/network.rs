@@ -1,7 +1,8 @@
-//! The road network that the graph benchmarks run on, as arrays in device memory.
+//! The network that the graph benchmarks run on, as arrays in device memory.
 
+use super::benchmark::demand;
 use super::{Request, WorkloadError};
-use crate::graph::{Arcs, Graph, read_graph, road_graph};
+use crate::graph::{Arcs, Graph, mesh_graph, random_graph, read_graph, road_graph};
 use crate::parameter::{Kind, Parameter};
 use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
@@ -16,8 +17,26 @@ pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
     kind: Kind::Count { low: 1, high: MOST_NODES },
     default: "1070376",
-    about: "nodes of the generated road network, at scale 1; scales",
+    about: "nodes of the generated network, at scale 1; scales",
     source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
+};
+
+/// Kind of a generated graph.
+pub(super) const NETWORK: Parameter = Parameter {
+    name: "network",
+    kind: Kind::Choice(&["road", "mesh", "random"]),
+    default: "road",
+    about: "generated network: like a road network, of the triangles of a mesh (3 arcs a node), or at random",
+    source: "LonestarGPU's inputs: road networks, grids, random graphs",
+};
+
+/// Arcs of a node of a random network.
+pub(super) const DEGREE: Parameter = Parameter {
+    name: "degree",
+    kind: Kind::Count { low: 2, high: 1024 },
+    default: "4",
+    about: "arcs of a node of a random network, on average",
+    source: "LonestarGPU's random inputs: four edges a node",
 };
 
 /// A user's graph.
@@ -45,6 +64,10 @@ pub(super) struct Network {
     pub(super) target: Array<u32>,
 }
 
+fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
+    demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed"))
+}
+
 impl Network {
     pub(super) fn lay_out(
         workload: &'static str,
@@ -54,15 +77,33 @@ impl Network {
         let (graph, scaling) = match request.values.text("graph") {
             "" => {
                 let nodes = request.scale.of(request.values.count("nodes"));
-                if nodes > MOST_NODES {
-                    let message = format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed");
-                    return Err(WorkloadError::Shape { workload, message });
-                }
+                check_nodes(workload, nodes)?;
                 (road_graph(nodes as u32, request.seed), Scaling::Scales)
             }
             path => (read_graph(Path::new(path))?, Scaling::Fixed),
         };
         Ok(Network::of(graph, scaling, memory))
+    }
+
+    /// [`Network::lay_out`] with the kind of network that [`NETWORK`] names.
+    pub(super) fn lay_out_kind(
+        workload: &'static str,
+        request: &Request,
+        memory: &mut Memory,
+    ) -> Result<Network, WorkloadError> {
+        let values = &request.values;
+        let nodes = request.scale.of(values.count("nodes"));
+        let generate: fn(u32, u32, u64) -> Graph = match values.text("network") {
+            "mesh" => |nodes, _, _| mesh_graph(nodes),
+            "random" => |nodes, degree, seed| random_graph(nodes, degree, seed as u32),
+            _ => return Network::lay_out(workload, request, memory),
+        };
+        if !values.text("graph").is_empty() {
+            return Network::lay_out(workload, request, memory);
+        }
+        check_nodes(workload, nodes)?;
+        let graph = generate(nodes as u32, values.count("degree") as u32, request.seed).weighted(request.seed);
+        Ok(Network::of(graph, Scaling::Scales, memory))
     }
 
     /// The arrays of a graph.

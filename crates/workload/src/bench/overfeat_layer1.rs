@@ -7,7 +7,7 @@
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
 
-static PARAMETERS: [Parameter; 5] = parameters(
+static PARAMETERS: [Parameter; 7] = parameters(
     ("128", "Sermanet et al., 2014, section 3.1: mini-batches of 128; gives HMG Table III's 618 MB (MiB)"),
     ("1", "Sermanet et al., 2014, Table 3: no groups"),
     ("3", "Sermanet et al., 2014, section 3.1: colour images"),

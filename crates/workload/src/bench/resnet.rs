@@ -86,7 +86,7 @@ impl Workload for Resnet {
         let count = |name| request.values.count(name) as u32;
         let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
         let batch = count("batch");
-        let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter };
+        let shape = |inputs, outputs, filter| Shape { batch, groups: 1, inputs, outputs, side, filter, tile: None };
         let whole = [shape(wide, narrow, POINT), shape(narrow, narrow, SQUARE), shape(narrow, wide, POINT)];
         let shapes = whole.map(|shape| shape.scaled(request.scale));
         for shape in shapes {

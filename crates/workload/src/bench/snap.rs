@@ -14,14 +14,12 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: assumed, the usual size where a warp has one cell.
-const THREADS: u32 = 256;
 /// Octants of directions.
 const OCTANTS: i32 = 8;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
 
-static PARAMETERS: [Parameter; 5] = [
+static PARAMETERS: [Parameter; 6] = [
     Parameter {
         name: "side",
         kind: Kind::Count { low: 1, high: 256 },
@@ -57,6 +55,13 @@ static PARAMETERS: [Parameter; 5] = [
         about: "sweeps over the octants (SNAP's inner iterations)",
         source: "assumed: eight octants over the same cells are a steady state already",
     },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["256", "512"]),
+        default: "256",
+        about: "threads of a CTA",
+        source: "assumed, the usual size where a warp has one cell",
+    },
 ];
 
 /// The benchmark.
@@ -80,6 +85,7 @@ struct Transport {
     groups: i32,
     octants: i32,
     sweeps: u64,
+    threads: u32,
     seed: u64,
 }
 
@@ -93,7 +99,7 @@ impl Workload for Snap {
     }
 
     fn source(&self) -> &'static str {
-        "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap)"
+        "SNAP (Zerr and Baker, LAUR-13-21070); HMG Table III (HPC_snap); NUMA-GPU, Table 2 (HPC-SNAP)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -125,6 +131,7 @@ impl Workload for Snap {
             angles: angles as i32,
             groups: groups as i32,
             octants: request.values.count("octants") as i32,
+            threads: request.values.count("threads") as u32,
             sweeps: request.values.count("sweeps"),
             seed: request.seed,
         }))
@@ -197,7 +204,7 @@ impl Transport {
 impl Plane<'_> {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let transport = self.transport;
-        let per_cta = THREADS as i32 / transport.angles;
+        let per_cta = transport.threads as i32 / transport.angles;
         let group = cta.index() as i32 % transport.groups;
         let first = cta.index() as i32 / transport.groups * per_cta;
         cta.each_warp(|warp| {
@@ -276,14 +283,14 @@ impl Instance for Transport {
         for array in [self.flux[0], self.source, self.inverse, self.angle] {
             host.copy_to_device(array);
         }
-        let per_cta = u64::from(THREADS) / self.angles as u64;
+        let per_cta = u64::from(self.threads) / self.angles as u64;
         for _ in 0..self.sweeps {
             for octant in 0..self.octants {
                 for distance in 0..=3 * (self.cells.x - 1) {
                     let members = self.plane(octant, distance);
                     let plane = Plane { transport: self, octant, members: &members };
                     let ctas = (members.len() as u64).div_ceil(per_cta) * self.groups as u64;
-                    host.launch(Grid::new("snap-sweep", ctas, THREADS), |cta| plane.kernel(cta))?;
+                    host.launch(Grid::new("snap-sweep", ctas, self.threads), |cta| plane.kernel(cta))?;
                 }
             }
         }

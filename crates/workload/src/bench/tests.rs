@@ -16,10 +16,18 @@ fn small(workload: &dyn Workload) -> Request {
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
         "bfs" => &[("nodes", "900")],
         "mst" => &[("nodes", "900"), ("ctas", "5")],
+        "sssp" => &[("nodes", "900"), ("threads", "128")],
+        "sp" => &[("variables", "200"), ("clauses", "840"), ("sweeps", "6"), ("phases", "3")],
+        "dmr" => &[("side", "17"), ("ctas", "3"), ("rounds", "40")],
+        "rsbench" => &[("lookups", "700"), ("poles", "60"), ("windows", "6")],
+        "mcb" => &[("particles", "700"), ("side", "7"), ("steps", "2")],
+        "rabbitct" => &[("side", "14"), ("columns", "19"), ("rows", "17"), ("images", "3")],
+        "raytracing" => &[("triangles", "900"), ("columns", "32"), ("rows", "16")],
         "nw" => &[("length", "96")],
         "rnn-forward" | "rnn-dgrad" | "rnn-wgrad" => &[("hidden", "96"), ("batch", "35"), ("steps", "3")],
         "lstm-layer2" => &[("hidden", "32"), ("batch", "35"), ("steps", "3")],
         "googlenet-conv2" => &[("batch", "2"), ("inputs", "6"), ("outputs", "140"), ("side", "9")],
+        "alexnet-conv4" | "overfeat-layer3" => &[("batch", "2"), ("inputs", "8"), ("outputs", "70"), ("side", "7")],
         "overfeat-layer1" => &[("batch", "2"), ("outputs", "20"), ("side", "23")],
         "resnet" => &[("batch", "2"), ("wide", "16"), ("narrow", "8"), ("side", "9")],
         "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "140"), ("side", "9")],
@@ -58,6 +66,15 @@ fn small(workload: &dyn Workload) -> Request {
         "nbody" => &[("bodies", "300")],
         "chase" => &[("kib", "32"), ("steps", "100")],
         "bandwidth" => &[("kib", "64"), ("ctas", "3"), ("passes", "2")],
+        "backprop" => &[("inputs", "48"), ("hidden", "32")],
+        "srad" => &[("columns", "48"), ("rows", "32")],
+        "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
+        "gaussian" => &[("size", "70"), ("tile", "40")],
+        "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
+        "lulesh" => &[("side", "4"), ("steps", "4")],
+        "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
+        "amg" => &[("x", "9"), ("y", "7"), ("z", "11"), ("cycles", "2"), ("bottom", "3")],
+        "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],
         other => panic!("no small size of {other}"),
     };
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -166,10 +183,24 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: [(&str, &[(&str, &str)]); 3] = [
+const VARIANTS: &[(&str, &[(&str, &str)])] = &[
+    ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wln"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("threads", "128")]),
+    ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),
+    ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
+    ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
+    ("mst", &[("nodes", "900"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
+    ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("threads", "480")]),
+    ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "thread")]),
+    ("comd", &[("x", "4"), ("y", "5"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "warp"), ("threads", "256")]),
+    ("hpgmg", &[("x", "16"), ("y", "16"), ("z", "12"), ("smooths", "1"), ("planes", "5")]),
+    ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
+    ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
+    ("overfeat-layer3", &[("batch", "3"), ("inputs", "7"), ("outputs", "70"), ("side", "9"), ("tile", "48x64")]),
 ];
 
 #[test]
@@ -192,13 +223,13 @@ fn a_sample_too_large_to_matter_records_everything() {
         let sampled = recorded(*workload, &RecordOptions { sample: Some(sample.clone()), ..options() }, Mode::Auto);
         assert_eq!(whole.launches(), sampled.launches(), "{}", workload.name());
         assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
-        let weights: f64 = sampled.parts().iter().map(|part| part.weight).sum();
+        let weights: f64 = sampled.parts().iter().map(|part| part.counts.total).sum();
         assert_eq!(weights.round() as u64, whole.launches(), "{}", workload.name());
     }
 }
 
 #[test]
-fn a_sample_of_a_large_grid_is_three_pieces_of_it() {
+fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
     let workload = find("vectoradd").unwrap();
     let given = [("elements".to_owned(), "1000000".to_owned())];
     let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
@@ -207,7 +238,7 @@ fn a_sample_of_a_large_grid_is_three_pieces_of_it() {
     let options = RecordOptions { sample: Some(sample), ..options() };
     let recording = record(workload, &request, &options, Mode::Auto).unwrap();
     let ctas: Vec<u32> = recording.kernels().iter().map(|kernel| kernel.ctas).collect();
-    assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![100, 100, 200], 1, true));
+    assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![400], 1, true));
 }
 
 /// The arrays of a workload with its defaults.

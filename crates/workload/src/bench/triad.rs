@@ -5,12 +5,10 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: BabelStream, CUDA version (`TBSIZE`).
-const THREADS: u32 = 1024;
 /// The factor s. Source: BabelStream (`startScalar`).
 const FACTOR: f64 = 0.4;
 
-static PARAMETERS: [Parameter; 2] = [
+static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "elements",
         kind: Kind::Count { low: 1, high: 1 << 30 },
@@ -25,6 +23,13 @@ static PARAMETERS: [Parameter; 2] = [
         about: "launches",
         source: "STREAM (`NTIMES`)",
     },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["192", "256", "512", "1024"]),
+        default: "1024",
+        about: "threads of a CTA",
+        source: "BabelStream, CUDA version (`TBSIZE`); GPU-STREAM's predecessor stream.cu has 192",
+    },
 ];
 
 /// The benchmark.
@@ -35,6 +40,7 @@ struct Arrays {
     b: Array<f64>,
     c: Array<f64>,
     iterations: u64,
+    threads: u32,
 }
 
 impl Workload for Triad {
@@ -47,7 +53,7 @@ impl Workload for Triad {
     }
 
     fn source(&self) -> &'static str {
-        "McCalpin, STREAM; sizes of BabelStream"
+        "McCalpin, STREAM; sizes of BabelStream; NUMA-GPU, Table 2 (Other-Stream-Triad)"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -61,8 +67,8 @@ impl Workload for Triad {
     fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let elements = request.scale.of(request.values.count("elements"));
         let mut array = |name| memory.array(name, elements, Scaling::Scales);
-        let iterations = request.values.count("iterations");
-        Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations }))
+        let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);
+        Ok(Box::new(Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }))
     }
 }
 
@@ -88,8 +94,8 @@ impl Instance for Arrays {
         host.copy_to_device(self.b);
         host.copy_to_device(self.c);
         for _ in 0..self.iterations {
-            let ctas = self.a.len().div_ceil(u64::from(THREADS));
-            host.launch(Grid::new("triad", ctas, THREADS), |cta| triad(cta, self))?;
+            let ctas = self.a.len().div_ceil(u64::from(self.threads));
+            host.launch(Grid::new("triad", ctas, self.threads), |cta| triad(cta, self))?;
         }
         host.copy_to_host(self.a);
         Ok(())

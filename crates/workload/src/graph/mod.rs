@@ -1,4 +1,4 @@
-//! Graphs: generated like a road network, or read from a user's file.
+//! Graphs: generated like a road network, a mesh or at random, or read from a user's file.
 //!
 //! Every graph is taken as undirected and simple: arcs count in both directions, loops are dropped, and of
 //! parallel edges the lightest stays.
@@ -6,15 +6,18 @@
 mod dimacs;
 mod lines;
 mod matrix_market;
+mod mesh;
 mod random;
 mod road;
 
 pub use dimacs::read_dimacs;
 pub use matrix_market::read_matrix_market;
+pub use mesh::mesh_graph;
 pub use random::random_graph;
 pub(crate) use road::Groups;
 pub use road::road_graph;
 
+use crate::noise;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -27,6 +30,15 @@ const NODES_PER_EDGE: u64 = 16;
 const FREE_NODES: u64 = 1 << 16;
 /// Most nodes and arcs of a graph: kernels index them with 32-bit signed integers.
 const LIMIT: u64 = i32::MAX as u64;
+
+/// Largest weight of a generated edge. Source: assumed; travel distances in the DIMACS road graphs are mostly in the
+/// thousands.
+const HEAVIEST: u64 = 8191;
+
+/// A weight, by 64 random bits.
+fn weight(random: u64) -> u32 {
+    1 + noise::below(random, 0, HEAVIEST) as u32
+}
 
 /// A graph file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,6 +91,15 @@ impl Graph {
         edges.sort_unstable();
         edges.dedup_by_key(|edge| (edge.a, edge.b));
         Graph { nodes, edges }
+    }
+
+    /// The same graph with random weights in place of its own.
+    pub fn weighted(mut self, seed: u64) -> Graph {
+        for edge in &mut self.edges {
+            let random = noise::noise(seed, u64::from(edge.a) << 32 | u64::from(edge.b));
+            edge.weight = weight(random);
+        }
+        self
     }
 
     /// Nodes, numbered from 0.

@@ -1,13 +1,11 @@
 //! A synthetic road network: connected, nearly planar, of low degree and long diameter.
 
-use super::{Edge, Graph};
+use super::{Edge, Graph, weight};
 use crate::noise;
 
 /// Edges for each node, as a fraction. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes,
 /// 2,712,798 arcs, two an edge.
 const EDGES: (u64, u64) = (1_356_399, 1_070_376);
-/// Largest weight. Source: assumed; travel distances in the DIMACS road graphs are mostly in the thousands.
-const HEAVIEST: u64 = 8191;
 
 /// A road-like graph of `nodes` nodes (at least 1): a square grid numbered row by row, of whose edges a
 /// random spanning tree and as many others are kept as give USA-road-d.FLA's degree of 2.53.
@@ -25,7 +23,7 @@ pub fn road_graph(nodes: u32, seed: u64) -> Graph {
     let (tree, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(_, from, to)| groups.join(*from, *to));
     let wanted = (u64::from(nodes) * EDGES.0 / EDGES.1) as usize;
     let extra = wanted.saturating_sub(tree.len());
-    let weigh = |(random, a, b)| Edge { a, b, weight: 1 + noise::below(random, 0, HEAVIEST) as u32 };
+    let weigh = |(random, a, b)| Edge { a, b, weight: weight(random) };
     Graph::new(nodes, tree.into_iter().chain(rest.into_iter().take(extra)).map(weigh).collect())
 }
 

@@ -3,7 +3,7 @@
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
-use super::sample::{Part, Piece, Sample, Trips, work_of};
+use super::sample::{Part, Piece, Sample, Trips, Turn, work_of};
 use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative,
@@ -69,12 +69,18 @@ pub struct Host<'a> {
     parts: Vec<Part>,
     /// The last launch of each kernel, as an index of `parts`.
     latest: FxHashMap<u32, usize>,
-    /// Launches that one launch of the series under way stands for; 1 outside.
-    stands_for: f64,
+    /// The launch of the series under way; outside, one that stands for itself.
+    turn: Turn,
     /// Launches recorded of that series; 1 outside.
     of_series: u64,
+    /// Series so far.
+    series: u32,
+    /// Launches that were recorded, wholly or in part.
+    recorded: u32,
     launches: f64,
     instructions: u64,
+    /// The launches so far, where they are listed and not run.
+    planned: Option<Vec<KernelInfo>>,
 }
 
 impl<'a> Host<'a> {
@@ -92,11 +98,24 @@ impl<'a> Host<'a> {
             commands: Vec::new(),
             parts: Vec::new(),
             latest: FxHashMap::default(),
-            stands_for: 1.0,
+            turn: Turn::ALONE,
             of_series: 1,
+            series: 0,
+            recorded: 0,
             launches: 0.0,
             instructions: 0,
+            planned: None,
         }
+    }
+
+    /// A host that runs no kernel and only lists what would be launched: [`Host::into_plan`].
+    pub(crate) fn planning(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
+        Host { planned: Some(Vec::new()), ..Host::new(memory, options) }
+    }
+
+    /// The launches of a host that only lists them, in order.
+    pub(crate) fn into_plan(self) -> Vec<KernelInfo> {
+        self.planned.unwrap_or_default()
     }
 
     /// Device memory, which the host may read and write between launches.
@@ -114,32 +133,34 @@ impl<'a> Host<'a> {
     pub fn series(
         &mut self,
         count: u64,
-        mut launch: impl FnMut(&mut Host<'a>, u64) -> Result<(), RecordError>,
+        launch: impl FnMut(&mut Host<'a>, u64) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
-        let (indices, each) = Sample::series(self.options.sample.as_ref(), count);
-        (self.stands_for, self.of_series) = (each, indices.len() as u64);
-        let outcome = indices.into_iter().try_for_each(|index| launch(self, index));
-        (self.stands_for, self.of_series) = (1.0, 1);
-        outcome
+        self.series_of(&vec![1; count as usize], launch)
     }
 
-    /// `count` launches whose streams are the same: calls `launch`, which launches once, for all of them. Only where
-    /// a sample is recorded: elsewhere each launch goes on with what the one before has computed.
-    pub fn alike(
+    /// A series of which launch `index` stands for `stands_for[index]` launches with the same streams. Where one
+    /// stands for more than itself that is only for samples: elsewhere each launch goes on with what the one before has
+    /// computed.
+    pub fn series_of(
         &mut self,
-        count: u64,
-        launch: impl FnOnce(&mut Host<'a>) -> Result<(), RecordError>,
+        stands_for: &[u64],
+        mut launch: impl FnMut(&mut Host<'a>, u64) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
-        assert!(self.samples(), "launches stand for others in samples only");
-        self.stands_for = count as f64;
-        let outcome = launch(self);
-        self.stands_for = 1.0;
+        let alone = stands_for.iter().all(|&launches| launches == 1);
+        assert!(alone || self.samples(), "launches stand for others in samples only");
+        let turns = Sample::series(self.options.sample.as_ref(), stands_for);
+        (self.of_series, self.series) = (turns.len() as u64, self.series + 1);
+        let outcome = turns.into_iter().try_for_each(|turn| {
+            self.turn = turn;
+            launch(self, turn.index)
+        });
+        (self.turn, self.of_series) = (Turn::ALONE, 1);
         outcome
     }
 
     /// Launches of a series of `count` that are recorded.
     pub fn series_length(&self, count: u64) -> u64 {
-        Sample::series(self.options.sample.as_ref(), count).0.len() as u64
+        self.options.sample.as_ref().map_or(count, |sample| sample.kept(count))
     }
 
     /// Copies an array from host to device. Its contents are already there: this records the transfer.
@@ -202,7 +223,11 @@ impl<'a> Host<'a> {
         if let Some(message) = grid.defect() {
             return Err(RecordError::Grid { kernel: grid.name, message });
         }
-        self.launches += self.stands_for;
+        self.launches += self.turn.stands_for;
+        if let Some(planned) = &mut self.planned {
+            planned.push(grid.info(discipline));
+            return Ok(());
+        }
         let (memory, options) = (self.memory, self.options);
         let record = |store: &Store, ctas: Range<u64>, trips: Range<u64>| {
             let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
@@ -219,11 +244,12 @@ impl<'a> Host<'a> {
             };
             run(&launch, store).map(|(blocks, instructions)| (info, blocks, instructions))
         };
-        for Piece { ctas, trips, weight } in self.pieces(&grid, discipline, &record)? {
-            let (info, blocks, instructions) = record(&self.store, ctas, trips)?;
+        for piece in self.pieces(&grid, discipline, &record)? {
+            let (info, blocks, instructions) = record(&self.store, piece.ctas.clone(), piece.trips.clone())?;
             let kernel = self.kernel(info, blocks, instructions)?;
-            self.push(kernel, weight * self.stands_for);
+            self.push(kernel, &piece);
         }
+        self.recorded += 1;
         Ok(())
     }
 
@@ -241,7 +267,7 @@ impl<'a> Host<'a> {
             Discipline::Cooperative => false,
         };
         let Trips { count, unit } = grid.trips;
-        let (info, all) = (grid.clone().info(discipline), Piece { ctas: 0..grid.ctas, trips: 0..count, weight: 1.0 });
+        let (info, all) = (grid.clone().info(discipline), Piece::whole(grid.ctas, count));
         let Some(sample) = self.options.sample.as_ref().filter(|_| part_will_do) else { return Ok(vec![all]) };
         if count == 1 && grid.ctas <= (sample.at_once)(&info) {
             return Ok(vec![all]);
@@ -251,7 +277,7 @@ impl<'a> Host<'a> {
         let (_, blocks, _) = record(&self.store, middle..middle + 1, 0..tried)?;
         let work = self.work(&blocks)? * count / tried.max(1);
         self.store.release(&blocks);
-        Ok(sample.pieces(&info, grid.trips, work, self.of_series))
+        Ok(sample.pieces(&info, grid.trips, work, self.of_series, self.recorded))
     }
 
     /// What the first CTA of `blocks` costs to simulate.
@@ -264,16 +290,25 @@ impl<'a> Host<'a> {
         Ok(work_of(&stream))
     }
 
-    /// Adds a launch; one that repeats an earlier one adds to its weight where part stands for the whole.
-    fn push(&mut self, kernel: u32, weight: f64) {
+    /// Adds a launch; one that repeats an earlier one adds to its counts where part stands for the whole.
+    fn push(&mut self, kernel: u32, piece: &Piece) {
+        let Turn { stands_for, apart, .. } = self.turn;
+        let counts = piece.counts * stands_for;
+        let part = Part {
+            counts,
+            launch: self.recorded,
+            apart: piece.apart * stands_for,
+            series: self.series,
+            turns: counts * apart,
+        };
         if self.samples()
             && let Some(&earlier) = self.latest.get(&kernel)
         {
-            self.parts[earlier].weight += weight;
+            self.parts[earlier] += part;
             return;
         }
         self.latest.insert(kernel, self.parts.len());
-        self.parts.push(Part { weight });
+        self.parts.push(part);
         self.commands.push(Command::Launch { kernel, stream: 0 });
     }
 

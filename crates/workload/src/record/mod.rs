@@ -12,4 +12,4 @@ mod sample;
 pub use error::RecordError;
 pub use host::{Host, RecordOptions};
 pub use recording::Recording;
-pub use sample::{AtOnce, Part, Sample, Trips};
+pub use sample::{AtOnce, Counts, Part, Projection, Sample, Spent, Trips};

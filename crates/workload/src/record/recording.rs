@@ -1,7 +1,7 @@
 //! A recorded program, decoded CTA by CTA from any thread.
 
 use super::block::{Block, Store, cta_bytes};
-use super::sample::Part;
+use super::sample::{Counts, Part};
 use crate::encode::decode;
 use crate::simt::ArrayInfo;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ impl Recording {
 
     /// Whether less than the whole program is recorded.
     pub fn is_sampled(&self) -> bool {
-        self.parts.iter().any(|part| part.weight != 1.0)
+        self.parts.iter().any(|part| part.counts != Counts { total: 1.0, second_half: 0.0 })
     }
 
     /// Bytes of the compressed streams, in memory and on disk.

@@ -1,17 +1,22 @@
 //! Recording part of a program in place of all of it.
 //!
-//! A kernel's time is taken to be a straight line in the CTAs of its grid once the machine is full, and in the
-//! trips of its outer loop once caches are in their steady state. So a large kernel is recorded twice, with one
-//! share of its CTAs and with two others, after one that only warms what all touch, and the line through both times is
-//! followed to the whole. Where it has a long outer loop, the CTAs are those that fill the machine, and shares of the
-//! trips are recorded in the same way; further CTAs take their turn as further trips would. Of a series of launches that differ in nothing but an index,
-//! some are recorded, spread evenly; a launch whose streams equal an earlier one's is not recorded again.
+//! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
+//!   grid only the first few fillings of the machine are recorded, and the pace at which their second half started
+//!   is followed to the end of the grid.
+//! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
+//!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
+//!   the last two times is followed to all trips; further CTAs take their turn as further trips would.
+//! - *Series.* Of launches that differ in nothing but an index some are recorded, spread evenly; a launch whose
+//!   streams equal an earlier one's is not recorded again. Launches of a program take their parts from different
+//!   places of their grids, so that none finds in a cache what an earlier one would have long lost.
 //!
-//! All this is a weighted sum: [`Part::weight`] says how often a recorded launch's time counts in the time of
-//! the whole program. Weights may be negative (the shorter of two launches).
+//! All this is a weighted sum of times: [`Part`]. What was measured in two halves (the pace of the third and of the
+//! fourth quarter of a grid, the shorter and the longer recording of a loop, every other launch of a series)
+//! also says how far the sum is to be trusted: half of what the two differ by ([`Projection::error_s`]).
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Add, AddAssign, Mul, Range};
 use std::sync::Arc;
 use tombolo_types::stream::{CtaStream, KernelInfo};
 
@@ -23,8 +28,8 @@ pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 pub struct Sample {
     /// What fills the machine.
     pub at_once: AtOnce,
-    /// Instructions and line transactions in the recordings of a launch together, about. What fills the machine is
-    /// recorded even where it is more; what is less is recorded as it is.
+    /// Instructions and line transactions in the recordings of a launch together, about. What the pace or the line
+    /// needs at least is recorded even where it is more; what is less is recorded as it is.
     pub work: u64,
     /// Launches of a series.
     pub launches: u64,
@@ -36,12 +41,12 @@ impl fmt::Debug for Sample {
     }
 }
 
-/// How many times the shorter recording of a grid fills the machine, at most. Source: assumed: beyond, the start and
-/// the end of a kernel weigh little.
-const FILLS: u64 = 4;
-/// Trips of a loop in its shorter recording, at least. Source: assumed: the start and the end of a CTA weigh little
-/// beside so many.
-const LEAST_TRIPS: u64 = 16;
+/// How many times the recorded CTAs of a grid fill the machine. Source: assumed: with fewer than four, CTAs that
+/// started together still load and compute together; beyond sixteen the pace has long settled.
+const FILLS: (u64, u64) = (4, 16);
+/// Instructions and line transactions of a CTA in the shorter recording of its loop, at least. Source: assumed: the
+/// start and the end of a CTA, some dozens, weigh little beside so many.
+const LEAST_WORK: u64 = 400;
 /// Instructions and line transactions of a launch. Source: assumed: some seconds of simulation.
 const WORK: u64 = 1_200_000;
 /// Launches of a sampled series. Source: assumed: enough to follow a slow change.
@@ -61,33 +66,132 @@ impl Trips {
     pub(crate) const NONE: Trips = Trips { count: 1, unit: 1 };
 }
 
+/// What a launch took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Seconds from its start to its end.
+    pub total_s: f64,
+    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
+    /// to the fourth: what it took to start the third and the fourth quarter, for stragglers weigh little in a mean.
+    pub quarters_s: [f64; 2],
+}
+
+/// How often the time of a recorded launch counts, and how often the time in which the second half of its CTAs
+/// started counts besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Of the whole time. Negative for the shorter of two recordings.
+    pub total: f64,
+    /// Of the second half.
+    pub second_half: f64,
+}
+
+impl Counts {
+    fn of(self, spent: &Spent) -> f64 {
+        self.total * spent.total_s + self.second_half * (spent.quarters_s[0] + spent.quarters_s[1])
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts { total: self.total + other.total, second_half: self.second_half + other.second_half }
+    }
+}
+
+impl Mul<f64> for Counts {
+    type Output = Counts;
+
+    fn mul(self, by: f64) -> Counts {
+        Counts { total: self.total * by, second_half: self.second_half * by }
+    }
+}
+
 /// A recorded launch as a part of its program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// How often its time counts.
-    pub weight: f64,
+    /// How often it counts in the time of the program.
+    pub counts: Counts,
+    /// The launch of the program that it is a piece of.
+    pub launch: u32,
+    /// How often its whole time counts in half of what the two recordings of a loop differ by.
+    pub apart: f64,
+    /// The series of that launch, and how often it counts in half of what every other launch of it differs by.
+    pub series: u32,
+    /// See [`Part::series`].
+    pub turns: Counts,
 }
 
-/// One recording of a kernel: its CTAs, its trips, and its weight.
+impl AddAssign for Part {
+    /// Adds the counts of a launch that repeats this one.
+    fn add_assign(&mut self, other: Part) {
+        self.counts = self.counts + other.counts;
+        self.apart += other.apart;
+        self.turns = self.turns + other.turns;
+    }
+}
+
+/// The time of a whole program from its parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Projection {
+    /// Seconds in its launches.
+    pub time_s: f64,
+    /// How far that may be off: half of what two halves of each sample differ by, summed as if all erred the same
+    /// way. 0 where nothing was sampled. It does not know of what all parts of a sample lack alike.
+    pub error_s: f64,
+}
+
+impl Projection {
+    /// The projection from what each of `parts` took, in the same order.
+    pub fn of(parts: &[Part], spent: &[Spent]) -> Projection {
+        assert_eq!(parts.len(), spent.len(), "a run has the launches that were recorded");
+        let (mut launches, mut series) = (BTreeMap::<u32, f64>::new(), BTreeMap::<u32, f64>::new());
+        let mut time_s = 0.0;
+        for (part, spent) in parts.iter().zip(spent) {
+            let [third, fourth] = spent.quarters_s;
+            time_s += part.counts.of(spent);
+            *launches.entry(part.launch).or_default() +=
+                part.apart * spent.total_s + part.counts.second_half * (third - fourth);
+            *series.entry(part.series).or_default() += part.turns.of(spent);
+        }
+        Projection { time_s, error_s: launches.values().chain(series.values()).map(|apart| apart.abs()).sum() }
+    }
+}
+
+/// One recording of a kernel: its CTAs and its trips, how it counts, and how often its time counts in half of
+/// what the two recordings of a loop differ by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) ctas: Range<u64>,
     pub(crate) trips: Range<u64>,
-    pub(crate) weight: f64,
+    pub(crate) counts: Counts,
+    pub(crate) apart: f64,
 }
 
-/// A part of a count and how often its time counts.
-type Weighted = (Range<u64>, f64);
+impl Piece {
+    /// All of a kernel.
+    pub(crate) fn whole(ctas: u64, trips: u64) -> Piece {
+        Piece { ctas: 0..ctas, trips: 0..trips, counts: Counts { total: 1.0, second_half: 0.0 }, apart: 0.0 }
+    }
+}
 
-/// Parts of `count` that are recorded, in units of the shorter of the two that count.
+/// A launch of a series that is recorded: which, how many it stands for, and what its time is to be multiplied by
+/// besides to find half of what every other launch of the series differs by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Turn {
+    pub(crate) index: u64,
+    pub(crate) stands_for: f64,
+    pub(crate) apart: f64,
+}
+
+impl Turn {
+    /// A launch outside of any series.
+    pub(crate) const ALONE: Turn = Turn { index: 0, stands_for: 1.0, apart: 0.0 };
+}
+
+/// Shorter recordings that the recordings of a loop make up together.
 const RECORDED: u64 = 4;
-
-/// Of `count`, gone through `waves` times: `short` whose time does not count, for they find cold what all touch; then
-/// as many others, and twice as many others, so that none finds what those before it have loaded.
-fn ends(count: u64, short: u64, waves: f64) -> Vec<Weighted> {
-    let beyond = (waves * count as f64 - 2.0 * short as f64) / short as f64;
-    vec![(0..short, 0.0), (short..2 * short, -beyond), (2 * short..RECORDED * short, 1.0 + beyond)]
-}
 
 /// What a CTA costs to simulate: its instructions and line transactions.
 pub(crate) fn work_of(stream: &CtaStream) -> u64 {
@@ -100,31 +204,77 @@ impl Sample {
         Sample { at_once, work: WORK, launches: LAUNCHES }
     }
 
-    /// The recordings of a launch of `kernel`, one of `of` in its series, of which a CTA costs `work` in all trips
-    /// of its outer loop.
-    pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: u64, of: u64) -> Vec<Piece> {
+    /// The recordings of launch number `launch` of a program, of `kernel`, one of `of` in its series, of which a CTA
+    /// costs `work` in all trips of its outer loop.
+    pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: u64, of: u64, launch: u32) -> Vec<Piece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
-        // The shorter of the two recordings that count has a third of their work.
-        let share = self.work / of.max(1) / 3;
-        let grid = if ctas / RECORDED > full { full } else { ctas };
-        let short = (share.saturating_mul(trips.count) / grid.saturating_mul(work).max(1)).max(LEAST_TRIPS);
-        let short = short.next_multiple_of(trips.unit);
+        let (budget, work) = (self.work / of.max(1), work.max(1));
+        let grid = if ctas / FILLS.0 > full { full } else { ctas };
+        let least = (LEAST_WORK * trips.count).div_ceil(work);
+        let short = (budget / RECORDED).saturating_mul(trips.count) / grid.saturating_mul(work);
+        let short = short.max(least).max(1).next_multiple_of(trips.unit);
         if trips.count / RECORDED > short {
-            let loops = ends(trips.count, short, ctas as f64 / grid as f64);
-            return loops.into_iter().map(|(trips, weight)| Piece { ctas: 0..grid, trips, weight }).collect();
+            return loops(ctas, grid, trips, short, launch);
         }
-        let fills = (share / full.saturating_mul(work).max(1)).clamp(1, FILLS);
-        let short = full.saturating_mul(fills);
-        let grids = if ctas / RECORDED > short { ends(ctas, short, 1.0) } else { vec![(0..ctas, 1.0)] };
-        grids.into_iter().map(|(ctas, weight)| Piece { ctas, trips: 0..trips.count, weight }).collect()
+        let recorded = full.saturating_mul((budget / full.saturating_mul(work)).clamp(FILLS.0, FILLS.1));
+        if ctas <= recorded {
+            return vec![Piece::whole(ctas, trips.count)];
+        }
+        let first = offset(launch, ctas - recorded, 1);
+        let second_half = (ctas - recorded) as f64 / (recorded - recorded / 2) as f64;
+        let counts = Counts { total: 1.0, second_half };
+        vec![Piece { ctas: first..first + recorded, trips: 0..trips.count, counts, apart: 0.0 }]
     }
 
-    /// The indices to record of a series of `count` launches, and how often each counts.
-    pub(crate) fn series(sample: Option<&Sample>, count: u64) -> (Vec<u64>, f64) {
-        let kept = sample.map_or(count, |sample| count.min(sample.launches.max(1)));
-        let indices = (0..kept).map(|place| (2 * place + 1) * count / (2 * kept)).collect();
-        (indices, count as f64 / kept.max(1) as f64)
+    /// Launches that are recorded of a series of `count`.
+    pub(crate) fn kept(&self, count: u64) -> u64 {
+        count.min(self.launches.max(1))
     }
+
+    /// Which launches to record of a series of as many as `stands_for` has, of which each stands for so many.
+    pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<Turn> {
+        let count = stands_for.len();
+        let kept = sample.map_or(count, |sample| sample.kept(count as u64) as usize);
+        let sum = |range: Range<usize>| stands_for[range].iter().sum::<u64>() as f64;
+        let stratum = |place: usize| sum(place * count / kept..(place + 1) * count / kept);
+        let halves = [0, 1].map(|first| (first..kept).step_by(2).map(stratum).sum::<f64>());
+        let turn = |place: usize| Turn {
+            index: ((2 * place + 1) * count / (2 * kept)) as u64,
+            stands_for: stratum(place),
+            // A half stands for all: half of the difference of what the two find.
+            apart: match (kept < count && kept > 1, place % 2) {
+                (false, _) => 0.0,
+                (true, 0) => 0.5 * sum(0..count) / halves[0],
+                (true, _) => -0.5 * sum(0..count) / halves[1],
+            },
+        };
+        (0..kept).map(turn).collect()
+    }
+}
+
+/// The recordings of a loop, of `grid` CTAs of `ctas` at a time.
+fn loops(ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
+    let first_cta = offset(launch, ctas - grid, 1);
+    let spare = if grid < ctas { 0 } else { trips.count - RECORDED * short };
+    let first_trip = offset(launch, spare, trips.unit);
+    let waves = ctas as f64 / grid as f64;
+    let beyond = (waves * trips.count as f64 - 2.0 * short as f64) / short as f64;
+    let piece = |from: u64, to: u64, total: f64, apart: f64| Piece {
+        ctas: first_cta..first_cta + grid,
+        trips: first_trip + from * short..first_trip + to * short,
+        counts: Counts { total, second_half: 0.0 },
+        apart,
+    };
+    vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
+}
+
+/// Where the parts of launch number `launch` begin, of `places`: steps of the golden ratio, which lie apart however
+/// many there are, within the first half, because the caches begin with the end of what a program touches. A
+/// multiple of `unit`.
+fn offset(launch: u32, places: u64, unit: u64) -> u64 {
+    let fraction = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(launch)) >> 33;
+    let place = ((u128::from(places) * u128::from(fraction)) >> 32) as u64;
+    place / unit * unit
 }
 
 #[cfg(test)]
@@ -133,7 +283,7 @@ mod tests {
     use tombolo_types::stream::KernelClass;
 
     fn sample() -> Sample {
-        Sample { at_once: Arc::new(|_| 10), work: 6000, launches: 4 }
+        Sample { at_once: Arc::new(|_| 10), work: 10_000, launches: 4 }
     }
 
     fn kernel(ctas: u32) -> KernelInfo {
@@ -147,53 +297,130 @@ mod tests {
         }
     }
 
-    /// What a time of `fixed`, and `each` for each CTA and trip, is projected to.
-    fn projected(pieces: &[Piece], fixed: f64, each: f64) -> f64 {
+    /// What a launch takes that needs `fixed`, and `each` for each CTA and trip once its second quarter has started.
+    fn spent(piece: &Piece, fixed: f64, each: f64) -> Spent {
         let count = |range: &Range<u64>| (range.end - range.start) as f64;
-        let time = |piece: &Piece| fixed + each * count(&piece.ctas) * count(&piece.trips);
-        pieces.iter().map(|piece| piece.weight * time(piece)).sum()
+        let running = each * count(&piece.ctas) * count(&piece.trips);
+        Spent { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
+    }
+
+    fn parts(pieces: &[Piece]) -> Vec<Part> {
+        let part = |piece: &Piece| Part {
+            counts: piece.counts,
+            launch: 0,
+            apart: piece.apart,
+            series: 0,
+            turns: Counts::default(),
+        };
+        pieces.iter().map(part).collect()
+    }
+
+    fn projected(pieces: &[Piece], fixed: f64, each: f64) -> Projection {
+        let spent: Vec<Spent> = pieces.iter().map(|piece| spent(piece, fixed, each)).collect();
+        Projection::of(&parts(pieces), &spent)
     }
 
     #[test]
     fn a_small_grid_is_recorded_whole() {
-        let pieces = sample().pieces(&kernel(30), Trips::NONE, 1000, 1);
-        assert_eq!(pieces, [Piece { ctas: 0..30, trips: 0..1, weight: 1.0 }]);
+        assert_eq!(sample().pieces(&kernel(40), Trips::NONE, 1000, 1, 0), [Piece::whole(40, 1)]);
     }
 
     #[test]
-    fn a_large_grid_is_the_end_of_a_line_through_two() {
-        let pieces = sample().pieces(&kernel(50), Trips::NONE, 1000, 1);
-        assert_eq!(pieces.iter().map(|piece| piece.ctas.clone()).collect::<Vec<_>>(), [0..10, 10..20, 20..40]);
-        assert!((projected(&pieces, 7.0, 3.0) - 157.0).abs() < 1e-9);
+    fn a_large_grid_goes_on_at_the_pace_of_its_second_half() {
+        let pieces = sample().pieces(&kernel(100), Trips::NONE, 1000, 1, 0);
+        assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, 0..40));
+        let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
+        assert!((time_s - 307.0).abs() < 1e-9 && error_s == 0.0, "{time_s} {error_s}");
+    }
+
+    #[test]
+    fn a_pace_that_changes_is_an_error() {
+        let pieces = sample().pieces(&kernel(100), Trips::NONE, 1000, 1, 0);
+        // Ten CTAs in 30 s, ten in 10 s; 60 are left: 120 s, between 60 s and 180 s.
+        let spent = Spent { total_s: 100.0, quarters_s: [30.0, 10.0] };
+        assert_eq!(Projection::of(&parts(&pieces), &[spent]), Projection { time_s: 220.0, error_s: 60.0 });
     }
 
     #[test]
     fn cheap_ctas_fill_the_machine_several_times() {
-        let first = |work, of| sample().pieces(&kernel(1000), Trips::NONE, work, of)[0].ctas.end;
-        assert_eq!((first(1, 1), first(100, 1), first(100, 2), first(1000, 1)), (40, 20, 10, 10));
+        let recorded = |work, of| sample().pieces(&kernel(1000), Trips::NONE, work, of, 0)[0].ctas.end;
+        assert_eq!((recorded(1, 1), recorded(100, 1), recorded(100, 2), recorded(1000, 1)), (160, 100, 50, 40));
     }
 
     #[test]
     fn trips_of_a_full_machine_stand_for_those_of_all_ctas() {
         let trips = Trips { count: 100, unit: 4 };
-        let pieces = sample().pieces(&kernel(50), trips, 10_000, 1);
-        assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..16, 16..32, 32..64]);
-        assert!(pieces[0].weight == 0.0 && pieces.iter().all(|piece| piece.ctas == (0..10)));
-        assert!((projected(&pieces, 7.0, 3.0) - (7.0 + 3.0 * 5000.0)).abs() < 1e-6);
+        let pieces = sample().pieces(&kernel(50), trips, 10_000, 1, 0);
+        assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..4, 4..8, 8..16]);
+        assert!(pieces.iter().all(|piece| piece.ctas == (0..10)));
+        let Projection { time_s, error_s } = projected(&pieces, 0.0, 3.0);
+        assert!((time_s - 3.0 * 5000.0).abs() < 1e-6 && error_s < 1e-6, "{time_s} {error_s}");
+    }
+
+    #[test]
+    fn what_a_loop_needs_besides_its_trips_is_an_error_of_half_its_share() {
+        let pieces = sample().pieces(&kernel(50), Trips { count: 100, unit: 4 }, 10_000, 1, 0);
+        // 123 recordings of 4 trips stand for the rest; each might take 7 s more, or half of that.
+        let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
+        assert!((time_s - (7.0 + 3.0 * 5000.0)).abs() < 1e-6, "{time_s}");
+        assert!((error_s - 123.0 * 7.0 / 4.0).abs() < 1e-6, "{error_s}");
+    }
+
+    #[test]
+    fn a_cta_of_a_loop_does_some_work() {
+        let short = |work| sample().pieces(&kernel(50), Trips { count: 1000, unit: 1 }, work, 1, 0)[0].trips.end;
+        assert_eq!((short(2_000_000), short(20_000)), (1, 20));
     }
 
     #[test]
     fn a_short_loop_is_recorded_whole() {
         let trips = Trips { count: 10, unit: 4 };
-        let pieces = sample().pieces(&kernel(50), trips, 100, 1);
+        let pieces = sample().pieces(&kernel(50), trips, 100, 1, 0);
         assert!(pieces.iter().all(|piece| piece.trips == (0..10)));
-        assert!((projected(&pieces, 7.0, 3.0) - (7.0 + 3.0 * 500.0)).abs() < 1e-6);
+        assert!((projected(&pieces, 7.0, 3.0).time_s - (7.0 + 3.0 * 500.0)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn launches_take_their_parts_from_different_places() {
+        let place = |launch| sample().pieces(&kernel(1000), Trips::NONE, 1000, 1, launch)[0].ctas.start;
+        assert_eq!([0, 1, 2, 3].map(place), [0, 296, 113, 409]);
+        let trips =
+            |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, 1 << 20, 1, launch)[1].clone();
+        assert_eq!((trips(1).ctas, trips(1).trips), (0..10, 296..304));
     }
 
     #[test]
     fn a_series_is_spread_evenly() {
-        assert_eq!(Sample::series(Some(&sample()), 16), (vec![2, 6, 10, 14], 4.0));
-        assert_eq!(Sample::series(None, 3), (vec![0, 1, 2], 1.0));
-        assert_eq!(Sample::series(Some(&sample()), 3), (vec![0, 1, 2], 1.0));
+        let indices = |sample: Option<&Sample>, count| -> Vec<(u64, f64)> {
+            let turns = Sample::series(sample, &vec![1; count]);
+            turns.iter().map(|turn| (turn.index, turn.stands_for)).collect()
+        };
+        assert_eq!(indices(Some(&sample()), 16), [(2, 4.0), (6, 4.0), (10, 4.0), (14, 4.0)]);
+        assert_eq!(indices(None, 3), [(0, 1.0), (1, 1.0), (2, 1.0)]);
+        assert_eq!(indices(Some(&sample()), 3), [(0, 1.0), (1, 1.0), (2, 1.0)]);
+    }
+
+    #[test]
+    fn a_launch_of_a_series_stands_for_what_its_neighbours_stand_for() {
+        let turns = Sample::series(Some(&sample()), &[5, 4, 3, 2, 1, 1, 1, 1]);
+        assert_eq!(turns.iter().map(|turn| turn.stands_for).collect::<Vec<_>>(), [9.0, 5.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn launches_that_differ_in_turn_are_an_error_and_a_series_that_is_whole_has_none() {
+        let error = |count, times: &[f64]| {
+            let part = |turn: &Turn| {
+                let counts = Counts { total: turn.stands_for, second_half: 0.0 };
+                Part { counts, launch: 0, apart: 0.0, series: 0, turns: counts * turn.apart }
+            };
+            let parts: Vec<Part> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
+            let spent: Vec<Spent> = times.iter().map(|&total_s| Spent { total_s, quarters_s: [0.0; 2] }).collect();
+            Projection::of(&parts, &spent).error_s
+        };
+        // Every other one says 16 s, the others 48 s.
+        assert_eq!(
+            (error(16, &[1.0, 3.0, 1.0, 3.0]), error(16, &[2.0; 4]), error(3, &[1.0, 3.0, 1.0])),
+            (16.0, 0.0, 0.0)
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! One warp: who it is, which lanes are on, arithmetic, branches, fences.
 
+use super::access::lanes;
 use super::cooperative::FlagBook;
 use super::deps::{Deps, Outstanding};
 use super::fault::Fault;
-use super::lanes::{Lanes, Number, Value};
+use super::lanes::{Lanes, MAX_LANES, Number, Value};
 use super::launch::Launch;
+use super::memory::Element;
 use std::array::from_fn;
 use std::fmt;
 use tombolo_types::Order;
@@ -136,6 +138,31 @@ impl<'a> Warp<'a> {
         });
         self.record.compute(class, count);
         value
+    }
+
+    /// `count` instructions of `class` that turn `N` operands into `M` results by `function`, lane by lane: a
+    /// formula too long to be written as operators. Waits for the operands; lanes that are off hold zero.
+    pub fn calculate<T, U, const N: usize, const M: usize>(
+        &mut self,
+        class: ComputeClass,
+        count: u16,
+        operands: [Lanes<T>; N],
+        function: impl Fn([T; N]) -> [U; M],
+    ) -> [Lanes<U>; M]
+    where
+        T: Element,
+        U: Element,
+    {
+        let operands = self.compute(class, count, operands);
+        let deps = operands.iter().fold(Deps::NONE, |deps, operand| deps.unite(operand.deps));
+        let mut results = [Lanes { values: [U::default(); MAX_LANES], deps }; M];
+        if self.computes() {
+            for lane in lanes(self.active) {
+                let values = function(from_fn(|operand| operands[operand].values[lane]));
+                results.iter_mut().zip(values).for_each(|(result, value)| result.values[lane] = value);
+            }
+        }
+        results
     }
 
     /// Runs `body` with only the lanes on in which `condition` holds; not at all where there are none.

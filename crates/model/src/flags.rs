@@ -1,0 +1,91 @@
+//! Which flag events a module's L2 knows of, and whom it has told.
+//!
+//! A flag event is one store that somebody may poll for. It is known wherever its store has passed, and travels on
+//! with the copies of its line: a copy that leaves after the store shows it, whoever reads the copy and whichever
+//! flag of the line the copy was fetched for. Known events are never forgotten before their kernel ends, for what
+//! was once stored cannot be unseen by a later copy.
+
+use crate::message::Flag;
+use rustc_hash::FxHashMap;
+use tombolo_types::{Line, ModuleId};
+
+/// The flag events that one module knows of.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// Bit `i`: flag `i` is known.
+    known: Vec<u64>,
+    /// Known events by line, in the order in which they became known.
+    by_line: FxHashMap<Line, LineFlags>,
+}
+
+/// The known events of one line.
+#[derive(Clone, Debug, Default)]
+struct LineFlags {
+    events: Vec<Flag>,
+    /// How many of them each module has been told.
+    told: Vec<(ModuleId, usize)>,
+}
+
+impl Flags {
+    /// The store to `line` that leaves `flag` is known from now on.
+    pub fn learn(&mut self, line: Line, flag: Flag) {
+        if flag == Flag::NONE || self.knows(flag) {
+            return;
+        }
+        let word = flag.0 as usize / 64;
+        if self.known.len() <= word {
+            self.known.resize(word + 1, 0);
+        }
+        self.known[word] |= 1 << (flag.0 % 64);
+        self.by_line.entry(line).or_default().events.push(flag);
+    }
+
+    /// Whether the store that leaves `flag` is known.
+    pub fn knows(&self, flag: Flag) -> bool {
+        flag != Flag::NONE && self.known.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
+    }
+
+    /// The events of `line` that a copy which leaves now for `module` brings there for the first time.
+    pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
+        let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };
+        let index = told.iter().position(|&(other, _)| other == module).unwrap_or_else(|| {
+            told.push((module, 0));
+            told.len() - 1
+        });
+        let before = std::mem::replace(&mut told[index].1, events.len());
+        events[before..].to_vec()
+    }
+
+    /// Forgets all: they are numbered anew in each kernel.
+    pub fn clear(&mut self) {
+        self.known.clear();
+        self.by_line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_module_is_told_each_event_of_a_line_once() {
+        let mut flags = Flags::default();
+        flags.learn(Line(1), Flag(70));
+        flags.learn(Line(2), Flag(3));
+        flags.learn(Line(1), Flag(70));
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [Flag(70)]);
+        flags.learn(Line(1), Flag(5));
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [Flag(5)]);
+        assert_eq!(flags.news(Line(1), ModuleId(1)), [Flag(70), Flag(5)]);
+        assert!(flags.news(Line(1), ModuleId(1)).is_empty() && flags.news(Line(9), ModuleId(0)).is_empty());
+    }
+
+    #[test]
+    fn what_is_known_stays_known_until_all_is_forgotten() {
+        let mut flags = Flags::default();
+        flags.learn(Line(1), Flag(64));
+        assert!(flags.knows(Flag(64)) && !flags.knows(Flag(65)) && !flags.knows(Flag::NONE));
+        flags.clear();
+        assert!(!flags.knows(Flag(64)) && flags.news(Line(1), ModuleId(0)).is_empty());
+    }
+}

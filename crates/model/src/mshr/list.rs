@@ -1,0 +1,80 @@
+//! Queues of values in one slab: what waits on each miss, without an allocation for each.
+
+/// End of a list, in [`Node::next`] and [`List`].
+pub(super) const NIL: u32 = u32::MAX;
+
+/// A queue of nodes of one slab.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: List = List { head: NIL, tail: NIL };
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node<T> {
+    next: u32,
+    value: T,
+}
+
+/// Nodes of many queues. Grows to the most that ever waited, then allocates no more.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    nodes: Vec<Node<T>>,
+    free: u32,
+}
+
+impl<T: Copy> Slab<T> {
+    pub(super) fn new() -> Slab<T> {
+        Slab { nodes: Vec::new(), free: NIL }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, list: &mut List, value: T) {
+        let node = Node { next: NIL, value };
+        let at = match self.free {
+            NIL => {
+                self.nodes.push(node);
+                self.nodes.len() as u32 - 1
+            }
+            free => {
+                self.free = self.nodes[free as usize].next;
+                self.nodes[free as usize] = node;
+                free
+            }
+        };
+        match list.tail {
+            NIL => list.head = at,
+            tail => self.nodes[tail as usize].next = at,
+        }
+        list.tail = at;
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, list: &mut List) -> Option<T> {
+        if list.head == NIL {
+            return None;
+        }
+        let at = list.head;
+        let Node { next, value } = self.nodes[at as usize];
+        list.head = next;
+        if next == NIL {
+            list.tail = NIL;
+        }
+        self.nodes[at as usize].next = self.free;
+        self.free = at;
+        Some(value)
+    }
+
+    pub(super) fn values(&self, list: List) -> impl Iterator<Item = &T> {
+        let mut at = list.head;
+        std::iter::from_fn(move || {
+            let node = self.nodes.get(at as usize)?;
+            at = node.next;
+            Some(&node.value)
+        })
+    }
+}

@@ -1,0 +1,408 @@
+//! A link whose lanes turn: both ways between one GPU and the switch, and what decides which lane carries which
+//! way. Source: NUMA-GPU, section 4, row by row in [`TurningLink::sample`] and [`TurningLink::launch`].
+//!
+//! Bytes are striped over the lanes of a way, so that a packet takes its bytes by the lanes' rates together. A
+//! packet that has begun ends at the rate at which it began: it is what a lane that is to turn still has to drain.
+//! From then on the way goes on without that lane, which carries nothing until it has turned. Packets wait in order
+//! of arrival and take the lanes that there are when their turn comes.
+//!
+//! Not modelled: lanes of different lengths, training of a lane beyond its switch time.
+
+use crate::link::{LinkStats, Traffic};
+use std::collections::VecDeque;
+use tombolo_types::{Bytes, Ps, Rate, Serializer};
+
+/// Percent of a sample's time that a saturated way is sending. Source: NUMA-GPU, section 4.
+const SATURATED_PERCENT: u64 = 99;
+
+/// One way of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the GPU to the switch.
+    Out,
+    /// From the switch to the GPU.
+    In,
+}
+
+impl Way {
+    /// Both.
+    pub const BOTH: [Way; 2] = [Way::Out, Way::In];
+
+    fn other(self) -> Way {
+        match self {
+            Way::Out => Way::In,
+            Way::In => Way::Out,
+        }
+    }
+}
+
+/// Shape of a link whose lanes turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurningConfig {
+    /// Bandwidth of a way that has `lanes` lanes; finite.
+    pub rate: Rate,
+    /// Lanes of a way where both have equally many; at least 1.
+    pub lanes: u32,
+    /// From the end of a lane's drain until it carries the other way.
+    pub switch_time: Ps,
+}
+
+/// Counters of the lanes of one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneStats {
+    /// Lanes that turned to this way.
+    pub turned: u64,
+    /// Lanes times the time that they carried this way, in picoseconds.
+    pub lane_time: u64,
+}
+
+/// A packet that waits or is being sent.
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    packet: P,
+    traffic: Traffic,
+    bytes: Bytes,
+    since: Ps,
+}
+
+/// One way.
+#[derive(Clone, Debug)]
+struct Direction<P> {
+    /// The first is being sent.
+    queue: VecDeque<Waiting<P>>,
+    serializer: Serializer,
+    /// Where `stats.busy` stood at the last sample.
+    sampled: Ps,
+    lanes: u32,
+    /// Since when it has had so many.
+    lanes_since: Ps,
+    lane_stats: LaneStats,
+    stats: LinkStats,
+}
+
+impl<P> Direction<P> {
+    fn new(config: &TurningConfig) -> Direction<P> {
+        Direction {
+            queue: VecDeque::new(),
+            serializer: Serializer::new(config.rate),
+            sampled: Ps::ZERO,
+            lanes: config.lanes,
+            lanes_since: Ps::ZERO,
+            lane_stats: LaneStats::default(),
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Starts the packet at the head; returns when its last byte leaves.
+    fn start(&mut self, now: Ps) -> Option<Ps> {
+        let Waiting { traffic, bytes, since, .. } = self.queue.front()?;
+        let until = self.serializer.send(now, *bytes);
+        self.stats.count(*traffic, *bytes);
+        self.stats.busy += until - now;
+        self.stats.worst_queueing = self.stats.worst_queueing.max(now - *since);
+        Some(until)
+    }
+
+    /// How long it has been sending by `now`: what is under way counts as far as it has come.
+    fn busy(&self, now: Ps) -> Ps {
+        self.stats.busy.saturating_sub(self.serializer.free_at().saturating_sub(now))
+    }
+
+    fn set_lanes(&mut self, now: Ps, lanes: u32, config: &TurningConfig) {
+        self.lane_stats.lane_time += u64::from(self.lanes) * (now - self.lanes_since).0;
+        self.lane_stats.turned += u64::from(lanes.saturating_sub(self.lanes));
+        (self.lanes, self.lanes_since) = (lanes, now);
+        let rate = u128::from(config.rate.0) * u128::from(lanes) / u128::from(config.lanes);
+        // What is under way ends as it began.
+        let free_at = self.serializer.free_at();
+        self.serializer = Serializer::new(Rate(u64::try_from(rate).expect("lanes are at most a few dozen")));
+        self.serializer.send(free_at, Bytes(0));
+    }
+}
+
+/// Lanes between two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    /// When they carry again.
+    due: Ps,
+    /// How many of them each way gets, by [`Way`].
+    gains: [u32; 2],
+}
+
+/// Both ways of a GPU's link. `P`: what travels.
+#[derive(Clone, Debug)]
+pub struct TurningLink<P> {
+    config: TurningConfig,
+    /// By [`Way`].
+    ways: [Direction<P>; 2],
+    turn: Option<Turn>,
+    sampled_at: Ps,
+}
+
+impl<P> TurningLink<P> {
+    /// An idle link with equally many lanes each way.
+    pub fn new(config: TurningConfig) -> TurningLink<P> {
+        assert!(!config.rate.is_infinite() && config.lanes > 0, "a link that turns has lanes of some rate");
+        let ways = [Direction::new(&config), Direction::new(&config)];
+        TurningLink { config, ways, turn: None, sampled_at: Ps::ZERO }
+    }
+
+    /// Takes a packet at `now`. Where the way was idle, returns when the packet's last byte leaves: then
+    /// [`TurningLink::sent`] is to be called.
+    #[inline]
+    pub fn push(&mut self, now: Ps, way: Way, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
+        let direction = &mut self.ways[way as usize];
+        direction.queue.push_back(Waiting { packet, traffic, bytes, since: now });
+        if direction.queue.len() == 1 { direction.start(now) } else { None }
+    }
+
+    /// The packet whose last byte leaves at `now`, and when the next one's does, if one waits: a later call.
+    #[inline]
+    pub fn sent(&mut self, now: Ps, way: Way) -> (P, Option<Ps>) {
+        let direction = &mut self.ways[way as usize];
+        let gone = direction.queue.pop_front().expect("a packet ends that was being sent");
+        (gone.packet, direction.start(now))
+    }
+
+    /// A kernel is launched: back to equally many lanes each way, all that must turn at once. Returns when
+    /// [`TurningLink::turned`] is to be called, where lanes turn. Sampling begins anew.
+    pub fn launch(&mut self, now: Ps) -> Option<Ps> {
+        self.forget_sample(now, now);
+        let half = self.config.lanes;
+        // Lanes on their way turn back in time like all others: they only carry later.
+        self.turn = None;
+        self.start_turn(now, Way::BOTH.map(|way| self.ways[way as usize].lanes.min(half)), [half; 2])
+    }
+
+    /// Looks at the time since the last sample, or since [`TurningLink::launch`]. Returns when
+    /// [`TurningLink::turned`] is to be called, where a lane turns.
+    ///
+    /// One way saturated and the other not: one lane of the other turns, as long as it keeps one. Both saturated:
+    /// one lane turns back toward equally many. Neither, or a lane is still turning: nothing.
+    pub fn sample(&mut self, now: Ps) -> Option<Ps> {
+        let window = now - self.sampled_at;
+        let saturated = Way::BOTH.map(|way| {
+            let direction = &self.ways[way as usize];
+            (direction.busy(now) - direction.sampled).0 * 100 >= window.0 * SATURATED_PERCENT && window > Ps::ZERO
+        });
+        self.forget_sample(now, now);
+        let lanes = Way::BOTH.map(|way| self.ways[way as usize].lanes);
+        let gains = match saturated {
+            [true, false] => Way::Out,
+            [false, true] => Way::In,
+            [true, true] if lanes[0] < lanes[1] => Way::Out,
+            [true, true] if lanes[0] > lanes[1] => Way::In,
+            [true, true] | [false, false] => return None,
+        };
+        let loses = gains.other();
+        if self.turn.is_some() || lanes[loses as usize] == 1 {
+            return None;
+        }
+        let mut kept = lanes;
+        kept[loses as usize] -= 1;
+        let mut wanted = kept;
+        wanted[gains as usize] += 1;
+        self.start_turn(now, kept, wanted)
+    }
+
+    /// The lanes that turned carry their new way, where `now` is when they were due: a turn that a launch overtook
+    /// is over.
+    pub fn turned(&mut self, now: Ps) {
+        let Some(turn) = self.turn.take_if(|turn| turn.due == now) else { return };
+        for way in Way::BOTH {
+            let (direction, gain) = (&mut self.ways[way as usize], turn.gains[way as usize]);
+            if gain > 0 {
+                direction.set_lanes(now, direction.lanes + gain, &self.config);
+            }
+        }
+    }
+
+    /// Nothing was sent since the last sample, and nothing waits.
+    pub fn is_quiet(&self, now: Ps) -> bool {
+        self.ways.iter().all(|way| way.queue.is_empty() && way.busy(now) == way.sampled)
+    }
+
+    /// As if it had been sampled at `at`, at most `now`, since when nothing was sent.
+    pub fn forget_sample(&mut self, now: Ps, at: Ps) {
+        self.sampled_at = at;
+        self.ways.iter_mut().for_each(|way| way.sampled = way.busy(now));
+    }
+
+    /// Lanes that carry `way` now.
+    pub fn lanes(&self, way: Way) -> u32 {
+        self.ways[way as usize].lanes
+    }
+
+    /// Counters of a way so far.
+    pub fn stats(&self, way: Way) -> &LinkStats {
+        &self.ways[way as usize].stats
+    }
+
+    /// Counters of a way's lanes up to `end`.
+    pub fn lane_stats(&self, way: Way, end: Ps) -> LaneStats {
+        let direction = &self.ways[way as usize];
+        let last = u64::from(direction.lanes) * end.saturating_sub(direction.lanes_since).0;
+        LaneStats { lane_time: direction.lane_stats.lane_time + last, ..direction.lane_stats }
+    }
+
+    /// Leaves each way `kept` lanes now and has it `wanted` when the others have drained and turned.
+    fn start_turn(&mut self, now: Ps, kept: [u32; 2], wanted: [u32; 2]) -> Option<Ps> {
+        if kept == wanted {
+            return None;
+        }
+        let mut drained = now;
+        for way in Way::BOTH {
+            let (direction, kept) = (&mut self.ways[way as usize], kept[way as usize]);
+            if direction.lanes != kept {
+                drained = drained.max(direction.serializer.free_at());
+                direction.set_lanes(now, kept, &self.config);
+            }
+        }
+        let gains = Way::BOTH.map(|way| wanted[way as usize] - kept[way as usize]);
+        let due = drained + self.config.switch_time;
+        self.turn = Some(Turn { due, gains });
+        Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight lanes of 1 GB/s each way: a byte takes 125 ps on all of them.
+    fn link() -> TurningLink<u32> {
+        let config = TurningConfig { rate: Rate(8_000_000_000), lanes: 8, switch_time: Ps(100_000) };
+        TurningLink::new(config)
+    }
+
+    fn push(link: &mut TurningLink<u32>, now: u64, way: Way, packet: u32) -> Option<Ps> {
+        link.push(Ps(now), way, packet, Traffic::Data, Bytes(160))
+    }
+
+    /// Sends without a pause on `ways` from `from` to `to`, where a sample ends.
+    fn saturate(link: &mut TurningLink<u32>, ways: &[Way], from: u64, to: u64) -> Option<Ps> {
+        for &way in ways {
+            let mut next = push(link, from, way, 0);
+            while let Some(at) = next.filter(|at| at.0 < to) {
+                push(link, at.0, way, 0);
+                next = link.sent(at, way).1;
+            }
+            while link.ways[way as usize].queue.len() > 1 {
+                link.ways[way as usize].queue.pop_back();
+            }
+        }
+        let turned = link.sample(Ps(to));
+        for &way in ways {
+            let until = link.ways[way as usize].serializer.free_at();
+            link.sent(until, way);
+        }
+        turned
+    }
+
+    fn lanes(link: &TurningLink<u32>) -> [u32; 2] {
+        Way::BOTH.map(|way| link.lanes(way))
+    }
+
+    #[test]
+    fn packets_leave_one_after_the_other_at_the_rate_of_all_lanes() {
+        let mut link = link();
+        assert_eq!(push(&mut link, 0, Way::Out, 1), Some(Ps(20_000)));
+        assert_eq!(push(&mut link, 5, Way::Out, 2), None, "it waits");
+        assert_eq!(push(&mut link, 5, Way::In, 3), Some(Ps(20_005)), "the other way is free");
+        assert_eq!(link.sent(Ps(20_000), Way::Out), (1, Some(Ps(40_000))));
+        assert_eq!(link.sent(Ps(40_000), Way::Out), (2, None));
+        assert_eq!(link.stats(Way::Out).worst_queueing, Ps(19_995));
+    }
+
+    #[test]
+    fn a_lane_of_the_idle_way_turns_when_the_other_is_saturated() {
+        let mut link = link();
+        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_100_000)), "nothing to drain");
+        assert_eq!(lanes(&link), [7, 8], "it carries nothing while it turns");
+        link.turned(Ps(5_100_000));
+        assert_eq!(lanes(&link), [7, 9]);
+        // 160 B over 9 GB/s.
+        assert_eq!(push(&mut link, 6_000_000, Way::In, 1), Some(Ps(6_017_777)));
+    }
+
+    #[test]
+    fn a_way_just_below_saturation_gets_no_lane() {
+        let mut link = link();
+        let busy = saturate(&mut link, &[Way::In], 60_000, 5_000_000);
+        assert_eq!(busy, None, "4.94 of 5 us are 98.8 %");
+        assert_eq!(saturate(&mut link, &[Way::In], 5_040_000, 10_000_000), Some(Ps(10_100_000)), "99.2 %");
+    }
+
+    #[test]
+    fn a_lane_turns_after_the_packet_on_it_has_drained() {
+        let mut link = link();
+        push(&mut link, 4_990_000, Way::Out, 1);
+        assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
+        push(&mut link, 5_000_000, Way::Out, 2);
+        // The packet under way keeps its pace, the next one has seven lanes.
+        assert_eq!(link.sent(Ps(5_010_000), Way::Out), (1, Some(Ps(5_010_000 + 22_857))));
+    }
+
+    #[test]
+    fn one_lane_stays_and_fifteen_carry_the_other_way() {
+        let mut link = link();
+        for window in 0..20_u64 {
+            let end = (window + 1) * 5_000_000;
+            let turned = saturate(&mut link, &[Way::In], window * 5_000_000, end);
+            assert_eq!(turned.is_some(), window < 7, "window {window}");
+            turned.into_iter().for_each(|at| link.turned(at));
+        }
+        assert_eq!(lanes(&link), [1, 15]);
+        assert_eq!(link.lane_stats(Way::In, Ps(100_000_000)).turned, 7);
+    }
+
+    #[test]
+    fn two_saturated_ways_become_equal_again() {
+        let mut link = link();
+        for (window, ways) in [&[Way::Out][..], &[Way::Out], &Way::BOTH, &Way::BOTH, &Way::BOTH].iter().enumerate() {
+            let start = window as u64 * 5_000_000;
+            let turned = saturate(&mut link, ways, start, start + 5_000_000);
+            assert_eq!(turned.is_some(), window < 4, "window {window}");
+            turned.into_iter().for_each(|at| link.turned(at));
+        }
+        assert_eq!(lanes(&link), [8, 8]);
+    }
+
+    #[test]
+    fn a_launch_makes_both_ways_equal_whatever_is_turning() {
+        let mut link = link();
+        for window in 0..3 {
+            let turned = saturate(&mut link, &[Way::Out], window * 5_000_000, (window + 1) * 5_000_000);
+            turned.filter(|_| window < 2).into_iter().for_each(|at| link.turned(at));
+        }
+        assert_eq!(lanes(&link), [10, 5]);
+        assert_eq!(link.launch(Ps(15_050_000)), Some(Ps(15_150_000)));
+        assert_eq!(lanes(&link), [8, 5]);
+        link.turned(Ps(15_100_000));
+        assert_eq!(lanes(&link), [8, 5], "the turn that the launch overtook is over");
+        link.turned(Ps(15_150_000));
+        assert_eq!(lanes(&link), [8, 8]);
+        assert_eq!(link.launch(Ps(16_000_000)), None);
+    }
+
+    #[test]
+    fn lanes_times_time_leaves_out_what_is_turning() {
+        let mut link = link();
+        saturate(&mut link, &[Way::In], 0, 5_000_000).into_iter().for_each(|at| link.turned(at));
+        let time = |way| link.lane_stats(way, Ps(10_000_000)).lane_time;
+        assert_eq!(time(Way::Out), 8 * 5_000_000 + 7 * 5_000_000);
+        assert_eq!(time(Way::In), 8 * 5_100_000 + 9 * 4_900_000);
+    }
+
+    #[test]
+    fn a_link_is_quiet_until_something_is_sent() {
+        let mut link = link();
+        assert!(link.is_quiet(Ps(100)));
+        push(&mut link, 100, Way::In, 1);
+        assert!(!link.is_quiet(Ps(100)));
+        link.sent(Ps(20_100), Way::In);
+        assert!(!link.is_quiet(Ps(30_000)), "since the last sample");
+        link.sample(Ps(30_000));
+        assert!(link.is_quiet(Ps(40_000)));
+    }
+}

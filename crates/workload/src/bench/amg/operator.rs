@@ -1,0 +1,183 @@
+//! Sparse operators between boxes of unknowns: which columns each row has, in closed form.
+//!
+//! Along each axis, the columns of a row are consecutive; a row's columns are all combinations of those of its three
+//! coordinates, x fastest. So the places of all entries are known without the arrays that hold them.
+
+use crate::bench::cells::Cells;
+
+/// One axis of an operator.
+struct Axis {
+    /// First column of each row.
+    first: Vec<i32>,
+    /// Columns of all rows before each, and of all.
+    before: Vec<i32>,
+}
+
+impl Axis {
+    fn new(ranges: impl Iterator<Item = (i32, i32)>) -> Axis {
+        let (mut first, mut before) = (Vec::new(), vec![0]);
+        for (low, high) in ranges {
+            first.push(low);
+            before.push(before[before.len() - 1] + high - low);
+        }
+        Axis { first, before }
+    }
+
+    fn count(&self, row: i32) -> i32 {
+        self.before[row as usize + 1] - self.before[row as usize]
+    }
+
+    fn all(&self) -> i32 {
+        self.before[self.before.len() - 1]
+    }
+}
+
+/// An operator, and where it lies in the arrays that hold those of all levels.
+pub(super) struct Operator {
+    axes: [Axis; 3],
+    rows: Cells,
+    columns: Cells,
+    /// Place of its first row among all rows.
+    first_row: i32,
+    /// Place of its first entry among all entries.
+    first_entry: i32,
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// Place of its first entry among all entries.
+    pub(super) first: i32,
+    low: [i32; 3],
+    counts: [i32; 3],
+}
+
+impl Row {
+    /// Entries.
+    pub(super) fn count(&self) -> i32 {
+        self.counts.iter().product()
+    }
+}
+
+fn sides(cells: Cells) -> [i32; 3] {
+    [cells.x, cells.y, cells.z]
+}
+
+impl Operator {
+    /// Every unknown with itself and its 26 neighbours.
+    pub(super) fn neighbours(cells: Cells) -> Operator {
+        let axis = |side: i32| Axis::new((0..side).map(|at| ((at - 1).max(0), (at + 2).min(side))));
+        Operator { axes: sides(cells).map(axis), rows: cells, columns: cells, first_row: 0, first_entry: 0 }
+    }
+
+    /// From coarse unknowns to fine ones: each lies between two of them along each axis, `factor` fine unknowns apart.
+    pub(super) fn prolongation(fine: Cells, factor: i32) -> Operator {
+        let coarse = coarsened(fine, factor);
+        let axis = |side: i32| {
+            let last = (side + factor - 1) / factor;
+            Axis::new(
+                (0..side)
+                    .map(move |at| (at / factor, (at + factor - 1) / factor + 1))
+                    .map(move |(low, high)| (low, high.min(last))),
+            )
+        };
+        Operator { axes: sides(fine).map(axis), rows: fine, columns: coarse, first_row: 0, first_entry: 0 }
+    }
+
+    /// The transpose of [`Operator::prolongation`].
+    pub(super) fn restriction(fine: Cells, factor: i32) -> Operator {
+        let coarse = coarsened(fine, factor);
+        let axis = |side: i32| {
+            let reach = move |at: i32| ((at * factor - factor + 1).max(0), (at * factor + factor).min(side));
+            Axis::new((0..(side + factor - 1) / factor).map(reach))
+        };
+        Operator { axes: sides(fine).map(axis), rows: coarse, columns: fine, first_row: 0, first_entry: 0 }
+    }
+
+    /// The operator behind `rows` rows and `entries` entries of others.
+    pub(super) fn behind(self, rows: i32, entries: i32) -> Operator {
+        Operator { first_row: rows, first_entry: entries, ..self }
+    }
+
+    /// Rows.
+    pub(super) fn rows(&self) -> i32 {
+        self.rows.count()
+    }
+
+    /// Place of its first row among all rows.
+    pub(super) fn first_row(&self) -> i32 {
+        self.first_row
+    }
+
+    /// Entries of all rows.
+    pub(super) fn entries(&self) -> u64 {
+        self.axes.iter().map(|axis| axis.all() as u64).product()
+    }
+
+    /// A row; the last one beyond the end.
+    pub(super) fn row(&self, row: i32) -> Row {
+        let place = self.rows.place(row.clamp(0, self.rows() - 1));
+        let counts: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].count(place[axis]));
+        let before: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].before[place[axis] as usize]);
+        let line = before[1] * self.axes[0].all() + counts[1] * before[0];
+        let first = before[2] * self.axes[1].all() * self.axes[0].all() + counts[2] * line;
+        let low = std::array::from_fn(|axis| self.axes[axis].first[place[axis] as usize]);
+        Row { first: self.first_entry + first, low, counts }
+    }
+
+    /// The column of an entry of a row; the last one beyond its end.
+    pub(super) fn column(&self, row: &Row, entry: i32) -> i32 {
+        let entry = entry.clamp(0, row.count() - 1);
+        let [x, y, _] = row.counts;
+        self.columns.index([row.low[0] + entry % x, row.low[1] + entry / x % y, row.low[2] + entry / x / y])
+    }
+
+    /// Coordinates of a row and of a column.
+    pub(super) fn places(&self, row: i32, column: i32) -> [[i32; 3]; 2] {
+        [self.rows.place(row), self.columns.place(column)]
+    }
+}
+
+/// The box of every `factor`th unknown along each axis.
+pub(super) fn coarsened(fine: Cells, factor: i32) -> Cells {
+    let [x, y, z] = sides(fine).map(|side| (side + factor - 1) / factor);
+    Cells { x, y, z }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row, column pairs in the order of their entries.
+    fn pairs(operator: &Operator) -> Vec<(i32, i32)> {
+        let mut pairs = Vec::new();
+        for index in 0..operator.rows() {
+            let row = operator.row(index);
+            assert_eq!(row.first as usize, pairs.len());
+            pairs.extend((0..row.count()).map(|entry| (index, operator.column(&row, entry))));
+        }
+        assert_eq!(pairs.len() as u64, operator.entries());
+        pairs
+    }
+
+    #[test]
+    fn rows_follow_each_other_and_columns_ascend() {
+        let cells = Cells { x: 5, y: 3, z: 7 };
+        for operator in [Operator::neighbours(cells), Operator::prolongation(cells, 4), Operator::restriction(cells, 2)]
+        {
+            assert!(pairs(&operator).is_sorted());
+        }
+        assert_eq!(Operator::neighbours(cells).row(0).count(), 8);
+    }
+
+    #[test]
+    fn restriction_is_the_transpose_of_prolongation() {
+        for factor in [2, 4] {
+            let cells = Cells { x: 5, y: 3, z: 7 };
+            let mut turned: Vec<_> =
+                pairs(&Operator::prolongation(cells, factor)).into_iter().map(|(a, b)| (b, a)).collect();
+            turned.sort_unstable();
+            assert_eq!(turned, pairs(&Operator::restriction(cells, factor)));
+        }
+    }
+}

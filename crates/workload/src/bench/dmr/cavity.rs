@@ -1,0 +1,212 @@
+//! The cavity of a bad triangle, found by the lanes of a warp: where the new point goes, the triangles whose circles
+//! hold it, and the ring of sides around them.
+
+use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
+use super::mesh::NONE;
+use crate::bench::benchmark::where_on;
+use crate::simt::{Array, ComputeClass, Lanes, MAX_LANES, Warp};
+use std::array::from_fn;
+
+/// The mesh in device memory.
+pub(super) struct Arrays {
+    /// Two coordinates a point, whole numbers.
+    pub(super) point: Array<f64>,
+    /// Three corners a triangle, and one word to spare.
+    pub(super) corner: Array<u32>,
+    /// Three neighbours a triangle, and one word to spare.
+    pub(super) neighbour: Array<u32>,
+}
+
+/// A triangle as its lane loaded it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) corners: [u32; 3],
+    pub(super) points: [Point; 3],
+}
+
+/// A side of the ring, counterclockwise as the cavity sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    pub(super) ends: [u32; 2],
+    pub(super) points: [Point; 2],
+    /// The triangle beyond, or [`NONE`], and which of its sides this is.
+    pub(super) outer: u32,
+    pub(super) outer_side: u32,
+}
+
+/// What a lane has found of its cavity.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cavity {
+    /// The new point.
+    pub(super) centre: Point,
+    /// The triangle that it lies in, and afterwards all whose circles hold it.
+    pub(super) triangles: Vec<u32>,
+    pub(super) ring: Vec<Side>,
+    /// The ends of the border's side that the new point splits.
+    split: Option<[u32; 2]>,
+    /// There is no room for a point: the triangle stays as it is.
+    pub(super) hopeless: bool,
+    /// Triangles looked at.
+    seen: usize,
+}
+
+impl Cavity {
+    /// All triangles that change: those of the cavity and those around it.
+    pub(super) fn claims(&self) -> Vec<u32> {
+        let outer = self.ring.iter().map(|side| side.outer).filter(|outer| *outer != NONE);
+        self.triangles.iter().copied().chain(outer).collect()
+    }
+
+    /// Goes on with the middle of a side of the border.
+    fn split(&mut self, triangle: u32, ends: [u32; 2], [a, b]: [Point; 2]) {
+        self.centre = [0, 1].map(|axis| (a[axis] + b[axis]) / 2);
+        self.hopeless = square(a, b) < LEAST;
+        self.triangles = vec![triangle];
+        self.ring.clear();
+        self.split = Some(ends);
+        self.seen = 0;
+    }
+}
+
+/// The cavities of the lanes of a warp.
+pub(super) type Cavities = [Cavity; MAX_LANES];
+
+/// Runs `body` for each lane that is on.
+pub(super) fn each_active(warp: &Warp<'_>, mut body: impl FnMut(usize)) {
+    (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(|lane| body(lane as usize));
+}
+
+impl Arrays {
+    /// Corners and coordinates of a triangle.
+    pub(super) fn load(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<Loaded> {
+        let triangle = warp.compute(ComputeClass::Int, 3, triangle);
+        let [a, b, c, _] = warp.load_vector(self.corner, triangle * 4);
+        let corners = warp.compute(ComputeClass::Int, 3, [a, b, c]);
+        let points = corners.map(|corner| warp.load_vector::<f64, u32, 2>(self.point, corner * 2));
+        let points = warp.compute(ComputeClass::Fp64, 0, points);
+        where_on(warp, |lane| Loaded {
+            corners: corners.map(|corner| corner.lane(lane)),
+            points: points.map(|point| point.map(|along| along.lane(lane) as i64)),
+        })
+    }
+
+    fn load_neighbours(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<[u32; 3]> {
+        let [a, b, c, _] = warp.load_vector(self.neighbour, triangle * 4);
+        let [a, b, c] = warp.compute(ComputeClass::Int, 0, [a, b, c]);
+        where_on(warp, |lane| [a.lane(lane), b.lane(lane), c.lane(lane)])
+    }
+
+    /// The cavities of the bad triangles of the lanes that are on.
+    pub(super) fn find(&self, warp: &mut Warp<'_>, bad: Lanes<u32>) -> Cavities {
+        let mut cavities: Cavities = from_fn(|_| Cavity::default());
+        let loaded = self.load(warp, bad);
+        warp.compute(ComputeClass::Fp64, 24, ());
+        each_active(warp, |lane| {
+            cavities[lane].centre = circumcentre(loaded.lane(lane as u32).points);
+            cavities[lane].triangles = vec![bad.lane(lane as u32)];
+        });
+        self.walk(warp, &mut cavities);
+        self.grow(warp, &mut cavities);
+        cavities
+    }
+
+    /// Walks to the triangle that the centre lies in; where the border is in the way, its side is split.
+    fn walk(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
+        let mut walking = where_on(warp, |_| true);
+        while warp.any(walking) {
+            warp.when(walking, |warp| {
+                let at = where_on(warp, |lane| cavities[lane as usize].triangles[0]);
+                let neighbours = self.load_neighbours(warp, at);
+                let loaded = self.load(warp, at);
+                warp.compute(ComputeClass::Fp64, 21, ());
+                let on = where_on(warp, |lane| {
+                    let cavity = &mut cavities[lane as usize];
+                    let Loaded { corners, points } = loaded.lane(lane);
+                    let ends = |side: usize| [points[side], points[(side + 1) % 3]];
+                    let beyond = |side: &usize| area([ends(*side)[0], ends(*side)[1], cavity.centre]) < 0;
+                    let Some(side) = (0..3).find(beyond) else {
+                        cavity.hopeless = points.contains(&cavity.centre);
+                        return false;
+                    };
+                    match neighbours.lane(lane)[side] {
+                        NONE => cavity.split(at.lane(lane), [corners[side], corners[(side + 1) % 3]], ends(side)),
+                        next => cavity.triangles = vec![next],
+                    }
+                    cavity.split.is_none()
+                });
+                walking = warp.update(walking, on);
+            });
+        }
+    }
+
+    /// Adds all triangles whose circles hold the centre; where the centre comes too near a side of the border, starts
+    /// again with the middle of that side.
+    fn grow(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
+        loop {
+            let at = where_on(warp, |lane| {
+                let cavity = &mut cavities[lane as usize];
+                let next = cavity.triangles.get(cavity.seen).copied().filter(|_| !cavity.hopeless);
+                cavity.seen += 1;
+                next
+            });
+            if !warp.any(at.map(|at| at.is_some())) {
+                return;
+            }
+            warp.when(at.map(|at| at.is_some()), |warp| {
+                let at = at.map(Option::unwrap_or_default);
+                let neighbours = self.load_neighbours(warp, at);
+                let loaded = self.load(warp, at);
+                for side in 0..3 {
+                    // Lanes that started again on an earlier side have left this triangle's queue.
+                    let going = where_on(warp, |lane| cavities[lane as usize].seen > 0);
+                    warp.when(going, |warp| self.look_across(warp, cavities, at, side, loaded, neighbours));
+                }
+            });
+        }
+    }
+
+    /// Looks at what lies across one side of a triangle of each lane's cavity.
+    fn look_across(
+        &self,
+        warp: &mut Warp<'_>,
+        cavities: &mut Cavities,
+        at: Lanes<u32>,
+        side: usize,
+        loaded: Lanes<Loaded>,
+        neighbours: Lanes<[u32; 3]>,
+    ) {
+        let other = neighbours.map(|neighbours| neighbours[side]);
+        let own = loaded.map(|Loaded { corners, points }| {
+            let next = (side + 1) % 3;
+            ([corners[side], corners[next]], [points[side], points[next]])
+        });
+        let border = other.eq(NONE);
+        warp.when(border, |warp| {
+            warp.compute(ComputeClass::Fp64, 7, ());
+            each_active(warp, |lane| {
+                let (cavity, (ends, points)) = (&mut cavities[lane], own.lane(lane as u32));
+                if cavity.split.is_none() && encroaches(cavity.centre, points) {
+                    cavity.split(at.lane(lane as u32), ends, points);
+                } else if cavity.split != Some(ends) {
+                    cavity.ring.push(Side { ends, points, outer: NONE, outer_side: 0 });
+                }
+            });
+        });
+        let fresh = where_on(warp, |lane| !cavities[lane as usize].triangles.contains(&other.lane(lane)));
+        warp.when(!border & fresh, |warp| {
+            let theirs = self.load(warp, other);
+            warp.compute(ComputeClass::Fp64, 26, ());
+            each_active(warp, |lane| {
+                let (cavity, theirs) = (&mut cavities[lane], theirs.lane(lane as u32));
+                let (ends, points) = own.lane(lane as u32);
+                if in_circle(theirs.points, cavity.centre) {
+                    cavity.triangles.push(other.lane(lane as u32));
+                } else {
+                    let outer_side = (0..3).find(|&back| theirs.corners[back] == ends[1]).unwrap_or_default();
+                    let outer = other.lane(lane as u32);
+                    cavity.ring.push(Side { ends, points, outer, outer_side: outer_side as u32 });
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! A mesh of tetrahedra: cubes in a box, each cut into six that share its diagonal (Kuhn's cut).
+//!
+//! A tetrahedron is an order in which a path walks the axes from the cube's lowest corner to its highest. Elements are
+//! numbered bin by bin, in no order within a bin, as Rodinia's meshes are.
+
+use crate::bench::cells::Cells;
+use crate::bench::numbering::Numbering;
+
+/// Faces of an element.
+pub(super) const FACES: usize = 4;
+/// Beyond a face lies the wing. Source: Rodinia 3.1 cfd.
+pub(super) const WING: i32 = -1;
+/// Beyond a face lies the free flow. Source: Rodinia 3.1 cfd.
+pub(super) const FAR: i32 = -2;
+
+/// The orders of three axes; the tetrahedra of a cube.
+const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+/// A mesh with its numbering.
+pub(super) struct Mesh {
+    cubes: Cells,
+    /// An element's place is its cube × 6 + its order.
+    numbering: Numbering,
+}
+
+impl Mesh {
+    /// Volume of every element; cubes have side 1.
+    pub(super) const VOLUME: f32 = 1.0 / 6.0;
+
+    /// A box of so many cubes along each axis.
+    pub(super) fn new([x, y, z]: [i32; 3], seed: u64) -> Mesh {
+        let cubes = Cells { x, y, z };
+        Mesh { cubes, numbering: Numbering::binned(cubes, ORDERS.len() as i32, seed) }
+    }
+
+    /// Elements.
+    pub(super) fn elements(&self) -> i32 {
+        self.cubes.count() * ORDERS.len() as i32
+    }
+
+    fn place(&self, element: i32) -> (i32, [usize; 3]) {
+        let place = self.numbering.place(element);
+        (place / 6, ORDERS[(place % 6) as usize])
+    }
+
+    /// The element beyond a face, [`WING`] or [`FAR`]. Faces lie opposite the corners along the path.
+    pub(super) fn neighbour(&self, element: i32, face: usize) -> i32 {
+        let (cube, [a, b, c]) = self.place(element);
+        let mut at = self.cubes.place(cube);
+        let order = match face {
+            0 => {
+                at[a] += 1;
+                [b, c, a]
+            }
+            1 => [b, a, c],
+            2 => [a, c, b],
+            _ => {
+                at[c] -= 1;
+                [c, a, b]
+            }
+        };
+        let sides = [self.cubes.x, self.cubes.y, self.cubes.z];
+        if at[2] < 0 {
+            return WING;
+        }
+        if (0..3).any(|axis| at[axis] < 0 || at[axis] >= sides[axis]) {
+            return FAR;
+        }
+        let order = (0..).zip(ORDERS).find(|(_, other)| *other == order).map_or(0, |(index, _)| index);
+        self.numbering.number(self.cubes.index(at) * 6 + order)
+    }
+
+    /// The inward normal of a face, as long as the face is large.
+    pub(super) fn normal(&self, element: i32, face: usize) -> [f32; 3] {
+        let (_, [a, b, c]) = self.place(element);
+        let mut normal = [0.0; 3];
+        let (to, from) = match face {
+            0 => (None, Some(a)),
+            1 => (Some(a), Some(b)),
+            2 => (Some(b), Some(c)),
+            _ => (Some(c), None),
+        };
+        to.iter().for_each(|axis: &usize| normal[*axis] = 0.5);
+        from.iter().for_each(|axis: &usize| normal[*axis] = -0.5);
+        normal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_meet_and_close_every_element() {
+        let mesh = Mesh::new([3, 5, 6], 7);
+        for element in 0..mesh.elements() {
+            let mut sum = [0.0; 3];
+            for face in 0..FACES {
+                let normal = mesh.normal(element, face);
+                (0..3).for_each(|axis| sum[axis] += normal[axis]);
+                let beyond = mesh.neighbour(element, face);
+                if beyond >= 0 {
+                    let back = (0..FACES).find(|face| mesh.neighbour(beyond, *face) == element).unwrap();
+                    assert_eq!(mesh.normal(beyond, back), normal.map(|part| -part));
+                }
+            }
+            assert_eq!(sum, [0.0; 3]);
+        }
+        let walls = |wall| {
+            let faces = (0..mesh.elements()).flat_map(|element| (0..FACES).map(move |face| (element, face)));
+            faces.filter(|(element, face)| mesh.neighbour(*element, *face) == wall).count()
+        };
+        assert_eq!((walls(WING), walls(FAR)), (2 * 15, 2 * 15 + 4 * 18 + 4 * 30));
+    }
+}

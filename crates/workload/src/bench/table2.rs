@@ -1,0 +1,77 @@
+//! Footprints and CTA counts of the workloads of NUMA-GPU.
+
+use super::*;
+use crate::record::RecordOptions;
+use std::collections::BTreeMap;
+use tombolo_types::stream::{CtaStream, Program};
+
+/// Name and parameters here, time-weighted average number of CTAs, footprint in MiB.
+type Row = (&'static str, &'static [(&'static str, &'static str)], u64, u64);
+
+/// Source: NUMA-GPU, Table 2.
+const RODINIA_AND_MESHES: [Row; 11] = [
+    ("amg", &[], 241_549, 3744),
+    ("backprop", &[], 4096, 160),
+    ("bitcoin", &[], 60, 5898),
+    ("euler3d", &[], 1008, 25),
+    ("gaussian", &[], 2599, 78),
+    ("hotspot", &[], 7396, 64),
+    ("kmeans", &[("points", "819200"), ("features", "34"), ("program", "rodinia")], 3249, 221),
+    ("lulesh", &[], 12202, 578),
+    ("lulesh-unstructured", &[("side", "30")], 435, 19),
+    ("lulesh-unstructured", &[("side", "68")], 4940, 208),
+    ("srad", &[], 16384, 98),
+];
+
+/// All of the table.
+const TABLE: [&[Row]; 1] = [&RODINIA_AND_MESHES];
+
+fn request(row: &Row, scale: &str) -> Request {
+    let given: Vec<_> = row.1.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Request::new(find(row.0).unwrap(), scale.parse().unwrap(), &given, 7).unwrap()
+}
+
+#[test]
+fn footprints_at_scale_one_are_those_of_table_2() {
+    for row in TABLE.into_iter().flatten() {
+        let arrays = footprint(find(row.0).unwrap(), &request(row, "1")).unwrap();
+        let found: u64 = arrays.iter().map(|array| array.bytes).sum();
+        let right = (row.3 << 20) * 90 / 100..=(row.3 << 20) * 105 / 100;
+        assert!(right.contains(&found), "{} {:?}: {} MiB of {}", row.0, row.1, found >> 20, row.3);
+    }
+}
+
+/// Warp instructions of a CTA of each kernel.
+fn instructions(row: &Row) -> BTreeMap<String, f64> {
+    let recording = record(find(row.0).unwrap(), &request(row, "1/64"), &RecordOptions::default(), Mode::Auto).unwrap();
+    let mut sums = BTreeMap::<String, (u64, u64)>::new();
+    let mut stream = CtaStream::default();
+    for (kernel, info) in (0..).zip(recording.kernels()) {
+        for cta in 0..info.ctas {
+            recording.cta(kernel, cta, &mut stream).unwrap();
+            let sum = sums.entry(info.name.clone()).or_default();
+            *sum = (sum.0 + stream.instructions(), sum.1 + 1);
+        }
+    }
+    sums.into_iter().map(|(name, (sum, ctas))| (name, sum as f64 / ctas as f64)).collect()
+}
+
+/// Kernels are weighted by their warp instructions, of which a CTA has as many as one of a small run.
+#[test]
+fn ctas_at_scale_one_are_those_of_table_2() {
+    for row in TABLE.into_iter().flatten() {
+        let (each, launches) = (instructions(row), plan(find(row.0).unwrap(), &request(row, "1")).unwrap());
+        let weights = launches.iter().map(|kernel| (each[&kernel.name] * f64::from(kernel.ctas), kernel.ctas));
+        let (sum, weight) =
+            weights.fold((0.0, 0.0), |sums, (weight, ctas)| (sums.0 + weight * f64::from(ctas), sums.1 + weight));
+        let (found, published) = (sum / weight, row.2 as f64);
+        assert!((found / published - 1.0).abs() < 0.05, "{} {:?}: {found:.0} CTAs of {published}", row.0, row.1);
+    }
+}
+
+#[test]
+fn launches_that_may_depend_on_data_are_not_planned() {
+    let workload = find("bfs").unwrap();
+    let request = Request::new(workload, Scale::FULL, &[], 7).unwrap();
+    assert_eq!(plan(workload, &request).unwrap_err().to_string(), "bfs: its launches may depend on its data");
+}

@@ -1,0 +1,43 @@
+//! The graph of a triangle mesh: a node a triangle, an edge to each neighbour across a side.
+
+use super::{Edge, Graph};
+
+/// The graph of a strip-wise mesh of `nodes` triangles (at least 1), row by row: a triangle has one neighbour on
+/// each side of it in its row and one in the row above or below, three but at the border.
+pub fn mesh_graph(nodes: u32) -> Graph {
+    let columns = nodes.isqrt().max(1);
+    let edge = |a, b| Edge { a, b, weight: 1 };
+    let mut edges = Vec::with_capacity(nodes as usize * 3 / 2);
+    for node in 0..nodes {
+        let (row, column) = (node / columns, node % columns);
+        if column + 1 < columns && node + 1 < nodes {
+            edges.push(edge(node, node + 1));
+        }
+        if (row + column).is_multiple_of(2) && node + columns < nodes {
+            edges.push(edge(node, node + columns));
+        }
+    }
+    Graph::new(nodes, edges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triangles_have_three_neighbours_but_at_the_border() {
+        let graph = mesh_graph(10_000);
+        let rows = graph.arcs();
+        let degree = |node: usize| rows.first[node + 1] - rows.first[node];
+        assert!((0..10_000).all(|node| (1..=3).contains(&degree(node))));
+        assert_eq!(degree(5_050), 3);
+        assert_eq!(graph.edges().len(), 9_900 + 4_950);
+    }
+
+    #[test]
+    fn tiny_meshes_exist() {
+        for nodes in 1..8 {
+            assert_eq!(mesh_graph(nodes).nodes(), nodes);
+        }
+    }
+}
