@@ -11,7 +11,7 @@
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`memory_side`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`],
 //!   [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
-//! - [`catalogue`]: all of them by name.
+//! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
 //! - [`fault`]: deliberately broken rules, for showing that the explorer catches them.
@@ -30,6 +30,7 @@ pub mod l1;
 pub mod memory_side;
 pub mod nhcc;
 pub mod no_remote_caching;
+pub mod options;
 pub mod plan;
 pub mod software_flat;
 pub mod software_hierarchical;

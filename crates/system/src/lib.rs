@@ -4,6 +4,7 @@
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
+//! - `ways`: how ways of caches are shared, as asked and as it came.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
@@ -20,6 +21,7 @@ pub mod run;
 pub mod sample;
 pub mod sharing;
 pub mod timeline;
+mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;

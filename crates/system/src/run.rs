@@ -5,14 +5,13 @@ use crate::energy::{Energy, Moved};
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{
-    CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, LocalWaysRecord, RunRecord, WaysRecord,
-};
+use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, RunRecord};
 use crate::timeline::Timeline;
+use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats};
-use tombolo_machine::design::{self, Invalidate, L2Capacity, Links};
+use tombolo_machine::design::{self, Invalidate, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::controller::residency;
@@ -24,7 +23,6 @@ use tombolo_model::page_table::PageTable;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
-use tombolo_model::way_partition::{LocalWays, WayPolicy};
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Topology};
@@ -271,18 +269,6 @@ fn modules<C: Coherence, D: Contents>(
     (0..layout.modules).map(ModuleId).map(module).collect()
 }
 
-/// How a design shares the ways of caches.
-fn way_policy(machine: &MachineConfig, design: &DesignConfig) -> WayPolicy {
-    match design.l2_capacity {
-        L2Capacity::Shared => WayPolicy::Together,
-        L2Capacity::StaticHalves => WayPolicy::Halves,
-        L2Capacity::NumaAware => WayPolicy::Shifting {
-            sample: machine.sm.clock.span(design.partition_sample.into()),
-            reset: design.partition_reset,
-        },
-    }
-}
-
 /// Puts what is resident into the memory-side caches.
 fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
     for &Resident { first, lines, dirty } in resident {
@@ -441,32 +427,6 @@ impl Outcome<'_> {
         }
         RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
     }
-}
-
-/// Shifts of ways of all modules.
-fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
-    let mut moves = WaysRecord::default();
-    for module in modules {
-        let (to_remote, to_local) = module.uncore().ways.moves();
-        moves.to_remote += to_remote;
-        moves.to_local += to_local;
-    }
-    moves
-}
-
-/// Local ways over time, module by module.
-fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
-    let of = |module: &&Module<C, D>| {
-        let uncore = module.uncore();
-        let record = |ways: &LocalWays| LocalWaysRecord {
-            module: uncore.module.to_string(),
-            since_s: ways.since.seconds(),
-            l1: ways.l1,
-            l2: ways.l2,
-        };
-        uncore.ways.history().iter().map(record).collect::<Vec<_>>()
-    };
-    modules.iter().flat_map(of).collect()
 }
 
 /// The most memory this process has held, from the kernel's own account.

@@ -1,0 +1,40 @@
+//! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
+
+use crate::fault::Fault;
+
+/// When a store leaves an L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WritePolicy {
+    /// At once.
+    #[default]
+    Through,
+    /// When evicted or released; stores beyond `.cta` go through to the home of their scope.
+    Back,
+}
+
+/// Which lines of an L2 a software bulk invalidation drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BulkInvalidation {
+    /// All of them: HMG, section VI, read literally.
+    #[default]
+    All,
+    /// Those whose home may be newer.
+    Remote,
+    /// None: NUMA-GPU's upper bound in Figure 9, which promises nothing.
+    None,
+}
+
+/// Choices that HMG leaves to the implementation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// L2 write policy. HMG evaluates write-through (section VI).
+    pub write: WritePolicy,
+    /// Whether an L2 that drops its last line of a region tells the home. HMG evaluates silent eviction.
+    pub downgrade: bool,
+    /// Which lines a bulk invalidation drops.
+    pub bulk: BulkInvalidation,
+    /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
+    pub keep_l1: bool,
+    /// The broken rule, if any.
+    pub fault: Option<Fault>,
+}
