@@ -6,6 +6,9 @@
 //!
 //! Source: Braunstein, Mézard and Zecchina, Random Structures and Algorithms, 2005.
 
+mod plain;
+
+use self::plain::Plain;
 use super::benchmark::{Benchmark, demand};
 use super::reference::agree;
 use super::{Instance, Request, WorkloadError, check_indices};
@@ -350,99 +353,6 @@ impl Formula {
 
     fn first_survey(&self, edge: u64) -> f64 {
         noise::below(self.seed ^ (1 << 60), edge, 1 << 20) as f64 / f64::from(1 << 20)
-    }
-}
-
-/// Surveys as the definition has them: each message from all the others, without products that are shared.
-struct Plain {
-    literals: Vec<Vec<(u32, u32)>>,
-    /// Clause and place in it, by variable.
-    occurrences: Vec<Vec<(usize, usize)>>,
-    surveys: Vec<Vec<f64>>,
-    satisfied: Vec<bool>,
-    state: Vec<u32>,
-}
-
-impl Plain {
-    fn new(formula: &Formula) -> Plain {
-        let literals: Vec<_> = (0..formula.clauses()).map(|clause| formula.literal(clause)).collect();
-        let mut occurrences = vec![Vec::new(); formula.variables() as usize];
-        for (clause, literals) in literals.iter().enumerate() {
-            for (place, (variable, _)) in literals.iter().enumerate() {
-                occurrences[*variable as usize].push((clause, place));
-            }
-        }
-        let size = formula.literals as usize;
-        let survey = |clause: usize, place: usize| formula.first_survey((clause * size + place) as u64);
-        let surveys = (0..literals.len()).map(|clause| (0..size).map(|place| survey(clause, place)).collect());
-        Plain {
-            surveys: surveys.collect(),
-            satisfied: vec![false; literals.len()],
-            state: vec![FREE; occurrences.len()],
-            literals,
-            occurrences,
-        }
-    }
-
-    /// What the clauses of a variable's occurrences of one sign, but for `without`, leave open.
-    fn open(&self, variable: u32, sign: u32, without: usize) -> f64 {
-        let others = self.occurrences[variable as usize].iter().filter(|(clause, place)| {
-            *clause != without && self.literals[*clause][*place].1 == sign && !self.satisfied[*clause]
-        });
-        others.map(|&(clause, place)| 1.0 - self.surveys[clause][place]).product()
-    }
-
-    fn answer(&self, clause: usize, place: usize) -> f64 {
-        let (variable, sign) = self.literals[clause][place];
-        if self.state[variable as usize] != FREE {
-            return 1.0;
-        }
-        unable(self.open(variable, sign, clause), self.open(variable, 1 - sign, clause))
-    }
-
-    fn sweep(&mut self) {
-        let answers: Vec<Vec<f64>> = (0..self.literals.len())
-            .map(|clause| (0..self.literals[clause].len()).map(|place| self.answer(clause, place)).collect())
-            .collect();
-        for (clause, answers) in answers.iter().enumerate().filter(|(clause, _)| !self.satisfied[*clause]) {
-            for place in 0..answers.len() {
-                let others = answers.iter().enumerate().filter(|(other, _)| *other != place);
-                let (variable, _) = self.literals[clause][place];
-                if self.state[variable as usize] == FREE {
-                    self.surveys[clause][place] = others.map(|(_, answer)| answer).product();
-                }
-            }
-        }
-    }
-
-    /// Fixes the variables of the strongest bias; false where surveys are trivial.
-    fn fix(&mut self) -> bool {
-        let all = 0..self.state.len() as u32;
-        let bias: Vec<f64> = all
-            .map(|variable| tendency(self.open(variable, 0, usize::MAX), self.open(variable, 1, usize::MAX)))
-            .collect();
-        let threshold = Formula::threshold(&self.state, &bias);
-        if threshold < TRIVIAL {
-            return false;
-        }
-        for (state, bias) in self.state.iter_mut().zip(bias) {
-            if *state == FREE && bias.abs() >= threshold {
-                *state = if bias > 0.0 { TRUE } else { FALSE };
-            }
-        }
-        for (clause, literals) in self.literals.iter().enumerate() {
-            for (place, (variable, sign)) in literals.iter().enumerate() {
-                let state = self.state[*variable as usize];
-                self.satisfied[clause] |= state == TRUE + sign;
-                if state != FREE {
-                    self.surveys[clause][place] = 0.0;
-                }
-            }
-        }
-        for (surveys, _) in self.surveys.iter_mut().zip(&self.satisfied).filter(|(_, satisfied)| **satisfied) {
-            surveys.fill(0.0);
-        }
-        true
     }
 }
 
