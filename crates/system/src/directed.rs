@@ -1,5 +1,6 @@
 //! Directed programs: written warp by warp, so that bytes, hits and invalidations can be predicted in closed form.
 
+use std::ops::Range;
 use std::sync::Arc;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
@@ -17,6 +18,16 @@ impl Cta {
     /// A CTA without warps.
     pub fn new() -> Cta {
         Cta::default()
+    }
+
+    /// A CTA of `warps` warps that share `lines` in stretches of equal length: what each does with each of its lines.
+    /// Lines that do not divide by the warps are left out at the end.
+    pub fn sharing(lines: Range<u64>, warps: u64, each: impl Fn(&mut Warp<'_>, u64)) -> Cta {
+        let part = (lines.end - lines.start) / warps;
+        (0..warps).fold(Cta::new(), |cta, warp| {
+            let start = lines.start + warp * part;
+            cta.warp(|w| (start..start + part).for_each(|line| each(w, line)))
+        })
     }
 
     /// Adds a warp.

@@ -35,18 +35,9 @@ fn array(gpu: u64) -> Range<u64> {
     gpu * 4 * LINES..(gpu * 4 + 3) * LINES
 }
 
-/// A CTA whose warps share `lines`.
-fn share(lines: Range<u64>, each: impl Fn(&mut tombolo_system::directed::Warp<'_>, u64)) -> Cta {
-    let part = (lines.end - lines.start) / WARPS;
-    (0..WARPS).fold(Cta::new(), |cta, warp| {
-        let start = lines.start + warp * part;
-        cta.warp(|w| (start..start + part).for_each(|line| each(w, line)))
-    })
-}
-
 /// Every GPU touches its array.
 fn touch() -> Vec<Cta> {
-    (0..4).map(|gpu| share(array(gpu), |warp, line| _ = warp.read([line]))).collect()
+    (0..4).map(|gpu| Cta::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect()
 }
 
 /// GPU `from` writes its part of the array of GPU `to`, for each pair.
@@ -54,7 +45,7 @@ fn writes(pairs: &[(u64, u64)]) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     for &(from, to) in pairs {
         let start = array(to).start + (from % 3) * LINES;
-        ctas[from as usize] = share(start..start + LINES, |warp, line| _ = warp.write([line]));
+        ctas[from as usize] = Cta::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
     }
     ctas
 }
@@ -122,7 +113,9 @@ fn a_longer_switch_time_costs_the_lanes_that_turn() {
 
 #[test]
 fn a_link_that_is_not_saturated_does_not_turn_and_costs_the_same() {
-    let slow = || share(array(0).start..array(0).start + 640, |warp, line| _ = warp.write([line]).compute(20_000));
+    let slow = || {
+        Cta::sharing(array(0).start..array(0).start + 640, WARPS, |warp, line| _ = warp.write([line]).compute(20_000))
+    };
     let run_of = |settings: &[&str]| {
         let ctas = vec![Cta::new(), slow(), Cta::new(), Cta::new()];
         run(&spec("numa-turning-links", settings, Directed::new(vec![touch(), ctas]))).expect("it ends")

@@ -4,9 +4,8 @@
 //! them. The first kernel places each GPU's pages by touching them, the second writes.
 
 use super::Measured;
-use std::ops::Range;
 use std::sync::Arc;
-use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::timeline::Timeline;
 use tombolo_system::{RunRecord, RunSpec, run_timed};
 use tombolo_types::Ps;
@@ -61,22 +60,13 @@ fn writes(links: &str, pairs: &[(u64, u64)]) -> Result<(RunRecord, Timeline), St
     let machine = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
     let design = designs[0].check().map_err(|error| error.to_string())?;
     let array = |gpu: u64| gpu * 4 * LINES..(gpu * 4 + 3) * LINES;
-    let touch = (0..4).map(|gpu| shared(array(gpu), |warp, line| _ = warp.read([line]))).collect();
+    let touch = (0..4).map(|gpu| Cta::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect();
     let mut write = vec![Cta::new(); 4];
     for &(from, to) in pairs {
         let start = array(to).start + from % 3 * LINES;
-        write[from as usize] = shared(start..start + LINES, |warp, line| _ = warp.write([line]));
+        write[from as usize] = Cta::sharing(start..start + LINES, WARPS, |warp, line| _ = warp.write([line]));
     }
     let program = Directed::new(vec![touch, write]);
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
     run_timed(&spec, Ps::from_ns(5000)).map_err(|error| error.to_string())
-}
-
-/// A CTA whose warps share `lines`.
-fn shared(lines: Range<u64>, each: impl Fn(&mut Warp<'_>, u64)) -> Cta {
-    let part = (lines.end - lines.start) / WARPS;
-    (0..WARPS).fold(Cta::new(), |cta, warp| {
-        let start = lines.start + warp * part;
-        cta.warp(|w| (start..start + part).for_each(|line| each(w, line)))
-    })
 }

@@ -138,23 +138,18 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// The entry of `line`.
     #[inline]
     pub fn find(&self, line: Line) -> Option<EntryId> {
-        let hash = hash(line);
-        let mut at = self.ideal(hash);
-        loop {
-            let slot = self.slots[at];
-            if slot == VACANT {
-                return None;
-            }
-            if self.is_of(slot, hash) && self.entries[self.number(slot)].line == line {
-                return Some(EntryId(self.number(slot) as u32));
-            }
-            at = self.after(at);
-        }
+        self.probe(line, |entry| self.entries[entry].line == line).map(EntryId)
     }
 
     /// The first entry whose slot looks like that of `line`, unread.
     #[inline]
     fn candidate(&self, line: Line) -> Option<u32> {
+        self.probe(line, |_| true)
+    }
+
+    /// The first entry, of those whose slots look like that of `line`, that is `wanted`.
+    #[inline]
+    fn probe(&self, line: Line, wanted: impl Fn(usize) -> bool) -> Option<u32> {
         let hash = hash(line);
         let mut at = self.ideal(hash);
         loop {
@@ -162,7 +157,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             if slot == VACANT {
                 return None;
             }
-            if self.is_of(slot, hash) {
+            if self.is_of(slot, hash) && wanted(self.number(slot)) {
                 return Some(self.number(slot) as u32);
             }
             at = self.after(at);

@@ -1,0 +1,249 @@
+//! Bandwidth, latency, rows and turnarounds of a channel, each predicted.
+
+use super::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const LINE: Bytes = Bytes(128);
+
+/// Timings of the order of HBM2's, rounded: tests need closed forms, not a part.
+const CONFIG: DramConfig = DramConfig {
+    rate: Rate(256_000_000_000),
+    channels: 8,
+    banks: 16,
+    line: LineSize::B128,
+    row: Bytes(2048),
+    burst: Bytes(32),
+    t_cas: Ps::from_ns(14),
+    t_rcd: Ps::from_ns(15),
+    t_rp: Ps::from_ns(16),
+    t_ras: Ps::from_ns(33),
+    t_faw: Ps::from_ns(16),
+    t_turn: Ps::from_ns(20),
+    write_queue: 64,
+};
+
+/// A line on one of the channels: 32 GB/s.
+const LINE_TIME: Ps = Ps::from_ns(4);
+const ROW_CYCLE: Ps = Ps::from_ns(33 + 16);
+
+/// The first `count` rows of the first bank, each with its lines.
+fn rows_of_one_bank(count: usize) -> Vec<Vec<Line>> {
+    let dram = Dram::new(CONFIG);
+    let places = (0..).map(|line| (Line(line), dram.locate(Line(line))));
+    let mut in_bank = places.filter(|(_, (_, bank, _))| *bank == 0).map(|(line, (_, _, row))| (line, row));
+    let lines_per_row = (CONFIG.row.0 / LINE.0) as usize;
+    let rows: Vec<Vec<_>> = (0..count).map(|_| in_bank.by_ref().take(lines_per_row).collect()).collect();
+    assert!(rows.iter().all(|row| row.iter().all(|(_, number)| *number == row[0].1)), "rows are whole");
+    rows.into_iter().map(|row| row.into_iter().map(|(line, _)| line).collect()).collect()
+}
+
+/// A line of each of the first `count` rows of the first bank.
+fn one_bank(count: usize) -> impl Iterator<Item = Line> {
+    rows_of_one_bank(count).into_iter().map(|row| row[0])
+}
+
+/// Runs `accesses` with at most `outstanding` at a time, and returns when the last is done.
+fn run(
+    dram: &mut Dram,
+    outstanding: usize,
+    accesses: impl Iterator<Item = Line>,
+    access: impl Fn(&mut Dram, Ps, Line) -> Ps,
+) -> Ps {
+    let (mut now, mut last, mut inflight) = (Ps::ZERO, Ps::ZERO, BinaryHeap::new());
+    for line in accesses {
+        if inflight.len() == outstanding {
+            let Reverse(done) = inflight.pop().unwrap();
+            now = now.max(done);
+        }
+        let done = access(dram, now, line);
+        last = last.max(done);
+        inflight.push(Reverse(done));
+    }
+    last
+}
+
+fn read(dram: &mut Dram, now: Ps, line: Line) -> Ps {
+    dram.read(now, line, LINE)
+}
+
+fn percent_of_rate(lines: u64, time: Ps) -> u64 {
+    lines * LINE.0 * 100 * 1_000_000 / (CONFIG.rate.0 / 1_000_000 * time.0)
+}
+
+/// The same scattered lines in every run.
+fn scattered(count: u64) -> impl Iterator<Item = Line> {
+    (0..count).map(|i| Line((i + 1).wrapping_mul(0xd134_2543_de82_ef95) >> 30))
+}
+
+#[test]
+fn an_idle_read_takes_what_its_row_costs() {
+    let mut dram = Dram::new(CONFIG);
+    let rows: Vec<Line> = one_bank(2).collect();
+    let hit = CONFIG.t_cas + LINE_TIME;
+    let closed = hit + CONFIG.t_rcd;
+    assert_eq!(dram.read(Ps(1_000_001), rows[0], LINE), Ps(1_000_001) + closed);
+    assert_eq!(dram.read(Ps(2_000_000), rows[0], LINE), Ps(2_000_000) + hit);
+    assert_eq!(dram.read(Ps(3_000_000), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
+    let DramStats { row_hits, row_misses, row_conflicts, queueing, .. } = *dram.stats();
+    assert_eq!((row_hits, row_misses, row_conflicts, queueing), (1, 1, 1, Ps::ZERO));
+}
+
+#[test]
+fn a_queue_is_seen_where_accesses_wait_for_others() {
+    let mut busy = Dram::new(CONFIG);
+    let end = run(&mut busy, 512, (0..20_000).map(Line), read);
+    let half = Ps(end.0 / 2);
+    assert!(busy.queued_until(end).0 * 100 >= end.0 * 99, "saturated: {} of {end}", busy.queued_until(end));
+    assert!(busy.queued_until(half).0 <= busy.queued_until(end).0);
+    let mut idle = Dram::new(CONFIG);
+    let end = run(&mut idle, 1, scattered(1000), read);
+    assert_eq!(idle.queued_until(end), Ps::ZERO, "one at a time waits for nobody");
+    let mut half_loaded = Dram::new(CONFIG);
+    let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
+    (0..20_000).for_each(|i| _ = half_loaded.read(Ps(i * each.0), Line(i), LINE));
+    let (end, queued) = (Ps(20_000 * each.0), half_loaded.queued_until(Ps(20_000 * each.0)));
+    assert!(queued.0 * 2 < end.0, "half the rate: {queued} of {end}");
+}
+
+#[test]
+fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
+    let mut waits = Waits::default();
+    [(10, 20), (15, 30), (12, 18), (40, 40), (50, 60)].into_iter().for_each(|(a, b)| waits.add(Ps(a), Ps(b)));
+    assert_eq!((waits.before(Ps(100)), waits.before(Ps(55)), waits.before(Ps(45))), (Ps(30), Ps(25), Ps(20)));
+}
+
+#[test]
+fn a_sector_takes_a_sector_of_the_bus() {
+    let mut dram = Dram::new(CONFIG);
+    let done = dram.read(Ps::ZERO, Line(0), Bytes(20));
+    assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(1), "one burst of 32 B");
+    assert_eq!(dram.stats().read_bytes, 32);
+}
+
+#[test]
+fn an_infinite_rate_leaves_the_latencies() {
+    let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
+    assert_eq!(dram.read(Ps(7), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+    assert_eq!(dram.write(Ps(8), Line(0), LINE), Ps(8));
+}
+
+#[test]
+fn a_sequential_stream_reaches_the_stated_rate() {
+    let mut dram = Dram::new(CONFIG);
+    let time = run(&mut dram, 256, (0..20_000).map(Line), read);
+    let reached = percent_of_rate(20_000, time);
+    assert!((95..=100).contains(&reached), "{reached} %");
+    assert!(dram.stats().row_hits > 18_000);
+}
+
+#[test]
+fn a_pointer_chase_through_one_bank_pays_for_a_row_each_time() {
+    let mut dram = Dram::new(CONFIG);
+    let time = run(&mut dram, 1, one_bank(100), read);
+    let miss = CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+    assert_eq!(time, Ps(100 * miss.0 - CONFIG.t_rp.0), "the first finds the bank closed");
+}
+
+#[test]
+fn one_bank_opens_one_row_a_row_cycle() {
+    let mut dram = Dram::new(CONFIG);
+    let time = run(&mut dram, 64, one_bank(500), read);
+    let expected = Ps(499 * ROW_CYCLE.0) + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+    assert_eq!(time, expected);
+}
+
+#[test]
+fn banks_open_rows_side_by_side() {
+    let mut dram = Dram::new(CONFIG);
+    let time = run(&mut dram, 512, scattered(20_000), read);
+    let reached = percent_of_rate(20_000, time);
+
+    assert!((85..=100).contains(&reached), "{reached} %: 16 banks open a row each 49 ns, a line takes 4");
+    assert!(dram.stats().row_conflicts > 19_000);
+}
+
+#[test]
+fn the_window_of_four_activations_bounds_random_reads() {
+    let mut dram = Dram::new(DramConfig { t_faw: Ps::from_ns(64), ..CONFIG });
+    let time = run(&mut dram, 512, scattered(20_000), read);
+    let reached = percent_of_rate(20_000, time);
+    assert!((20..=25).contains(&reached), "{reached} %: a row each 16 ns, a line takes 4");
+}
+
+#[test]
+fn requests_join_a_row_that_others_wait_for() {
+    let mut dram = Dram::new(CONFIG);
+    let rows = rows_of_one_bank(4);
+    for at in 0..rows[0].len() {
+        for row in &rows {
+            dram.read(Ps::ZERO, row[at], LINE);
+        }
+    }
+    let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
+    assert_eq!((row_hits, row_misses, row_conflicts), (60, 1, 3), "four streams take turns in one bank");
+}
+
+#[test]
+fn a_row_stays_open_for_what_is_queued_on_it() {
+    let mut dram = Dram::new(CONFIG);
+    let rows = rows_of_one_bank(2);
+    let last = rows[0].iter().map(|&line| dram.read(Ps::ZERO, line, LINE)).last().unwrap();
+    assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
+    let last_column = last - CONFIG.t_cas;
+    let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+    assert_eq!(dram.read(Ps::ZERO, rows[1][0], LINE), next);
+}
+
+#[test]
+fn a_batch_of_writes_opens_each_row_once() {
+    let mut dram = Dram::new(CONFIG);
+    let rows = rows_of_one_bank(16);
+    for at in 0..2 {
+        rows.iter().for_each(|row| assert_eq!(dram.write(Ps::ZERO, row[at], LINE), Ps::ZERO));
+    }
+    assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
+}
+
+#[test]
+fn a_batch_of_writes_turns_the_bus_once() {
+    let mut dram = Dram::new(CONFIG);
+    let (count, batch) = (16_000_u64, u64::from(CONFIG.write_queue / 2));
+    let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| dram.write(now, line, LINE));
+    let per_channel = count / u64::from(CONFIG.channels);
+    let bus = Ps(per_channel * LINE_TIME.0 + per_channel / batch * CONFIG.t_turn.0);
+    assert!(time.0 * 100 > bus.0 * 93 && time.0 * 100 < bus.0 * 103, "{time}, the bus needs {bus}");
+    assert!(dram.stats().busy <= Ps(bus.0 * u64::from(CONFIG.channels)));
+}
+
+#[test]
+fn a_write_is_accepted_at_once_until_the_queue_is_full() {
+    let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
+    let accepted: Vec<Ps> = (0..4).map(|line| dram.write(Ps::ZERO, Line(line), LINE)).collect();
+    assert_eq!(accepted[..3], [Ps::ZERO; 3]);
+    assert!(accepted[3] > CONFIG.t_turn, "the batch ahead has to leave: {}", accepted[3]);
+}
+
+#[test]
+fn reads_and_writes_share_the_bus() {
+    let mut dram = Dram::new(CONFIG);
+    let time = run(&mut dram, 256, (0..20_000).map(Line), |dram, now, line| match line.0 / 8 % 2 {
+        0 => dram.read(now, line, LINE),
+        _ => dram.write(now, Line(line.0 + (1 << 24)), LINE),
+    });
+    let reached = percent_of_rate(20_000, time);
+    assert!((85..=97).contains(&reached), "{reached} %: a turn of 20 ns for each 32 reads and 32 writes");
+    let DramStats { reads, writes, read_bytes, write_bytes, .. } = *dram.stats();
+    assert_eq!((reads, writes, read_bytes, write_bytes), (10_000, 10_000, 1_280_000, 1_280_000));
+}
+
+#[test]
+fn strides_spread_over_channels_and_banks() {
+    for stride in [8, 16, 128, 256, 2048, 1 << 14] {
+        let dram = Dram::new(CONFIG);
+        let mut count = vec![0; dram.banks.len()];
+        (0..4096).for_each(|i| count[dram.locate(Line(i * stride)).1] += 1);
+        let most = count.into_iter().max().unwrap();
+        assert!(most <= 32 * 4, "stride {stride}: {most} in one bank, 32 on average");
+    }
+}
