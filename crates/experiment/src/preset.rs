@@ -84,3 +84,39 @@ pub(crate) fn unknown(kind: &'static str, name: &str, known: Vec<String>) -> Spe
     let near = near(name, known.iter().map(String::as_str));
     SpecError::UnknownName { kind, name: name.to_owned(), near, known }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_workload::bench::{Request, find, footprint};
+    use tombolo_workload::scale::Scale;
+
+    /// MiB of a workload at scale 1.
+    fn mebibytes(word: &str) -> f64 {
+        let mut parts = word.split(',');
+        let workload = find(parts.next().expect("a name")).expect("a workload that ships");
+        let pairs = parts.map(|part| part.split_once('=').expect("a parameter"));
+        let given: Vec<_> = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
+        let arrays = footprint(workload, &request).expect("a shape that fits");
+        arrays.iter().map(|array| array.bytes as f64).sum::<f64>() / f64::from(1 << 20)
+    }
+
+    #[test]
+    fn workloads_have_the_footprints_that_the_paper_states_of_them() {
+        for name in PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name) {
+            let (_, suite) = suite(name).expect("readable");
+            let mut wrong = Vec::new();
+            for one in &suite.workload {
+                let Some(label) = &one.label else { continue };
+                let stated = suite.stated.iter().find(|stated| stated.label == *label);
+                let Some(stated) = stated.map(|stated| stated.footprint_mb as f64) else { continue };
+                let found = mebibytes(one.workload.get());
+                if !(0.9..=1.05).contains(&(found / stated)) {
+                    wrong.push(format!("{label}: {found:.0} of {stated} MiB"));
+                }
+            }
+            assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        }
+    }
+}
