@@ -330,6 +330,4 @@ pub fn record(
 #[cfg(test)]
 mod table2;
 #[cfg(test)]
-mod table2_rest;
-#[cfg(test)]
 mod tests;

@@ -2,14 +2,10 @@
 //!
 //! CTA counts are averages over launches, weighted by warp instructions.
 
-use super::*;
+use super::{Given, Row, apart, request};
+use crate::bench::{Mode, find, plan, record};
+use crate::record::{RecordOptions, Recording};
 use tombolo_types::stream::{Command, CtaStream, Program};
-
-/// Parameters as a user gives them.
-type Given = &'static [(&'static str, &'static str)];
-
-/// Name and parameters here, time-weighted average number of CTAs, footprint in MB.
-type Row = (&'static str, Given, u64, u64);
 
 /// How a row is measured: the parameters of a smaller run, its scale, and how many of it make the whole.
 type Part = (Given, &'static str, u64);
@@ -85,30 +81,10 @@ const WORKLISTS: [Row; 2] = [
 const FOOTPRINT_ALONE: [Row; 1] =
     [("comd", &[("mapping", "warp"), ("threads", "1024"), ("x", "56"), ("y", "56"), ("z", "54")], 13691, 393)];
 
-fn request((name, given, ..): Row, thin: Given, scale: Scale) -> Request {
-    let kept = given.iter().filter(|(key, _)| thin.iter().all(|(other, _)| other != key));
-    let given: Vec<_> = kept.chain(thin).map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    Request::new(find(name).unwrap(), scale, &given, 7).unwrap()
-}
-
 /// All rows.
-fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     let scaled = SCALED.iter().map(|(row, _)| *row);
     scaled.chain(ONE_KERNEL).chain(WORKLISTS).chain(FOOTPRINT_ALONE).collect()
-}
-
-#[test]
-fn footprints_are_those_of_table_2() {
-    let mut wrong = Vec::new();
-    for row in rows() {
-        let arrays = footprint(find(row.0).unwrap(), &request(row, &[], Scale::FULL)).unwrap();
-        let found: u64 = arrays.iter().map(|array| array.bytes).sum();
-        let right = (row.3 << 20) * 90 / 100..=(row.3 << 20) * 105 / 100;
-        if !right.contains(&found) {
-            wrong.push(format!("{} {:?}: {} MiB of {}", row.0, row.1, found >> 20, row.3));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// CTAs of a launch, weighted by warp instructions.
@@ -133,18 +109,12 @@ fn average(recording: &Recording) -> f64 {
     sum / weight
 }
 
-/// Says what is wrong with a number of CTAs.
-fn apart(row: Row, found: f64) -> Option<String> {
-    let near = (found / row.2 as f64 - 1.0).abs() < 0.05;
-    (!near).then(|| format!("{} {:?}: {found:.1} CTAs of {}", row.0, row.1, row.2))
-}
-
 #[test]
 fn ctas_of_parts_are_those_of_table_2() {
     let wrong: Vec<String> = SCALED
         .iter()
         .filter_map(|&(row, (thin, scale, parts))| {
-            let request = request(row, thin, scale.parse().unwrap());
+            let request = request(row, thin, scale);
             let recording = record(find(row.0).unwrap(), &request, &RecordOptions::default(), Mode::Auto).unwrap();
             apart(row, average(&recording) * parts as f64)
         })
@@ -156,7 +126,7 @@ fn ctas_of_parts_are_those_of_table_2() {
 fn grids_of_single_kernels_are_those_of_table_2() {
     let mut wrong = Vec::new();
     for row in ONE_KERNEL {
-        let launches = plan(find(row.0).unwrap(), &request(row, &[], Scale::FULL)).unwrap();
+        let launches = plan(find(row.0).unwrap(), &request(row, &[], "1")).unwrap();
         let ctas: u64 = launches.iter().map(|kernel| u64::from(kernel.ctas)).sum();
         wrong.extend(apart(row, ctas as f64 / launches.len() as f64));
     }
