@@ -36,7 +36,9 @@ pub enum Round {
 /// How many events ahead a message is loaded, and then a partition told of it in each round. Assumed: an event takes
 /// about as long as a load from memory; other distances were not compared.
 const MESSAGE_AHEAD: usize = 8;
-const ROUNDS_AHEAD: [(usize, Round); 3] = [(6, Round::First), (4, Round::Second), (2, Round::Third)];
+const FIRST_AHEAD: usize = 6;
+const SECOND_AHEAD: usize = 4;
+const THIRD_AHEAD: usize = 2;
 
 /// Where a component's messages go while it handles an event.
 pub struct Outbox<'a, M> {
@@ -98,10 +100,11 @@ impl<'a, M> Outbox<'a, M> {
     #[inline]
     fn announce<P: Partition<Message = M>>(&mut self, partition: &P) {
         let queue = &mut self.lane.queue;
-        queue.load_ahead(ROUNDS_AHEAD.len(), MESSAGE_AHEAD);
-        for (index, (ahead, round)) in ROUNDS_AHEAD.into_iter().enumerate() {
-            queue.look_ahead(index, ahead, |to, message| partition.prefetch(to, message, round));
-        }
+        queue.load_ahead(3, MESSAGE_AHEAD);
+        // Written out, so that each round is compiled for itself.
+        queue.look_ahead(0, FIRST_AHEAD, |to, message| partition.prefetch(to, message, Round::First));
+        queue.look_ahead(1, SECOND_AHEAD, |to, message| partition.prefetch(to, message, Round::Second));
+        queue.look_ahead(2, THIRD_AHEAD, |to, message| partition.prefetch(to, message, Round::Third));
     }
 
     #[cold]

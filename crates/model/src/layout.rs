@@ -14,15 +14,22 @@ pub struct Layout {
     pub slices: u16,
 }
 
+/// A component of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// An SM with its L1.
+    Sm(SmId),
+    /// An L2 slice with its part of the directory.
+    Slice(u16),
+    /// What runs a module's synchronisation and dispatches its CTAs.
+    Controller,
+}
+
 /// A component, by what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// An SM with its L1.
-    Sm(ModuleId, SmId),
-    /// An L2 slice with its part of the directory.
-    Slice(ModuleId, u16),
-    /// What runs a module's synchronisation and dispatches its CTAs.
-    Controller(ModuleId),
+    /// Part of a module.
+    Module(ModuleId, Unit),
     /// The switch between the GPUs.
     Switch,
     /// The command processor.
@@ -78,20 +85,18 @@ impl Layout {
         if component == self.command_processor() {
             return Place::CommandProcessor;
         }
-        self.place_in(ModuleId((component.0 / self.stride()) as u8), component)
+        let (module, within) = (component.0 / self.stride(), component.0 % self.stride());
+        let unit = match within.checked_sub(self.sms) {
+            None => Unit::Sm(SmId(within)),
+            Some(slice) if slice < self.slices => Unit::Slice(slice),
+            Some(_) => Unit::Controller,
+        };
+        Place::Module(ModuleId(module as u8), unit)
     }
 
-    /// What a component of `module` is.
-    #[inline]
-    pub fn place_in(self, module: ModuleId, component: ComponentId) -> Place {
-        let within = component.0 - self.base(module);
-        if within < self.sms {
-            Place::Sm(module, SmId(within))
-        } else if within < self.sms + self.slices {
-            Place::Slice(module, within - self.sms)
-        } else {
-            Place::Controller(module)
-        }
+    /// What each component is, by id.
+    pub fn places(self) -> Vec<Place> {
+        (0..self.count() as u16).map(|id| self.place(ComponentId(id))).collect()
     }
 }
 
@@ -102,11 +107,11 @@ mod tests {
     #[test]
     fn every_id_names_one_place() {
         let layout = Layout { modules: 3, sms: 4, slices: 2 };
-        for id in (0..layout.count() as u16).map(ComponentId) {
-            let back = match layout.place(id) {
-                Place::Sm(module, sm) => layout.sm(module, sm),
-                Place::Slice(module, slice) => layout.slice(module, slice),
-                Place::Controller(module) => layout.controller(module),
+        for (id, place) in (0..).map(ComponentId).zip(layout.places()) {
+            let back = match place {
+                Place::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),
+                Place::Module(module, Unit::Slice(slice)) => layout.slice(module, slice),
+                Place::Module(module, Unit::Controller) => layout.controller(module),
                 Place::Switch => layout.switch(),
                 Place::CommandProcessor => layout.command_processor(),
             };

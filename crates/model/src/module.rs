@@ -1,7 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::controller::{Controller, Parts, Share};
-use crate::layout::Place;
+use crate::layout::Unit;
 use crate::message::{LineRequest, Message, Packet};
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tombolo_engine::{Event, Round};
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, Line, SmId};
+use tombolo_types::{Line, SmId};
 
 /// One module.
 pub struct Module<C, D: Contents> {
@@ -56,14 +56,20 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     }
 
     /// Starts to load what an event of one of its components will read into the host's caches.
-    pub fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
-        match (self.uncore.layout.place_in(self.uncore.module, to), message) {
-            (Place::Sm(_, sm), Message::Issue { sub_core }) => {
+    #[inline(always)]
+    pub fn prefetch(&self, unit: Unit, message: &Message<D>, round: Round) {
+        match (unit, message) {
+            (Unit::Sm(sm), Message::Issue { sub_core }) => {
                 self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
             }
-            (Place::Sm(_, sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line, round),
+            (Unit::Sm(sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line, round),
             (
-                Place::Slice(_, slice),
+                Unit::Slice(_),
+                Message::Local(LineRequest { line, .. })
+                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. },
+            ) if round == Round::Third => self.uncore.prefetch_memory(*line),
+            (
+                Unit::Slice(slice),
                 Message::Local(LineRequest { line, .. })
                 | Message::Memory { line, .. }
                 | Message::Arrive {
@@ -79,20 +85,17 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     }
 
     /// Handles an event of one of its components.
-    pub fn handle(&mut self, event: Event<Message<D>>, out: &mut Out<'_, D>) {
+    pub fn handle(&mut self, unit: Unit, event: Event<Message<D>>, out: &mut Out<'_, D>) {
         self.uncore.digest.event(event.time, event.to.0);
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
         }
-        match self.uncore.layout.place_in(self.uncore.module, event.to) {
-            Place::Sm(_, sm) => self.at_sm(usize::from(sm.0), event.message, out),
-            Place::Slice(_, slice) => self.at_slice(usize::from(slice), event.message, out),
-            Place::Controller(_) => {
+        match unit {
+            Unit::Sm(sm) => self.at_sm(usize::from(sm.0), event.message, out),
+            Unit::Slice(slice) => self.at_slice(usize::from(slice), event.message, out),
+            Unit::Controller => {
                 let Module { sms, slices, uncore, controller } = self;
                 controller.handle(event.message, &mut Parts { sms, slices, uncore }, out);
-            }
-            place @ (Place::Switch | Place::CommandProcessor) => {
-                panic!("{}: an event for {place:?}", self.uncore.module)
             }
         }
     }

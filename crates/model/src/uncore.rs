@@ -304,6 +304,14 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
+    /// Starts to load what a fetch of `line` will read into the host's caches, where its memory is this module's.
+    #[inline]
+    pub fn prefetch_memory(&self, line: Line) {
+        if self.map.system_home(line) == self.module {
+            self.dram.prefetch(line);
+        }
+    }
+
     /// Has memory write `bytes` of `line` at `now`; returns when they are taken.
     pub fn store(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {

@@ -4,6 +4,10 @@
 //! the median of five runs and the spread. The programs are generated; replay alone is timed.
 
 use std::sync::Arc;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use tombolo_machine::MachineConfig;
 use tombolo_system::{RunRecord, RunSpec, place, run};
 use tombolo_types::stream::{Access, Accesses, Command, ComputeClass, CtaStream, KernelInfo, Op, Program, StreamError};

@@ -7,7 +7,7 @@ use tombolo_engine::{Event, Outbox, Partition, Round};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, host_latency};
 use tombolo_model::fabric::Fabric;
-use tombolo_model::layout::{Layout, Place};
+use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
@@ -37,7 +37,8 @@ impl<C, D: Contents> Hub<C, D> {
 
 /// Neighbouring modules, or the hub, or both.
 pub struct Part<C, D: Contents> {
-    layout: Layout,
+    /// What each component of the machine is, by id.
+    places: Arc<[Place]>,
     first: u8,
     /// Its modules, ascending from `first`.
     pub modules: Vec<Module<C, D>>,
@@ -49,10 +50,10 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
     fn handle(&mut self, event: Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
-        match self.layout.place(event.to) {
-            Place::Sm(module, _) | Place::Slice(module, _) | Place::Controller(module) => {
+        match self.places[usize::from(event.to.0)] {
+            Place::Module(module, unit) => {
                 let index = self.module(module);
-                self.modules[index].handle(event, out);
+                self.modules[index].handle(unit, event, out);
             }
             Place::Switch => match event.message {
                 Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
@@ -66,12 +67,11 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
         }
     }
 
+    #[inline(always)]
     fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
-        match self.layout.place(to) {
-            Place::Sm(module, _) | Place::Slice(module, _) => {
-                self.modules[self.module(module)].prefetch(to, message, round);
-            }
-            Place::Controller(_) | Place::Switch | Place::CommandProcessor => {}
+        match self.places[usize::from(to.0)] {
+            Place::Module(_, Unit::Controller) | Place::Switch | Place::CommandProcessor => {}
+            Place::Module(module, unit) => self.modules[self.module(module)].prefetch(unit, message, round),
         }
     }
 }
@@ -116,13 +116,11 @@ impl Cut {
     /// The partition of each component.
     pub fn homes(&self, layout: Layout) -> Vec<u16> {
         let hub = if self.whole { 0 } else { u16::from(layout.modules.div_ceil(self.modules)) };
-        let home = |component| match layout.place(component) {
-            Place::Sm(ModuleId(m), _) | Place::Slice(ModuleId(m), _) | Place::Controller(ModuleId(m)) => {
-                u16::from(m / self.modules)
-            }
+        let home = |place| match place {
+            Place::Module(module, _) => u16::from(module.0 / self.modules),
             Place::Switch | Place::CommandProcessor => hub,
         };
-        (0..layout.count() as u16).map(|id| home(ComponentId(id))).collect()
+        layout.places().into_iter().map(home).collect()
     }
 
     /// Puts the modules and the hub into their partitions.
@@ -132,18 +130,20 @@ impl Cut {
         modules: Vec<Module<C, D>>,
         hub: Hub<C, D>,
     ) -> Vec<Part<C, D>> {
+        let places: Arc<[Place]> = layout.places().into();
+        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub };
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {
             let index = index as u8;
             if index.is_multiple_of(self.modules) {
-                parts.push(Part { layout, first: index, modules: Vec::new(), hub: None });
+                parts.push(part(index, None));
             }
             parts.last_mut().expect("the first module opens a partition").modules.push(module);
         }
         if self.whole {
             parts[0].hub = Some(hub);
         } else {
-            parts.push(Part { layout, first: layout.modules, modules: Vec::new(), hub: Some(hub) });
+            parts.push(part(layout.modules, Some(hub)));
         }
         parts
     }

@@ -16,6 +16,7 @@
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::set_index::SetIndex;
+use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
 
 /// Shape and timings of one module's DRAM. Times are spans.
@@ -93,6 +94,7 @@ const OPENINGS: usize = 8;
 /// One bank: when rows were, are and will be open. Index [`Bank::newest`] is the row open last; it stays open
 /// until another is needed.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Bank {
     /// [`Bank::NONE`] where nothing is remembered.
     rows: [u64; OPENINGS],
@@ -296,6 +298,16 @@ impl Dram {
         let accepted = now.max(queue.written);
         self.drain(channel, now);
         accepted
+    }
+
+    /// Starts to load what an access to `line` will read into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        let bank = &self.banks[self.locate(line).1];
+        prefetch(&bank.rows);
+        prefetch(&bank.opens);
+        prefetch(&bank.closes);
+        prefetch(&bank.newest);
     }
 
     /// How long, up to `at`, a channel had an access waiting for others: the mean of all channels.

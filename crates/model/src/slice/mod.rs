@@ -91,6 +91,8 @@ pub struct Slice<D: Contents> {
     mshr: Mshr<Miss, Waiter, Item<D>>,
     mshrs: u32,
     queues: [VecDeque<Item<D>>; LEVELS],
+    /// Requests in them.
+    queued: u32,
     port: Serializer,
 }
 
@@ -106,11 +108,13 @@ impl<D: Contents> Slice<D> {
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             mshrs: machine.l2.mshrs,
             queues: Default::default(),
+            queued: 0,
             port: Serializer::new(uncore.slice_rate()),
         }
     }
 
     /// Starts to load what an event about `line` will read into the host's caches.
+    #[inline(always)]
     pub fn prefetch(&self, line: Line, round: Round) {
         match round {
             Round::First => {
@@ -172,6 +176,9 @@ impl<D: Contents> Slice<D> {
 
     /// Runs what waits in the input queues for a store credit.
     pub fn serve_queues<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        if self.queued == 0 {
+            return;
+        }
         for level in (0..LEVELS).rev() {
             while let Some(&item) = self.queues[level].front() {
                 let now = out.now();
@@ -179,6 +186,7 @@ impl<D: Contents> Slice<D> {
                     break;
                 }
                 self.queues[level].pop_front();
+                self.queued -= 1;
             }
         }
     }

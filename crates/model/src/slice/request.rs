@@ -21,6 +21,7 @@ impl<D: Contents> Slice<D> {
         if !self.queues[level].is_empty() || self.take(item, ready, uncore, out) == Taken::NoRoom {
             uncore.stats.queued += 1;
             self.queues[level].push_back(item);
+            self.queued += 1;
         }
     }
 

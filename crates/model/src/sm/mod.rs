@@ -270,6 +270,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts to load what an issue event will read into the host's caches.
+    #[inline(always)]
     pub fn prefetch_issue(&self, sub_core: u8, round: Round) {
         let index = usize::from(sub_core);
         match round {
@@ -288,6 +289,7 @@ impl<D: Contents> Sm<D> {
 
     /// Starts to load what the fill of `line` will read into the host's caches, and what the warp that takes its
     /// miss register will.
+    #[inline(always)]
     pub fn prefetch_fill(&self, line: Line, round: Round) {
         if let Some(&warp) = self.mshr.backlog().next() {
             self.prefetch_resume(usize::from(warp), round);
@@ -307,6 +309,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
+    #[inline(always)]
     fn prefetch_resume(&self, slot: usize, round: Round) {
         match round {
             Round::First => prefetch(&self.warps[slot]),
