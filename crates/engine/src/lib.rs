@@ -31,5 +31,5 @@ mod share;
 pub use engine::{Engine, EngineStats};
 pub use event::Event;
 pub use partition::{Outbox, Partition, Round};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_whole};
 pub use queue::EventQueue;

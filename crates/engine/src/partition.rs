@@ -25,6 +25,8 @@ pub trait Partition: Send {
 /// without waiting for any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
+    /// The component that the message is for.
+    Receiver,
     /// What the message itself names.
     First,
     /// What is found through what the first round loaded.
@@ -35,7 +37,8 @@ pub enum Round {
 
 /// How many events ahead a message is loaded, and then a partition told of it in each round. Assumed: an event takes
 /// about as long as a load from memory; other distances were not compared.
-const MESSAGE_AHEAD: usize = 8;
+const MESSAGE_AHEAD: usize = 10;
+const RECEIVER_AHEAD: usize = 8;
 const FIRST_AHEAD: usize = 6;
 const SECOND_AHEAD: usize = 4;
 const THIRD_AHEAD: usize = 2;
@@ -100,11 +103,12 @@ impl<'a, M> Outbox<'a, M> {
     #[inline]
     fn announce<P: Partition<Message = M>>(&mut self, partition: &P) {
         let queue = &mut self.lane.queue;
-        queue.load_ahead(3, MESSAGE_AHEAD);
+        queue.load_ahead(0, MESSAGE_AHEAD);
         // Written out, so that each round is compiled for itself.
-        queue.look_ahead(0, FIRST_AHEAD, |to, message| partition.prefetch(to, message, Round::First));
-        queue.look_ahead(1, SECOND_AHEAD, |to, message| partition.prefetch(to, message, Round::Second));
-        queue.look_ahead(2, THIRD_AHEAD, |to, message| partition.prefetch(to, message, Round::Third));
+        queue.look_ahead(1, RECEIVER_AHEAD, |to, message| partition.prefetch(to, message, Round::Receiver));
+        queue.look_ahead(2, FIRST_AHEAD, |to, message| partition.prefetch(to, message, Round::First));
+        queue.look_ahead(3, SECOND_AHEAD, |to, message| partition.prefetch(to, message, Round::Second));
+        queue.look_ahead(4, THIRD_AHEAD, |to, message| partition.prefetch(to, message, Round::Third));
     }
 
     #[cold]

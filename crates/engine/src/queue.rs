@@ -28,7 +28,7 @@ const BATCH: usize = 12;
 const CHUNK: usize = 4;
 
 /// How often an event can be shown before it comes out.
-pub(crate) const ROUNDS: usize = 4;
+pub(crate) const ROUNDS: usize = 5;
 
 /// No slot: the tail of an empty bucket, the end of a list of chunks.
 const NONE: u32 = u32::MAX;
@@ -179,7 +179,7 @@ impl<M> EventQueue<M> {
     }
 
     /// Shows `visit` the receivers and messages of the next `ahead` events that it has not been shown in this
-    /// `round`, 0 to 3. What is pushed into a bucket after it was opened is never shown.
+    /// `round`, 0 to 4. What is pushed into a bucket after it was opened is never shown.
     #[inline]
     pub fn look_ahead(&mut self, round: usize, ahead: usize, mut visit: impl FnMut(ComponentId, &M)) {
         let until = self.run.len().saturating_sub(ahead);

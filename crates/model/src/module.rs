@@ -8,7 +8,7 @@ use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use std::sync::Arc;
-use tombolo_engine::{Event, Round};
+use tombolo_engine::{Event, Round, prefetch_whole};
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, SmId};
@@ -58,6 +58,14 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Starts to load what an event of one of its components will read into the host's caches.
     #[inline(always)]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>, round: Round) {
+        if round == Round::Receiver {
+            match unit {
+                Unit::Sm(sm) => prefetch_whole(&self.sms[usize::from(sm.0)]),
+                Unit::Slice(slice) => prefetch_whole(&self.slices[usize::from(slice)]),
+                Unit::Controller => {}
+            }
+            return;
+        }
         match (unit, message) {
             (Unit::Sm(sm), Message::Issue { sub_core }) => {
                 self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
