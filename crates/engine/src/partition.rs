@@ -89,9 +89,9 @@ impl<'a, M> Outbox<'a, M> {
 
     /// Hands the partition all its events before `end`, in order.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
-        while self.lane.queue.open_before(end) {
+        while let Some(late) = self.lane.queue.first_before(end) {
             self.announce(partition);
-            let Some(event) = self.lane.queue.pop_before(end) else { break };
+            let Some(event) = self.lane.queue.take_first(late) else { break };
             self.now = event.time;
             self.lane.last_event = event.time;
             self.lane.events += 1;

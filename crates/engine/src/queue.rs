@@ -2,7 +2,7 @@
 //!
 //! Events wait in the bucket of their few nanoseconds, in chunks of a few, so that a bucket that is opened is read
 //! in long strides and a push writes where the last one to the same bucket wrote. Only open buckets are
-//! ordered: as many as hold a dozen events are opened at once, so that there is something to look ahead to; their
+//! ordered: as many as hold a dozen events are kept open, so that there is something to look ahead to; their
 //! keys are sorted, and what is pushed into them afterwards goes to a small heap beside the sorted run. What lies
 //! beyond the wheel's horizon waits in a heap and joins the wheel as it turns. All storage is kept and reused, so a
 //! queue in a steady state allocates nothing.
@@ -19,9 +19,12 @@ use tombolo_types::{ComponentId, Ps};
 /// --workload triad --scale 1/16` is 1.14 times as fast as with four times as many buckets of 1024 ps.
 const BUCKET_BITS: u32 = 12;
 
-/// Buckets are opened until so many events are in the run. Assumed: one and a half times as far as a partition is told
+/// Buckets are opened until so many events are in the run. Assumed: a little further than a partition is told
 /// ahead; more send more late events through the heap, fewer leave less to look ahead to.
-const BATCH: usize = 12;
+const DEPTH: usize = 12;
+
+/// Popped keys are forgotten so many at a time.
+const FORGET: usize = 64;
 
 /// Events of a chunk. Source: measured in `benches/queue.rs`; more waste memory in sparse buckets, fewer
 /// follow more links in full ones.
@@ -40,8 +43,8 @@ const NONE: u32 = u32::MAX;
 pub struct EventQueue<M> {
     /// Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
     slots: Vec<Slot<M>>,
-    /// For each chunk, the last slot of the chunk before it in the same bucket, all of whose slots are full.
-    links: Vec<u32>,
+    /// By chunk.
+    links: Vec<Link>,
     /// A slot of the first chunk without events; `links` leads to the others.
     free: u32,
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
@@ -50,18 +53,29 @@ pub struct EventQueue<M> {
     /// Number (time / 4096 ps) of the last open bucket. Everything up to it is in `run` or `late`, everything within
     /// `BUCKETS` of it in the wheel, everything beyond in `far`.
     open: u64,
-    /// Last slot of the open buckets, whose chunks are freed when they are exhausted.
-    open_tail: u32,
-    /// A slot of their first chunk, where the list of their chunks ends.
-    open_head: u32,
-    /// Keys of the open buckets, largest first, so that the next one is at the end.
+    /// When the first bucket that holds an event and is not open begins, in picoseconds; the largest number where there
+    /// is none.
+    closed_from: u64,
+    /// Keys of the open buckets, in order.
     run: Vec<Key>,
-    /// For each round of looking ahead: keys of `run` from this index on have been shown.
+    /// How many of them have been popped.
+    popped: usize,
+    /// For each round of looking ahead: how many of them have been shown or popped unshown.
     shown: [usize; ROUNDS],
     /// What was pushed into the open buckets after they were sorted.
     late: BinaryHeap<LargestFirst<M>>,
     far: BinaryHeap<LargestFirst<M>>,
     len: usize,
+}
+
+/// What is known of a chunk.
+#[derive(Clone, Copy)]
+struct Link {
+    /// The last slot of the chunk before it in the same bucket, all of whose slots are full; of a free chunk, a slot of
+    /// the next free one.
+    before: u32,
+    /// Slots in use.
+    used: u32,
 }
 
 /// A waiting event, or an empty place for one.
@@ -123,9 +137,9 @@ impl<M> EventQueue<M> {
             tails: vec![NONE; BUCKETS].into_boxed_slice(),
             occupancy: Occupancy::new(),
             open: 0,
-            open_tail: NONE,
-            open_head: NONE,
+            closed_from: u64::MAX,
             run: Vec::new(),
+            popped: 0,
             shown: [0; ROUNDS],
             late: BinaryHeap::new(),
             far: BinaryHeap::new(),
@@ -147,11 +161,13 @@ impl<M> EventQueue<M> {
     /// the past. Panics when the events waiting take 2^32 slots.
     pub fn push(&mut self, event: Event<M>) {
         self.len += 1;
-        match bucket_of(event.time).checked_sub(self.open) {
-            None | Some(0) => self.late.push(LargestFirst(event)),
+        let bucket = bucket_of(event.time);
+        match bucket.checked_sub(self.open) {
+            None | Some(0) => return self.late.push(LargestFirst(event)),
             Some(ahead) if ahead < BUCKETS as u64 => self.put(event),
             Some(_) => self.far.push(LargestFirst(event)),
         }
+        self.closed_from = self.closed_from.min(bucket << BUCKET_BITS);
     }
 
     /// Removes the first event in the total order.
@@ -162,32 +178,52 @@ impl<M> EventQueue<M> {
     /// Removes the first event in the total order if its time lies before `end`.
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let late = self.first_before(end)?;
+        self.take_first(late)
+    }
+
+    /// Opens buckets as far as is to be looked ahead, and says whether the first event came late, if it comes before
+    /// `end`. A bucket that begins at or after `end` stays closed, because events may still be pushed before it.
+    #[inline]
+    pub(crate) fn first_before(&mut self, end: Ps) -> Option<bool> {
+        if self.closed_from < end.0 && self.run.len() - self.popped < DEPTH {
+            self.open_more(end);
+        }
+        let (time, late) = self.first_open()?;
+        (time < end).then_some(late)
+    }
+
+    /// Removes the first event, `late` or not, as [`EventQueue::first_before`] has just said.
+    #[inline]
+    pub(crate) fn take_first(&mut self, late: bool) -> Option<Event<M>> {
         self.len -= 1;
         if late {
             return self.late.pop().map(|late| late.0);
         }
-        let key = self.run.pop()?;
+        let key = self.run[self.popped];
+        self.popped += 1;
         let message = self.slots[key.slot as usize].message.take().expect("a key names a full slot");
+        self.release(key.slot);
         Some(Event::from_key((key.time, key.tie), message))
     }
 
-    /// Opens buckets as [`EventQueue::pop_before`] will, so that they can be looked at before: whether an event comes
-    /// before `end`.
+    /// A slot has been emptied: frees its chunk with the last of them.
     #[inline]
-    pub fn open_before(&mut self, end: Ps) -> bool {
-        self.first_before(end).is_some()
+    fn release(&mut self, slot: u32) {
+        let link = &mut self.links[slot as usize / CHUNK];
+        link.used -= 1;
+        if link.used == 0 {
+            link.before = self.free;
+            self.free = slot;
+        }
     }
 
     /// Shows `visit` the receivers and messages of the next `ahead` events that it has not been shown in this
     /// `round`, 0 to 4. What is pushed into a bucket after it was opened is never shown.
     #[inline]
     pub fn look_ahead(&mut self, round: usize, ahead: usize, mut visit: impl FnMut(ComponentId, &M)) {
-        let until = self.run.len().saturating_sub(ahead);
-        while self.shown[round] > until {
-            self.shown[round] -= 1;
-            if let Some(key) = self.run.get(self.shown[round])
-                && let Some(message) = &self.slots[key.slot as usize].message
-            {
+        for at in self.next_shown(round, ahead) {
+            let key = &self.run[at];
+            if let Some(message) = &self.slots[key.slot as usize].message {
                 visit(ComponentId((key.tie >> 48) as u16), message);
             }
         }
@@ -196,23 +232,18 @@ impl<M> EventQueue<M> {
     /// Starts to load the messages of the next `ahead` events, in a round of its own.
     #[inline]
     pub fn load_ahead(&mut self, round: usize, ahead: usize) {
-        let until = self.run.len().saturating_sub(ahead);
-        while self.shown[round] > until {
-            self.shown[round] -= 1;
-            if let Some(key) = self.run.get(self.shown[round]) {
-                prefetch(&self.slots[key.slot as usize].message);
-            }
+        for at in self.next_shown(round, ahead) {
+            prefetch(&self.slots[self.run[at].slot as usize].message);
         }
     }
 
-    /// Whether the first event came late, if it comes before `end`. Opens buckets where none is open.
+    /// Of the next `ahead` keys of the run, those that this round has not shown.
     #[inline]
-    fn first_before(&mut self, end: Ps) -> Option<bool> {
-        if self.run.is_empty() && self.late.is_empty() && !self.open_next(end) {
-            return None;
-        }
-        let (time, late) = self.first_open()?;
-        (time < end).then_some(late)
+    fn next_shown(&mut self, round: usize, ahead: usize) -> std::ops::Range<usize> {
+        let from = self.shown[round].max(self.popped);
+        let until = (self.popped + ahead).min(self.run.len()).max(from);
+        self.shown[round] = until;
+        from..until
     }
 
     /// The time of the first event, or `None` if no event waits.
@@ -231,7 +262,7 @@ impl<M> EventQueue<M> {
 
     /// Time of the first event of the open bucket, and whether it came after the bucket was sorted.
     fn first_open(&self) -> Option<(Ps, bool)> {
-        match (self.run.last(), self.late.peek()) {
+        match (self.run.get(self.popped), self.late.peek()) {
             (Some(run), None) => Some((Ps(run.time), false)),
             (Some(run), Some(late)) if (run.time, run.tie) < late.0.key() => Some((Ps(run.time), false)),
             (_, Some(late)) => Some((late.0.time, true)),
@@ -245,18 +276,17 @@ impl<M> EventQueue<M> {
         Some(self.open + distance as u64)
     }
 
-    /// Opens the first buckets that hold events, provided that they begin before `end`; the open ones must be
-    /// exhausted. A bucket that begins later stays closed, because events may still be pushed before it.
-    fn open_next(&mut self, end: Ps) -> bool {
-        self.free_open();
-        while self.run.len() < BATCH
-            && let Some(bucket) = self.next_closed().filter(|bucket| bucket << BUCKET_BITS < end.0)
-        {
-            self.open_bucket(bucket);
+    /// Opens the next buckets that hold events and begin before `end`, until there is enough to look ahead to.
+    fn open_more(&mut self, end: Ps) {
+        if self.popped >= FORGET {
+            self.run.drain(..self.popped);
+            self.shown = self.shown.map(|shown| shown.saturating_sub(self.popped));
+            self.popped = 0;
         }
-        self.run.sort_unstable_by(|a, b| b.cmp(a));
-        self.shown = [self.run.len(); ROUNDS];
-        !self.run.is_empty()
+        while self.closed_from < end.0 && self.run.len() - self.popped < DEPTH {
+            self.open_bucket(self.closed_from >> BUCKET_BITS);
+            self.closed_from = self.next_closed().map_or(u64::MAX, |bucket| bucket << BUCKET_BITS);
+        }
     }
 
     /// Number of the first bucket that holds an event and is not open.
@@ -264,24 +294,18 @@ impl<M> EventQueue<M> {
         self.next_bucket().or_else(|| self.far.peek().map(|far| bucket_of(far.0.time)))
     }
 
-    /// Adds the events of a bucket to the run, unsorted.
+    /// Adds the events of a bucket to the run.
     fn open_bucket(&mut self, bucket: u64) {
         self.open = bucket;
         self.recall();
         let ring = bucket as usize % BUCKETS;
         let tail = std::mem::replace(&mut self.tails[ring], NONE);
         self.occupancy.clear(ring);
-        let mut head = tail;
+        let first = self.run.len();
         for_each(&self.slots, &self.links, tail, |slot, waiting| {
             self.run.push(Key { time: waiting.time, tie: waiting.tie, slot });
-            head = slot;
         });
-        if self.open_tail == NONE {
-            self.open_head = head;
-        } else {
-            self.links[head as usize / CHUNK] = self.open_tail;
-        }
-        self.open_tail = tail;
+        self.run[first..].sort_unstable();
     }
 
     /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
@@ -299,6 +323,7 @@ impl<M> EventQueue<M> {
         let tail = self.tails[ring];
         let slot = if tail as usize % CHUNK == CHUNK - 1 { self.take_chunk(tail) } else { tail + 1 };
         self.tails[ring] = slot;
+        self.links[slot as usize / CHUNK].used += 1;
         self.occupancy.set(ring);
         let (time, tie) = event.key();
         self.slots[slot as usize] = Slot { time, tie, message: Some(event.message) };
@@ -311,8 +336,8 @@ impl<M> EventQueue<M> {
             self.add_chunk();
         }
         let chunk = self.free / CHUNK as u32;
-        self.free = self.links[chunk as usize];
-        self.links[chunk as usize] = previous;
+        let link = &mut self.links[chunk as usize];
+        self.free = std::mem::replace(&mut link.before, previous);
         chunk * CHUNK as u32
     }
 
@@ -322,28 +347,20 @@ impl<M> EventQueue<M> {
         assert!(self.slots.len() < NONE as usize - CHUNK, "the events of a queue take 2^32 slots");
         self.free = self.slots.len() as u32;
         self.slots.extend(std::iter::repeat_with(|| Slot { time: 0, tie: 0, message: None }).take(CHUNK));
-        self.links.push(NONE);
-    }
-
-    /// Gives the chunks of the open buckets, which are exhausted, back.
-    fn free_open(&mut self) {
-        if self.open_tail != NONE {
-            self.links[self.open_head as usize / CHUNK] = self.free;
-            self.free = std::mem::replace(&mut self.open_tail, NONE);
-        }
+        self.links.push(Link { before: NONE, used: 0 });
     }
 }
 
 /// Shows `visit` each event of a bucket whose last slot is `tail`, with its slot: the chunk filled last first,
 /// the first chunk last.
-fn for_each<M>(slots: &[Slot<M>], links: &[u32], mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
+fn for_each<M>(slots: &[Slot<M>], links: &[Link], mut tail: u32, mut visit: impl FnMut(u32, &Slot<M>)) {
     while tail != NONE {
         let last = tail as usize;
         let first = last - last % CHUNK;
         for (slot, waiting) in (first as u32..).zip(&slots[first..=last]) {
             visit(slot, waiting);
         }
-        tail = links[last / CHUNK];
+        tail = links[last / CHUNK].before;
     }
 }
 
@@ -381,7 +398,7 @@ mod tests {
         let before = storage(&queue);
         turn_over(&mut queue, 200_000, delay);
         assert_eq!(storage(&queue), before);
-        assert!(queue.slots.len() <= (100 + BATCH) * CHUNK, "no more chunks than events, waiting or just popped");
+        assert!(queue.slots.len() <= (100 + DEPTH) * CHUNK, "no more chunks than events, waiting or just popped");
     }
 
     #[test]
