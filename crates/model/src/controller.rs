@@ -202,6 +202,10 @@ impl Controller {
                 self.finish(|uncore| &mut uncore.invalidations, parts, out);
             }
             Message::Written { join } => self.part_done(join, parts, out),
+            Message::LanesIn(lanes) => {
+                let rate = crate::convert::incoming(&parts.uncore.machine, lanes);
+                parts.uncore.ways.set_incoming(rate);
+            }
             Message::Launch { kernel } => self.launch(kernel, parts, out),
             Message::KernelDrained => self.kernel_drained(parts, out),
             other => panic!("{}: a controller got {other:?}", parts.uncore.module),

@@ -93,15 +93,17 @@ pub fn way_partition(machine: &MachineConfig, policy: WayPolicy) -> WayPartition
         l1_ways: machine.l1.ways,
         l2_ways: machine.l2.ways,
         answer: Bytes(machine.messages.header_bytes.0 + machine.line.bytes()),
-        incoming: incoming(machine),
+        incoming: incoming(machine, machine.gpu_link.lanes),
     }
 }
 
-/// What can come in to a module: the rate of its port or its share of the GPU's link, whichever is less.
-fn incoming(machine: &MachineConfig) -> Rate {
-    let topology = &machine.topology;
-    let share = Rate(machine.gpu_link.rate.0 / u64::from(topology.modules_per_gpu));
-    let crosses = topology.gpus > 1 && !share.is_infinite();
+/// What can come in to a module while the GPU's link has `lanes` lanes in: the rate of its port or its share of the
+/// link, whichever is less.
+pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
+    let (topology, link) = (&machine.topology, &machine.gpu_link);
+    let crosses = topology.gpus > 1 && !link.rate.is_infinite();
+    let of_lanes = u128::from(link.rate.0) * u128::from(lanes) / u128::from(link.lanes);
+    let share = Rate(u64::try_from(of_lanes).expect("lanes are a few dozen") / u64::from(topology.modules_per_gpu));
     match machine.module_link.rate {
         port if !crosses => port,
         port if port.is_infinite() => share,

@@ -2,7 +2,8 @@
 //! one component.
 //!
 //! Links of fixed rates are reserved as a packet comes. Links whose lanes turn ([`crate::turning_link`]) hold their
-//! packets until their turn comes, for what a packet will find then is not known before.
+//! packets until their turn comes, for what a packet will find then is not known before. They tell the modules how
+//! many lanes come in, by a notice that takes the latency of the way and no room on it.
 
 use crate::layout::Layout;
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
@@ -13,7 +14,7 @@ use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
 use crate::uncore::Out;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Data;
-use tombolo_types::{Bytes, GpuId, Ps};
+use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
 
 /// How lanes turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ enum Links<D: Data> {
 /// Links whose lanes turn, by GPU, and when they are looked at.
 struct TurningLinks<D: Data> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
+    /// Lanes in, as the modules were last told, by GPU.
+    told: Vec<u32>,
     sample_time: Ps,
     /// The kernel under way: its number, and its launch.
     kernel: Option<(u32, Ps)>,
@@ -70,6 +73,7 @@ impl<D: Data> Fabric<D> {
                 let link = || TurningLink::new(TurningConfig { rate, lanes, switch_time });
                 Links::Turning(TurningLinks {
                     links: (0..gpus).map(|_| link()).collect(),
+                    told: vec![lanes; gpus],
                     sample_time,
                     kernel: None,
                     launches: 0,
@@ -125,7 +129,26 @@ impl<D: Data> Fabric<D> {
             LinkEvent::Turned { gpu } => turning.links[usize::from(gpu.0)].turned(out.now()),
             LinkEvent::Sent { gpu, way } => self.sent(gpu, way, out),
         }
-        self.note_lanes(event, out.now());
+        if !matches!(event, LinkEvent::Sent { .. } | LinkEvent::End) {
+            self.tell_lanes(out);
+            self.note_lanes(out.now());
+        }
+    }
+
+    /// Tells the modules of each GPU how many lanes now come in, where that has changed.
+    fn tell_lanes(&mut self, out: &mut Out<'_, D>) {
+        let Links::Turning(turning) = &mut self.links else { return };
+        let (id, at) = (self.layout.switch(), out.now() + self.onward);
+        for (gpu, (link, told)) in turning.links.iter().zip(&mut turning.told).enumerate() {
+            let lanes = link.lanes(Way::In);
+            if std::mem::replace(told, lanes) == lanes {
+                continue;
+            }
+            for module in 0..self.modules_per_gpu {
+                let to = self.layout.controller(ModuleId(gpu as u8 * self.modules_per_gpu + module));
+                out.send(at, id, to, Message::LanesIn(lanes));
+            }
+        }
     }
 
     /// The last byte of a packet leaves a way: on to the next, or to the module.
@@ -150,11 +173,8 @@ impl<D: Data> Fabric<D> {
         }
     }
 
-    fn note_lanes(&mut self, event: LinkEvent, now: Ps) {
+    fn note_lanes(&mut self, now: Ps) {
         let (Some(timeline), Links::Turning(turning)) = (&mut self.timeline, &self.links) else { return };
-        if matches!(event, LinkEvent::Sent { .. } | LinkEvent::End) {
-            return;
-        }
         for (track, link) in timeline.iter_mut().zip(&turning.links) {
             Way::BOTH.iter().for_each(|way| track[*way as usize].set_lanes(now, link.lanes(*way)));
         }

@@ -259,6 +259,8 @@ pub enum Message<D: Data> {
         /// The phase that waits for it.
         join: u16,
     },
+    /// To a controller: so many lanes of the GPU's link carry into it.
+    LanesIn(u32),
     /// To a controller: start a kernel.
     Launch {
         /// Index of the kernel.

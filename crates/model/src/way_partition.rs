@@ -13,7 +13,7 @@
 //!
 //! One controller a module; its L2 and all its L1s follow it. It is asked at the first event after each sample's time,
 //! with what happened before that, so it needs no event of its own. What comes in is estimated from the reads that
-//! went out: writes of others do not count. Not modelled: a link whose lanes have turned; its rate is the machine's.
+//! went out: writes of others do not count. A window is held to the lanes that the link has at its end.
 
 use crate::cache::Ways;
 use tombolo_types::{Bytes, Ps, Rate};
@@ -48,7 +48,7 @@ pub struct WayPartitionConfig {
     pub l2_ways: u32,
     /// What answers a read of another module's line: the line and its header.
     pub answer: Bytes,
-    /// At which answers come in.
+    /// At which answers come in while no lane has turned.
     pub incoming: Rate,
 }
 
@@ -105,6 +105,8 @@ pub struct WayPartition {
     l2: Split,
     local: LocalWays,
     next_sample: Ps,
+    /// At which answers come in now.
+    incoming: Rate,
     /// Reads of other modules' lines sent in this window.
     reads: u64,
     /// What [`WayPartition::sample`] was told of memory at the window's start.
@@ -124,6 +126,7 @@ impl WayPartition {
             l2: Split::WHOLE,
             local: LocalWays { since: Ps::ZERO, l1: 0, l2: 0 },
             next_sample: Ps::NEVER,
+            incoming: config.incoming,
             reads: 0,
             queued: Ps::ZERO,
             history: Vec::new(),
@@ -159,6 +162,11 @@ impl WayPartition {
         self.reads += 1;
     }
 
+    /// Lanes of the link have turned: from here on answers come in at `rate`.
+    pub fn set_incoming(&mut self, rate: Rate) {
+        self.incoming = rate;
+    }
+
     /// A kernel starts here. `queued`: as for [`WayPartition::sample`].
     pub fn launch(&mut self, now: Ps, queued: Ps) {
         let WayPolicy::Shifting { sample, reset } = self.config.policy else { return };
@@ -179,9 +187,9 @@ impl WayPartition {
     pub fn sample(&mut self, queued: Ps) {
         let WayPolicy::Shifting { sample, .. } = self.config.policy else { return };
         let came_in = u128::from(self.reads) * u128::from(self.config.answer.0) * 1_000_000_000_000;
-        let could = u128::from(self.config.incoming.0) * u128::from(sample.0);
+        let could = u128::from(self.incoming.0) * u128::from(sample.0);
         let window = Window {
-            link: !self.config.incoming.is_infinite() && came_in * 100 >= could * SATURATED,
+            link: !self.incoming.is_infinite() && came_in * 100 >= could * SATURATED,
             memory: u128::from((queued - self.queued).0) * 100 >= u128::from(sample.0) * SATURATED,
         };
         self.shift(window);
@@ -315,8 +323,18 @@ mod tests {
     #[test]
     fn an_infinite_link_is_never_saturated() {
         let mut it = shifting();
-        it.config.incoming = Rate::INFINITE;
+        it.set_incoming(Rate::INFINITE);
         assert_eq!(window(&mut it, 1_000_000, IDLE), (2, 8));
+    }
+
+    #[test]
+    fn a_window_is_held_to_the_lanes_of_its_end() {
+        let mut it = shifting();
+        it.set_incoming(Rate(120_000_000_000));
+        assert_eq!(window(&mut it, 2200, IDLE), (2, 8), "15 of 16 lanes come in: 4125 reads are 99 %");
+        assert_eq!(window(&mut it, 4125, IDLE), (1, 7));
+        it.set_incoming(Rate(8_000_000_000));
+        assert_eq!(window(&mut it, 275, IDLE), (1, 6), "one lane");
     }
 
     #[test]

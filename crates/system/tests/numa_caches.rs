@@ -256,6 +256,36 @@ fn a_program_with_only_local_accesses_ends_with_all_but_one_way_local() {
 }
 
 #[test]
+fn ways_reckon_with_the_lanes_that_come_in() {
+    // Socket 1 writes to others as fast as lanes go out, and reads what a few lanes bring: little of a link whose
+    // lanes stay, all that comes in once they have turned to the writes.
+    let machine = small(&["l2.posted_stores=48"]);
+    let (readers, read, written) = (12, 600, 12_000);
+    let touch = reads([0], 0..readers * read + written);
+    let body = || {
+        let cta = (0..readers).fold(Cta::new(), |cta, reader| {
+            cta.warp(|warp| (0..read).for_each(|line| _ = warp.read([reader * read + line])))
+        });
+        let lines = readers * read..readers * read + written;
+        let mut ctas = vec![Cta::new(); 4];
+        ctas[1] = cta.warp(|warp| lines.clone().for_each(|line| _ = warp.write([line])));
+        ctas
+    };
+    // Samples long enough that one read is far below a hundredth.
+    let samples = ["design.sample_time=20000", "design.partition_sample=20000", "design.l2_write=through"];
+    let to_remote = |links: &str| {
+        let mut settings = samples.to_vec();
+        let links = format!("design.links={links}");
+        settings.push(&links);
+        let record = simulate(&machine, design("numa-aware", &settings), Directed::new(vec![touch.clone(), body()]));
+        (record.ways.to_remote, link(&record, "gpu1.out").lanes_turned > 0)
+    };
+    assert_eq!(to_remote("static"), (0, false));
+    let (moved, turned) = to_remote("turning");
+    assert!(turned && moved > 0, "{moved} moves");
+}
+
+#[test]
 fn one_socket_is_not_split() {
     let machine = machine(&["topology.modules_per_gpu=1", "topology.gpus=1", "l2.slices=1", "l2.bytes=64KB"]);
     let run = |name: &str| {
