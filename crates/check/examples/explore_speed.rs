@@ -1,0 +1,80 @@
+//! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
+//! thread.
+//!
+//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|FILE|DIR|random:FROM:TO] [NAME]`
+//!
+//! A design is a protocol's name, with `+back` where lines are written back, `+remote` where bulk invalidations
+//! spare home lines, `+downgrade` where L2s tell homes of what they drop. `NAME`: only tests whose file or name
+//! holds it.
+
+use std::path::Path;
+use std::time::Instant;
+use tombolo_check::verify::{Budget, Case, Design, Verdict, read_tests, verify};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+
+/// The series of random programs.
+const SEED: u64 = 7;
+/// Placements of each.
+const PLACEMENTS: usize = 2;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str);
+    let cases = cases(argument(1, "core"));
+    let holds = |case: &&Case| {
+        let name = argument(2, "");
+        case.name.contains(name) || case.file.as_deref().is_some_and(|file| file.contains(name))
+    };
+    let chosen: Vec<Case> = cases.iter().filter(holds).cloned().collect();
+    println!("{:<28} {:<60} {:>10} {:>12} {:>9} verdict", "design", "test", "placements", "states", "seconds");
+    for name in argument(0, "hmg").split(',') {
+        time(&design(name), name, &chosen);
+    }
+}
+
+fn time(design: &Design, name: &str, cases: &[Case]) {
+    let (mut states, mut seconds, mut ok) = (0, 0.0, 0);
+    for case in cases {
+        let begun = Instant::now();
+        let reports = verify(std::slice::from_ref(design), std::slice::from_ref(case), Budget::default(), 1, &());
+        let took = begun.elapsed().as_secs_f64();
+        let test = &reports[0].tests[0];
+        let shown = case.file.as_deref().unwrap_or(&case.name);
+        let placements = format!("{}/{}", test.placements, test.placements_of);
+        let told = test.reason.as_deref().unwrap_or_default();
+        println!("{name:<28} {shown:<60} {placements:>10} {:>12} {took:>9.2} {:?} {told}", test.states, test.verdict);
+        if let Some(trace) = &test.trace {
+            println!("{}\n{trace}", test.program.as_deref().unwrap_or_default());
+        }
+        (states, seconds) = (states + test.states, seconds + took);
+        ok += usize::from(test.verdict == Verdict::Ok);
+    }
+    println!("{name:<28} {ok} of {} ok: {states} states, {seconds:.1} s", cases.len());
+}
+
+fn cases(from: &str) -> Vec<Case> {
+    if from == "core" {
+        return Case::core();
+    }
+    if let Some(range) = from.strip_prefix("random:") {
+        let (first, last) = range.split_once(':').expect("random:FROM:TO");
+        let number = |text: &str| text.parse::<u64>().expect("indices are numbers");
+        return (number(first)..number(last)).map(|index| Case::random(SEED, index, PLACEMENTS)).collect();
+    }
+    read_tests(Path::new(from)).expect("the files hold litmus tests")
+}
+
+fn design(name: &str) -> Design {
+    let mut parts = name.split('+');
+    let protocol = parts.next().unwrap_or_default();
+    let mut options = Options::default();
+    for part in parts {
+        match part {
+            "back" => options.write = WritePolicy::Back,
+            "remote" => options.bulk = BulkInvalidation::Remote,
+            "downgrade" => options.downgrade = true,
+            _ => panic!("{part:?} is none of back, remote, downgrade"),
+        }
+    }
+    Design::new(name, protocol, options, protocol != "ideal").expect("the protocol is listed")
+}
