@@ -160,7 +160,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
-    fn lane(&self, line: u8) -> u8 {
+    pub(super) fn lane(&self, line: u8) -> u8 {
         let delivery = if self.config.options.downgrade { CHANNELS.up_with_downgrades } else { CHANNELS.up };
         match delivery {
             Delivery::FifoPerLine => line,
@@ -229,7 +229,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Who asked, as the L2 of `at` sees it.
-    fn requester(&self, at: ModuleId, source: Source) -> Requester {
+    pub(super) fn requester(&self, at: ModuleId, source: Source) -> Requester {
         match source {
             Source::Module(module) => Requester::Module(module),
             Source::Sm(sm) if self.sms[sm as usize].module != at => Requester::Module(self.sms[sm as usize].module),

@@ -29,6 +29,8 @@ pub(super) struct Machine<'a, P> {
     pub(super) loops: bool,
     /// What each thread may still do, by instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
+    /// Whether stores and atomics wait for a pending miss of their line.
+    pub(super) misses_wait: bool,
     /// Homes by module × lines + line.
     homes: Vec<Homes>,
 }
@@ -61,7 +63,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let loops = program.has_loop();
         let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
         let homes = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
-        Machine {
+        let mut machine = Machine {
             protocol,
             program,
             layout,
@@ -74,8 +76,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors,
             loops,
             remaining,
+            misses_wait: false,
             homes,
-        }
+        };
+        machine.misses_wait = machine.misses_are_waited_for();
+        machine
     }
 
     /// The state before the first instruction.
@@ -102,8 +107,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         if self.config.start == Start::Warm {
             self.warm(&mut state);
         }
-        self.settle(&mut state);
-        state.canonicalise();
+        self.tidy(&mut state);
         state
     }
 

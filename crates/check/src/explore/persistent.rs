@@ -21,7 +21,7 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, Source, State};
+use super::state::{Awaited, Body, Channel, Hold, Order, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
@@ -62,6 +62,9 @@ struct Scene<'a> {
     sending: u64,
     /// Slots that have a request, or hold one, that they may pass on.
     passing: u64,
+    /// For each read that is sent on at once where it finds nothing: the slot it is about to reach, and all that it
+    /// may then pass.
+    running: Vec<(u64, u64)>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -111,7 +114,7 @@ impl<P: Coherence> Machine<'_, P> {
             let module = self.sms[self.sm_of[thread] as usize].module;
             passed[thread] = lines.fold(0, |slots, line| slots | self.path(module, line));
         }
-        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0 };
+        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
             scene.sending |= u64::from(entry.is_some()) << index;
         }
@@ -124,8 +127,12 @@ impl<P: Coherence> Machine<'_, P> {
             };
             let slot = self.slot(to, message.line);
             scene.passing |= slot;
-            if matches!(&message.body, Body::Order(order) if posts(&order.request)) {
+            let Body::Order(order) = &message.body else { continue };
+            if posts(&order.request) {
                 scene.sending |= slot;
+            }
+            if self.may_run_through(order) {
+                scene.running.push((slot, self.path(to, message.line)));
             }
         }
         for held in &state.held {
@@ -177,9 +184,17 @@ impl<P: Coherence> Machine<'_, P> {
             Step::Deliver { channel, .. } => {
                 let message = state.messages.iter().find(|message| message.channel == channel);
                 let line = message.map_or(0, |message| message.line);
+                let runs = message.is_some_and(|message| match &message.body {
+                    Body::Order(order) => self.may_run_through(order),
+                    _ => false,
+                });
+                let taken = |module| {
+                    if runs { Part { slots: self.path(module, line), sms: 0 } } else { at(module, line) }
+                };
                 match channel {
-                    Channel::ToL2 { sm, .. } => at(self.sms[sm as usize].module, line),
-                    Channel::Up { to, .. } | Channel::Down { to, .. } => at(to, line),
+                    Channel::ToL2 { sm, .. } => taken(self.sms[sm as usize].module),
+                    Channel::Up { to, .. } => taken(to),
+                    Channel::Down { to, .. } => at(to, line),
                     Channel::Memory { module, .. } => at(module, line),
                     Channel::ToSm { sm, .. } => Part { slots: 0, sms: 1 << sm },
                     Channel::Result { register } => self.sm_part(self.thread_of(register)),
@@ -190,6 +205,11 @@ impl<P: Coherence> Machine<'_, P> {
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
         }
+    }
+
+    /// Whether a request may start a read that is sent on at once.
+    fn may_run_through(&self, order: &Order) -> bool {
+        self.runs_through() && !matches!(order.request, Request::Write { .. })
     }
 
     fn sm_part(&self, thread: usize) -> Part {
@@ -219,6 +239,9 @@ impl<P: Coherence> Machine<'_, P> {
                         part.slots |= self.sources(scene, module, line);
                     }
                 }
+            }
+            for (reached, passed) in &scene.running {
+                part.slots |= if part.slots & reached != 0 { *passed } else { 0 };
             }
             if part == before {
                 return part;

@@ -17,6 +17,7 @@
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
 
+use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::operation;
 use super::state::{Body, Channel, Hold, Message, Order, State};
@@ -213,6 +214,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
+        self.clear_homes(state);
         for module in self.modules() {
             for line in 0..self.lines as u8 {
                 if self.is_forgotten(state, module, line) {
@@ -225,6 +227,31 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
+    }
+
+    /// Evicts what system homes hold and their memory holds too, while nobody waits for it there: that sends
+    /// nothing, and the next access finds the same bytes.
+    fn clear_homes(&self, state: &mut State) {
+        for line in 0..self.lines as u8 {
+            let home = self.homes_of(ModuleId(0), line).system;
+            let slot = state.l2[self.l2_index(home, line)];
+            let memory = state.memory[line as usize];
+            let is_clean = slot.line.is_some_and(|copy| {
+                copy.dirty.is_empty() && cells(copy.valid).all(|cell| copy.data.0[cell] == memory.0[cell])
+            });
+            let waited = || state.held.iter().any(|held| held.module == home && held.line == line);
+            if is_clean && slot.pending.is_none() && !waited() && !self.eviction_is_seen(state, home, line) {
+                self.evict(state, home, line);
+            }
+        }
+    }
+
+    /// Whether reads are sent on at once when they find nothing in an L2: not where what an L2 sends unasked may be
+    /// on the same way.
+    pub(super) fn runs_through(&self) -> bool {
+        let reductions = self.config.reductions;
+        let sends_unasked = self.config.writes_back() || self.protocol.downgrades();
+        reductions.postpone && reductions.eager && self.misses_wait && !sends_unasked
     }
 
     /// Whether there is a clean copy that makes no difference any more.
@@ -259,7 +286,9 @@ impl<P: Coherence> Machine<'_, P> {
         for message in &state.messages {
             if last != Some(message.channel) && self.is_eager_message(state, message) {
                 self.delivery_steps(state, message.channel, &mut steps);
-                return steps;
+                if !steps.is_empty() {
+                    return steps;
+                }
             }
             last = Some(message.channel);
         }
@@ -293,7 +322,13 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::ToSm { sm, .. }, _) => !self.loads_again(state, sm, line),
+            (Channel::Memory { .. }, _) => self.misses_wait,
+            (Channel::ToSm { sm, .. }, _) => {
+                self.config.evictions != Evictions::Never || !self.loads_again(state, sm, line)
+            }
+            (Channel::Up { .. }, Body::Order(Order { request: Request::Read { .. }, .. })) if self.runs_through() => {
+                true
+            }
             (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
@@ -303,6 +338,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
             (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
                 matches!(order.request, Request::Read { .. })
+                    && !self.runs_through()
                     && self
                         .visits(state, message.channel)
                         .is_some_and(|(module, line)| self.passes_alone(state, module, line))

@@ -1,0 +1,189 @@
+//! What a request would do at an L2 if it were taken there: a step on a copy of the slot, whose effects are noted
+//! and not carried out.
+
+use super::machine::Machine;
+use super::state::{Body, Channel, Hold, Order, Source, State};
+use super::values::Values;
+use crate::litmus::{Operand, Update};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::{Coherence, Effects, Event, Pending, Refusal, Reply, Request, Requester, Slot};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
+
+/// The effects of one step, noted.
+#[derive(Default)]
+struct Notes {
+    /// Of all effects in their order.
+    digest: FxHasher,
+    /// Messages between modules.
+    sent: u32,
+    /// Where a read is sent on to.
+    reads_at: Option<ModuleId>,
+}
+
+impl Notes {
+    fn note(&mut self, effect: impl Hash) {
+        effect.hash(&mut self.digest);
+    }
+
+    fn send(&mut self, to: ModuleId, request: Request<Values>) {
+        self.sent += 1;
+        if matches!(request, Request::Read { .. }) {
+            self.reads_at = Some(to);
+        }
+        self.note((to, request));
+    }
+}
+
+impl Effects<Values> for Notes {
+    fn forward(&mut self, to: ModuleId, request: Request<Values>) {
+        self.send(to, request);
+    }
+
+    fn fetch(&mut self, mask: Mask) {
+        self.note((1, mask));
+    }
+
+    fn write_memory(&mut self, mask: Mask, data: Values) {
+        self.note((2, mask, data));
+    }
+
+    fn pass(&mut self, to: ModuleId, request: Request<Values>) {
+        self.send(to, request);
+    }
+
+    fn reply(&mut self, reply: Reply<Values>) {
+        match reply {
+            Reply::Fill { mask, data } => self.note((3, mask, data)),
+            Reply::Old { data } => self.note((4, data)),
+        }
+    }
+
+    fn wait(&mut self) {
+        self.note(5);
+    }
+
+    fn park(&mut self) {
+        self.note(6);
+    }
+
+    fn invalidate(&mut self, to: ModuleId, _: Cause) {
+        self.sent += 1;
+        self.note((7, to));
+    }
+
+    fn downgrade(&mut self, to: ModuleId) {
+        self.sent += 1;
+        self.note((8, to));
+    }
+}
+
+/// What a request would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// Whether it would have to wait for the pending miss of its line.
+    refused: bool,
+    /// Stands for all effects in their order.
+    effects: u64,
+    /// Where it would be sent on to, if it is a read that finds nothing here.
+    pub(super) reads_at: Option<ModuleId>,
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// What `order` from `source` would do at the slot of `line` at `module`, `emptied` of its copy or not.
+    fn trial(
+        &self,
+        state: &State,
+        (module, line): (ModuleId, u8),
+        source: Source,
+        order: &Order,
+        emptied: bool,
+    ) -> Trial {
+        let mut slot = self.slot_of(state, module, line);
+        if emptied {
+            slot.line = None;
+        }
+        let mut notes = Notes::default();
+        let event = Event::Request { from: self.requester(module, source), request: order.request };
+        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        Trial { refused: result == Err(Refusal::Stall), effects: notes.digest.finish(), reads_at: notes.reads_at }
+    }
+
+    /// What the first request of `channel` would do where it arrives.
+    pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
+        let at = self.visits(state, channel)?;
+        let message = state.messages.iter().find(|message| message.channel == channel)?;
+        let Body::Order(order) = &message.body else { return None };
+        let source = match channel {
+            Channel::ToL2 { sm, .. } => Source::Sm(sm),
+            Channel::Up { from, .. } => order.passed.unwrap_or(Source::Module(from)),
+            _ => return None,
+        };
+        Some(self.trial(state, at, source, order, emptied))
+    }
+
+    /// Whether an eviction of a line that is present would send anything.
+    pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        let mut slot = self.slot_of(state, module, line);
+        let mut notes = Notes::default();
+        let event = Event::Evict { last_of_region: true };
+        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        result.is_err() || notes.sent > 0
+    }
+
+    fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> Slot<Values> {
+        let at = state.l2[self.l2_index(module, line)];
+        Slot {
+            line_id: Line(u64::from(line)),
+            homes: self.homes_of(module, line),
+            line: at.line,
+            pending: at.pending,
+            entry: state.entries[self.entry_index(module, line)],
+        }
+    }
+
+    /// Whether the first request of `channel` is to be taken now: a request that would only be held is left in its
+    /// channel, and so is a read that could not be sent on at once.
+    pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
+        let Some((module, line)) = self.visits(state, channel) else { return true };
+        let Some(trial) = self.trial_of(state, channel, evict_first) else { return true };
+        let parked =
+            |held: &super::state::Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
+        if trial.refused || state.held.iter().any(parked) {
+            return false;
+        }
+        let blocks = |to: ModuleId| {
+            let ahead = Channel::Up { from: module, to, lane: self.lane(line) };
+            state.messages.iter().any(|message| message.channel == ahead)
+        };
+        !(self.runs_through() && trial.reads_at.is_some_and(blocks))
+    }
+
+    /// Whether stores and atomics wait for a pending miss of their line, wherever it is: then nothing but reads is
+    /// done at a slot while its miss is on its way.
+    pub(super) fn misses_are_waited_for(&self) -> bool {
+        let write = Request::Write { mask: Mask::ALL, scope: Scope::Cta, data: Values::default(), tracked: true };
+        let update = Update::Exchange(Operand::Value(0));
+        let atomic = Request::Atomic { mask: Mask::ALL, scope: Scope::Cta, update, returns: false };
+        let waits = |module: ModuleId, line: u8, request: Request<Values>| {
+            let pending = Some(Pending { mask: Mask::ALL, scope: Scope::Cta, stale: false });
+            let homes = self.homes_of(module, line);
+            let mut slot = Slot { line_id: Line(u64::from(line)), homes, line: None, pending, entry: None };
+            let event = Event::Request { from: Requester::Local, request };
+            self.protocol.step(self.layout, module, &mut slot, event, &mut Notes::default()) == Err(Refusal::Stall)
+        };
+        self.modules()
+            .all(|module| (0..self.lines as u8).all(|line| waits(module, line, write) && waits(module, line, atomic)))
+    }
+
+    /// Whether evicting the line before the first request of `channel` makes a difference to anybody.
+    pub(super) fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
+        let slot = state.l2[self.l2_index(module, line)];
+        if slot.line.is_none() || slot.pending.is_some() {
+            return false;
+        }
+        self.eviction_is_seen(state, module, line)
+            || self.trial_of(state, channel, false) != self.trial_of(state, channel, true)
+    }
+}
