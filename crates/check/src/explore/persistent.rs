@@ -296,13 +296,13 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether `home` may send `module` a fill or an invalidation before anything new comes from `module`, with
     /// nothing in the channel before it.
     fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
-        let region = self.layout.region(line as usize) as u8;
+        let region = self.region(line);
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
                 Channel::Down { from, to, region: of } if from == home && to == module && of == region => return false,
                 Channel::Up { from, to, .. } if from == module && to == home => {
-                    asks |= self.layout.region(message.line as usize) as u8 == region;
+                    asks |= self.region(message.line) == region;
                 }
                 _ => {}
             }
@@ -312,7 +312,7 @@ impl<P: Coherence> Machine<'_, P> {
             || state.held.iter().any(|held| {
                 held.module == home
                     && held.source == Source::Module(module)
-                    && self.layout.region(held.line as usize) as u8 == region
+                    && self.region(held.line) == region
             })
     }
 

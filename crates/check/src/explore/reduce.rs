@@ -71,6 +71,29 @@ impl Remaining {
     }
 }
 
+/// What may still reach the slots of L2s: bits by [`Machine::l2_index`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Outlook {
+    /// Accesses of any kind; each thread with some left to issue counts once a line.
+    visited: u64,
+    /// More than one.
+    visited_again: u64,
+    /// Loads or atomics: only these look at a copy.
+    read: u64,
+}
+
+impl Outlook {
+    fn visit(&mut self, slots: u64, reads: bool) {
+        self.visited_again |= self.visited & slots;
+        self.visited |= slots;
+        self.read |= if reads { slots } else { 0 };
+    }
+}
+
+fn is_write(order: &Order) -> bool {
+    matches!(order.request, Request::Write { .. })
+}
+
 /// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
 /// instruction's location lies, `syncs` what it does as synchronisation.
 pub(super) fn remaining(
@@ -136,92 +159,100 @@ impl<P: Coherence> Machine<'_, P> {
         self.remaining[thread][at + usize::from(issued)]
     }
 
+    /// Lines that some thread of `sm` may still load.
+    fn loads_of(&self, state: &State, sm: u8) -> LineSet {
+        let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
+        threads.fold(0, |lines, thread| lines | self.remaining_of(state, thread).loads)
+    }
+
+    pub(super) fn module_of(&self, thread: usize) -> ModuleId {
+        self.sms[self.sm_of[thread] as usize].module
+    }
+
     fn loads_again(&self, state: &State, sm: u8, line: u8) -> bool {
-        (0..state.threads.len())
-            .any(|thread| self.sm_of[thread] == sm && self.remaining_of(state, thread).loads >> line & 1 != 0)
+        self.loads_of(state, sm) >> line & 1 != 0
     }
 
     /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
     pub(super) fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
-        let homes = self.homes_of(from, line);
-        let by_gpu_home = self.protocol.is_hierarchical() && homes.gpu == module;
-        from == module || by_gpu_home || homes.system == module
+        self.path_of(from, line) >> self.l2_index(module, line) & 1 != 0
     }
 
-    /// Accesses that may still reach the slot of `line` at `module`; each thread with some left to issue
-    /// counts once.
-    fn visitors(&self, state: &State, module: ModuleId, line: u8) -> usize {
-        let passes = |from: ModuleId| self.passes(from, module, line);
-        let threads = (0..state.threads.len()).filter(|&thread| {
-            self.remaining_of(state, thread).accesses >> line & 1 != 0
-                && passes(self.sms[self.sm_of[thread] as usize].module)
-        });
-        let messages = state.messages.iter().filter(|message| match message.channel {
-            Channel::ToL2 { sm, line: of } => of == line && passes(self.sms[sm as usize].module),
-            Channel::Up { to, .. } => message.line == line && passes(to),
-            _ => false,
-        });
-        let parked = state
-            .held
-            .iter()
-            .filter(|held| held.line == line && matches!(held.how, Hold::Park(_)) && passes(held.module));
-        let dirty = self.modules().filter(|&other| {
-            other != module && passes(other) && self.config.writes_back() && {
-                let copy = state.l2[self.l2_index(other, line)].line;
-                copy.is_some_and(|copy| !copy.dirty.is_empty())
+    /// What may still reach which slots.
+    fn outlook(&self, state: &State) -> Outlook {
+        let mut outlook = Outlook::default();
+        for thread in 0..state.threads.len() {
+            let (remaining, module) = (self.remaining_of(state, thread), self.module_of(thread));
+            for line in (0..self.lines as u8).filter(|line| remaining.accesses >> line & 1 != 0) {
+                outlook.visit(self.path_of(module, line), remaining.reads >> line & 1 != 0);
             }
-        });
-        threads.count() + messages.count() + parked.count() + dirty.count()
+        }
+        for message in &state.messages {
+            let reads = matches!(&message.body, Body::Order(order) if !is_write(order));
+            match message.channel {
+                Channel::ToL2 { sm, line } => outlook.visit(self.path_of(self.sms[sm as usize].module, line), reads),
+                Channel::Up { to, .. } => outlook.visit(self.path_of(to, message.line), reads),
+                _ => {}
+            }
+        }
+        for held in &state.held {
+            if let Hold::Park(order) = &held.how {
+                outlook.visit(self.path_of(held.module, held.line), !is_write(order));
+            }
+        }
+        if self.config.writes_back() {
+            self.visit_by_write_backs(state, &mut outlook);
+        }
+        outlook
+    }
+
+    /// Dirty bytes pass every slot of their way but their own.
+    fn visit_by_write_backs(&self, state: &State, outlook: &mut Outlook) {
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let own = self.l2_index(module, line);
+                if state.l2[own].line.is_some_and(|copy| !copy.dirty.is_empty()) {
+                    outlook.visit(self.path_of(module, line) & !(1 << own), false);
+                }
+            }
+        }
+    }
+
+    /// Slots of all lines of the region of `line` at `module`.
+    fn slots_of_region(&self, module: ModuleId, line: u8) -> u64 {
+        self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 
     /// Whether an access may still reach some line of the region at `module`. While none does, it makes no
     /// difference whether a home knows of a copy there: an invalidation would find nobody to mislead.
     pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        self.lines_of_region(line).any(|line| self.visitors(state, module, line) > 0)
-    }
-
-    /// Whether a load or an atomic may still reach the slot of `line` at `module`: only these look at a copy.
-    fn is_read(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        let passes = |from: ModuleId| self.passes(from, module, line);
-        let reads = |order: &Order| !matches!(order.request, Request::Write { .. });
-        (0..state.threads.len()).any(|thread| {
-            self.remaining_of(state, thread).reads >> line & 1 != 0
-                && passes(self.sms[self.sm_of[thread] as usize].module)
-        }) || state.messages.iter().any(|message| match (message.channel, &message.body) {
-            (Channel::ToL2 { sm, .. }, Body::Order(order)) => {
-                message.line == line && reads(order) && passes(self.sms[sm as usize].module)
-            }
-            (Channel::Up { to, .. }, Body::Order(order)) => message.line == line && reads(order) && passes(to),
-            _ => false,
-        }) || (state.held.iter()).any(|held| match &held.how {
-            Hold::Park(order) => held.line == line && reads(order) && passes(held.module),
-            Hold::Wait(_) | Hold::Flush(_) => false,
-        })
+        self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
 
     /// Forgets copies that no remaining access can see.
     pub(super) fn forget(&self, state: &mut State) {
         for sm in 0..self.sms.len() as u8 {
-            for line in 0..self.lines as u8 {
-                if !self.loads_again(state, sm, line) {
-                    let slot = &mut state.l1[self.l1_index(sm, line)];
-                    slot.line = None;
-                    if let Some(pending) = &mut slot.pending {
-                        // Nothing asks any more whether it may install.
-                        pending.poisoned = true;
-                        pending.miss.stale = true;
-                    }
+            let loads = self.loads_of(state, sm);
+            for line in (0..self.lines as u8).filter(|line| loads >> line & 1 == 0) {
+                let slot = &mut state.l1[self.l1_index(sm, line)];
+                slot.line = None;
+                if let Some(pending) = &mut slot.pending {
+                    // Nothing asks any more whether it may install.
+                    pending.poisoned = true;
+                    pending.miss.stale = true;
                 }
             }
         }
         self.clear_homes(state);
+        let outlook = self.outlook(state);
         for module in self.modules() {
             for line in 0..self.lines as u8 {
-                if self.is_forgotten(state, module, line) {
-                    state.l2[self.l2_index(module, line)].line = None;
+                let slot = self.l2_index(module, line);
+                if state.l2[slot].line.is_some() && self.is_forgotten(state, &outlook, module, line) {
+                    state.l2[slot].line = None;
                 }
                 let entry = self.entry_index(module, line);
-                if state.entries[entry].is_some() && !self.is_visited(state, module, line) {
+                if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
                     // Its sharers are not visited either: an invalidation would meet nobody.
                     state.entries[entry] = None;
                 }
@@ -255,7 +286,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether there is a clean copy that makes no difference any more.
-    fn is_forgotten(&self, state: &State, module: ModuleId, line: u8) -> bool {
+    fn is_forgotten(&self, state: &State, outlook: &Outlook, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
         // What a home holds at the end is looked at.
@@ -264,9 +295,9 @@ impl<P: Coherence> Machine<'_, P> {
             self.class(module, line) == Class::Own && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
         // Dropping a line may send something where L2s send downgrades.
         let looked_at = if self.protocol.downgrades() {
-            self.is_visited(state, module, line)
+            outlook.visited & self.slots_of_region(module, line) != 0
         } else {
-            self.is_read(state, module, line)
+            outlook.read >> self.l2_index(module, line) & 1 != 0
         };
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
@@ -334,7 +365,8 @@ impl<P: Coherence> Machine<'_, P> {
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
             }
             (Channel::Down { to, .. }, Body::Fill { .. }) => {
-                self.visitors(state, to, line) == 0 && state.l2[self.l2_index(to, line)].line.is_none()
+                let slot = self.l2_index(to, line);
+                state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
             }
             (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
                 matches!(order.request, Request::Read { .. })
@@ -349,10 +381,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Whether a read is the last to visit a slot in which there is nothing, below the home.
     fn passes_alone(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        let slot = state.l2[self.l2_index(module, line)];
+        let index = self.l2_index(module, line);
+        let slot = state.l2[index];
         self.class(module, line) != Class::Own
             && slot.line.is_none()
             && slot.pending.is_none()
-            && self.visitors(state, module, line) == 1
+            && self.outlook(state).visited_again >> index & 1 == 0
     }
 }
