@@ -16,6 +16,8 @@ use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 const SEED: u64 = 7;
 /// Placements of each.
 const PLACEMENTS: usize = 2;
+/// Random programs that are timed together.
+const TOGETHER: usize = 100;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,9 +28,39 @@ fn main() {
         case.name.contains(name) || case.file.as_deref().is_some_and(|file| file.contains(name))
     };
     let chosen: Vec<Case> = cases.iter().filter(holds).cloned().collect();
+    let designs: Vec<Design> = argument(0, "hmg").split(',').map(design).collect();
+    if argument(1, "core").starts_with("random") {
+        return time_together(&designs, &chosen);
+    }
     println!("{:<28} {:<60} {:>10} {:>12} {:>9} verdict", "design", "test", "placements", "states", "seconds");
-    for name in argument(0, "hmg").split(',') {
-        time(&design(name), name, &chosen);
+    for design in &designs {
+        time(design, &design.name, &chosen);
+    }
+}
+
+/// Random programs: all designs at once, so that the model is asked once.
+fn time_together(designs: &[Design], cases: &[Case]) {
+    for cases in cases.chunks(TOGETHER) {
+        let begun = Instant::now();
+        let reports = verify(designs, cases, Budget::default(), 1, &());
+        let first = cases.first().map_or("", |case| &case.name);
+        println!("{} programs from {first}: {:.1} s", cases.len(), begun.elapsed().as_secs_f64());
+        for report in reports {
+            let states: u64 = report.tests.iter().map(|test| test.states).sum();
+            let (ok, bounded) = (report.count(Verdict::Ok), report.count(Verdict::Bounded));
+            println!(
+                "{:<28} {ok} ok, {bounded} bounded, {} else: {states} states",
+                report.design,
+                cases.len() - ok - bounded
+            );
+            for test in report.tests.iter().filter(|test| test.trace.is_some()) {
+                println!(
+                    "{}\n{}",
+                    test.program.as_deref().unwrap_or_default(),
+                    test.trace.as_deref().unwrap_or_default()
+                );
+            }
+        }
     }
 }
 
