@@ -310,9 +310,7 @@ impl<P: Coherence> Machine<'_, P> {
         asks || self.named(state, home, line) >> module.0 & 1 != 0
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
-                held.module == home
-                    && held.source == Source::Module(module)
-                    && self.region(held.line) == region
+                held.module == home && held.source == Source::Module(module) && self.region(held.line) == region
             })
     }
 
