@@ -15,7 +15,7 @@ use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 /// The series of random programs.
 const SEED: u64 = 7;
 /// Placements of each.
-const PLACEMENTS: usize = 2;
+const PLACEMENTS: usize = 1;
 /// Random programs that are timed together.
 const TOGETHER: usize = 100;
 

@@ -15,6 +15,9 @@ use tombolo_protocol::vi::WritePolicy;
 const PROTOCOLS: [&str; 6] =
     ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 
+/// Random programs among which small ones with several locations are looked for.
+const FROM_SHARED: u64 = 600;
+
 /// Every protocol over a few layouts of a few small tests, from both starts, with both write policies.
 fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
     for protocol in PROTOCOLS {
@@ -124,6 +127,33 @@ fn evicting_at_the_access_loses_no_outcome() {
         compared += 1;
     });
     assert!(compared > 50, "{compared} cases are small enough");
+}
+
+/// Programs of two locations on one line or in one region, which are evicted and replaced together.
+#[test]
+fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
+    let mut compared = 0;
+    let small =
+        |program: &Program| program.memory_operations() <= 4 && program.locations.len() > 1 && gpus_of(program) <= 2;
+    for program in (0..FROM_SHARED).map(|index| random::program(9, index)).filter(small) {
+        let test = Test { name: program.name.clone(), program, allowed: None };
+        for (index, protocol) in PROTOCOLS.into_iter().enumerate() {
+            let sharing = [Sharing::Region, Sharing::Line][(compared + index) % 2];
+            for layout in spread(layouts_of(&test, sharing, true), 2) {
+                let config = Config { start: STARTS[compared % 2], max_states: 4_000, ..Config::new(protocol) };
+                let free = Config { evictions: Evictions::Spontaneous, reductions: Reductions::NONE, ..config };
+                let free = explore(&test, &layout, &free);
+                if free.verdict != Verdict::Clean {
+                    continue;
+                }
+                let reduced = explore(&test, &layout, &config);
+                assert_eq!(reduced.outcomes, free.outcomes, "{}\n{layout} under {config:?}", test.program);
+                compared += 1;
+            }
+        }
+    }
+    println!("{compared} explorations of random programs that share lines");
+    assert!(compared > 50, "{compared} explorations are small enough");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<P: Coherence> Machine<'_, P> {
             if !must_happen || nodes[..index].contains(seed) {
                 continue;
             }
-            let part = self.closed(&scene, *seed);
+            let Some(part) = self.closed(&scene, *seed, &nodes) else { continue };
             let size = nodes.iter().filter(|node| part.holds(**node)).count();
             if best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, part));
@@ -220,9 +220,12 @@ impl<P: Coherence> Machine<'_, P> {
         self.register_base.partition_point(|&base| base <= register) - 1
     }
 
-    /// The least closed part that holds `part`.
-    fn closed(&self, scene: &Scene<'_>, mut part: Part) -> Part {
+    /// The least closed part that holds `part`; `None` where that holds all of `nodes`.
+    fn closed(&self, scene: &Scene<'_>, mut part: Part, nodes: &[Part]) -> Option<Part> {
         loop {
+            if nodes.iter().all(|node| part.holds(*node)) {
+                return None;
+            }
             let before = part;
             if self.sends_unasked() {
                 for line in 0..self.lines as u8 {
@@ -244,7 +247,7 @@ impl<P: Coherence> Machine<'_, P> {
                 part.slots |= if part.slots & reached != 0 { *passed } else { 0 };
             }
             if part == before {
-                return part;
+                return Some(part);
             }
         }
     }

@@ -328,15 +328,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
         let sm = self.sm_of[thread];
-        let done = |other: usize| self.instruction(state, other).is_none();
-        if self.loops {
-            return false;
-        }
-        let alone = (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
-        if !alone {
-            return false;
-        }
-        match self.stage(state, thread) {
+        let can_go = match self.stage(state, thread) {
             Some(Stage::Acquire(_)) => true,
             Some(Stage::Issue) => {
                 let location = self.instruction(state, thread).and_then(|instruction| instruction.location());
@@ -345,7 +337,10 @@ impl<P: Coherence> Machine<'_, P> {
                     && self.can_issue(state, thread)
             }
             Some(Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => false,
-        }
+        };
+        let done = |other: usize| self.instruction(state, other).is_none();
+        let alone = || (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
+        can_go && !self.loops && alone()
     }
 
     /// Whether `message`, the first of its channel, may be delivered at once.

@@ -2,7 +2,7 @@
 //! and not carried out.
 
 use super::machine::Machine;
-use super::state::{Body, Channel, Hold, Order, Source, State};
+use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State};
 use super::values::Values;
 use crate::litmus::{Operand, Update};
 use rustc_hash::FxHasher;
@@ -147,17 +147,22 @@ impl<P: Coherence> Machine<'_, P> {
     /// channel, and so is a read that could not be sent on at once.
     pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
         let Some((module, line)) = self.visits(state, channel) else { return true };
-        let Some(trial) = self.trial_of(state, channel, evict_first) else { return true };
-        let parked =
-            |held: &super::state::Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
-        if trial.refused || state.held.iter().any(parked) {
+        let here = |held: &Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
+        if state.held.iter().any(here) {
             return false;
         }
-        let blocks = |to: ModuleId| {
-            let ahead = Channel::Up { from: module, to, lane: self.lane(line) };
-            state.messages.iter().any(|message| message.channel == ahead)
+        let lane = self.lane(line);
+        let goes_up = |message: &Message| match message.channel {
+            Channel::Up { from, to, lane: taken } => (from == module && taken == lane).then_some(to),
+            _ => None,
         };
-        !(self.runs_through() && trial.reads_at.is_some_and(blocks))
+        let waits_in_lane = self.runs_through() && state.messages.iter().any(|message| goes_up(message).is_some());
+        if state.l2[self.l2_index(module, line)].pending.is_none() && !waits_in_lane {
+            return true;
+        }
+        let Some(trial) = self.trial_of(state, channel, evict_first) else { return true };
+        let blocks = |to: ModuleId| state.messages.iter().any(|message| goes_up(message) == Some(to));
+        !trial.refused && !(waits_in_lane && trial.reads_at.is_some_and(blocks))
     }
 
     /// Whether stores and atomics wait for a pending miss of their line, wherever it is: then nothing but reads is

@@ -71,9 +71,9 @@ pub struct Budget {
 
 impl Default for Budget {
     /// Three million states of a placement (at most 400 MB of memory); five million of a test (about ten
-    /// seconds on two cores); six thousand of a placement of a random program, then sixty walks.
+    /// seconds on two cores); four thousand of a placement of a random program, then thirty walks.
     fn default() -> Budget {
-        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 6_000, walks: 60 }
+        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 4_000, walks: 30 }
     }
 }
 
