@@ -4,13 +4,15 @@
 mod explore_shapes;
 
 use explore_shapes::{
-    STARTS, Test, atomics, cowr, cowr_after_load, explore, layouts_of, mp, mp_second_reader, sb, spread, wrc,
+    STARTS, Test, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_on, mp, mp_second_reader, sb, spread,
+    wrc,
 };
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
 use tombolo_check::litmus::Program;
 use tombolo_check::random;
 use tombolo_protocol::Fault;
 use tombolo_protocol::vi::WritePolicy;
+use tombolo_types::ModuleId;
 
 const PROTOCOLS: [&str; 6] =
     ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
@@ -154,6 +156,31 @@ fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
     }
     println!("{compared} explorations of random programs that share lines");
     assert!(compared > 50, "{compared} explorations are small enough");
+}
+
+/// What [`layouts`](tombolo_check::explore::layouts) leaves out: regions with homes on two modules of a GPU without
+/// threads are as if they shared one.
+#[test]
+fn modules_without_threads_have_no_company() {
+    let mut compared = 0;
+    for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope)]) {
+        let gpus = gpus_of(&test.program) + 1;
+        let far = ModuleId(2 * gpus - 2);
+        let shares = |layout: &&Layout| layout.regions.iter().all(|homes| homes.system == far);
+        for shared in layouts_on(gpus, &test, Sharing::Apart, true).iter().filter(shares) {
+            let mut apart = shared.clone();
+            apart.regions[1].system.0 += 1;
+            for protocol in PROTOCOLS {
+                for start in STARTS {
+                    let config = Config { start, ..Config::new(protocol) };
+                    let [one, other] = [shared, &apart].map(|layout| explore(&test, layout, &config));
+                    assert_eq!((one.states, one.outcomes), (other.states, other.outcomes), "{} at {shared}", test.name);
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 100, "{compared} layouts have both homes far from every thread");
 }
 
 #[test]

@@ -173,7 +173,9 @@ pub struct Shape {
 /// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
 ///
 /// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names; the GPUs it names are
-/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there.
+/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there, all of them on the first module.
+/// No request meets another region's there, and no synchronisation of a thread asks it to do anything, so it makes no
+/// difference which regions share a module.
 pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     let base = Layout::empty(shape);
     let regions = base.regions_of(program);
@@ -294,7 +296,9 @@ fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) 
 fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape) -> Vec<RegionHomes> {
     let per_gpu = shape.modules_per_gpu;
     let mut options = Vec::new();
-    for system in (0..shape.gpus * per_gpu).map(ModuleId) {
+    let with_threads = gpus_of(program);
+    let counts = |system: &ModuleId| system.0 / per_gpu < with_threads || system.0 % per_gpu == 0;
+    for system in (0..shape.gpus * per_gpu).map(ModuleId).filter(counts) {
         let mut choices: Vec<Vec<ModuleId>> = vec![Vec::new()];
         for gpu in 0..shape.gpus {
             let matters = shape.gpu_homes && gpu != system.0 / per_gpu && touches(program, placed, region, GpuId(gpu));
