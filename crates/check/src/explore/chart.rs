@@ -32,9 +32,10 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
         if !row(&mut state, *step) {
             break;
         }
-        while let Some(step) = machine.forced(&state) {
+        while let Some(step) = machine.forced(&mut state) {
             row(&mut state, step);
         }
+        state.canonicalise();
     }
     let _ = write!(text, "{violation}");
     if violation == Violation::Forbidden {

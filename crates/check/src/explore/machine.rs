@@ -131,7 +131,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
         if self.config.start == Start::Warm {
             self.warm(&mut state);
         }
-        self.tidy(&mut state);
+        self.settle(&mut state);
+        if self.config.reductions.forget {
+            self.forget(&mut state);
+        }
+        state.canonicalise();
         state
     }
 

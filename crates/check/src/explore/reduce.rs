@@ -229,8 +229,30 @@ impl<P: Coherence> Machine<'_, P> {
         self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
 
-    /// Forgets copies that no remaining access can see.
-    pub(super) fn forget(&self, state: &mut State) {
+    /// Forgets copies that no remaining access can see. Whether there was anything in an L2 to forget.
+    pub(super) fn forget(&self, state: &mut State) -> bool {
+        self.forget_in_l1s(state);
+        let mut forgotten = self.clear_homes(state);
+        let outlook = self.outlook(state);
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let slot = self.l2_index(module, line);
+                if state.l2[slot].line.is_some() && self.is_forgotten(state, &outlook, module, line) {
+                    state.l2[slot].line = None;
+                    forgotten = true;
+                }
+                let entry = self.entry_index(module, line);
+                if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
+                    // Its sharers are not visited either: an invalidation would meet nobody.
+                    state.entries[entry] = None;
+                    forgotten = true;
+                }
+            }
+        }
+        forgotten
+    }
+
+    fn forget_in_l1s(&self, state: &mut State) {
         for sm in 0..self.sms.len() as u8 {
             let loads = self.loads_of(state, sm);
             for line in (0..self.lines as u8).filter(|line| loads >> line & 1 == 0) {
@@ -243,26 +265,12 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
-        self.clear_homes(state);
-        let outlook = self.outlook(state);
-        for module in self.modules() {
-            for line in 0..self.lines as u8 {
-                let slot = self.l2_index(module, line);
-                if state.l2[slot].line.is_some() && self.is_forgotten(state, &outlook, module, line) {
-                    state.l2[slot].line = None;
-                }
-                let entry = self.entry_index(module, line);
-                if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
-                    // Its sharers are not visited either: an invalidation would meet nobody.
-                    state.entries[entry] = None;
-                }
-            }
-        }
     }
 
     /// Evicts what system homes hold and their memory holds too, while nobody waits for it there: that sends
     /// nothing, and the next access finds the same bytes.
-    fn clear_homes(&self, state: &mut State) {
+    fn clear_homes(&self, state: &mut State) -> bool {
+        let mut cleared = false;
         for line in 0..self.lines as u8 {
             let home = self.homes_of(ModuleId(0), line).system;
             let slot = state.l2[self.l2_index(home, line)];
@@ -272,9 +280,10 @@ impl<P: Coherence> Machine<'_, P> {
             });
             let waited = || state.held.iter().any(|held| held.module == home && held.line == line);
             if is_clean && slot.pending.is_none() && !waited() && !self.eviction_is_seen(state, home, line) {
-                self.evict(state, home, line);
+                cleared |= self.evict(state, home, line);
             }
         }
+        cleared
     }
 
     /// Whether reads are sent on at once when they find nothing in an L2: not where what an L2 sends unasked may be
@@ -313,15 +322,14 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
-        let mut last = None;
-        for message in &state.messages {
-            if last != Some(message.channel) && self.is_eager_message(state, message) {
+        for (index, message) in state.messages.iter().enumerate() {
+            let is_first = || !state.messages[..index].iter().any(|earlier| earlier.channel == message.channel);
+            if self.is_eager_message(state, message) && is_first() {
                 self.delivery_steps(state, message.channel, &mut steps);
                 if !steps.is_empty() {
                     return steps;
                 }
             }
-            last = Some(message.channel);
         }
         steps
     }

@@ -196,16 +196,23 @@ impl<P: Coherence> Machine<'_, P> {
                 state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
             }
         }
+        state.canonicalise();
         true
     }
 
-    /// The step that is taken alone and in one way only. A state at rest is looked at first.
-    pub(super) fn forced(&self, state: &State) -> Option<Step> {
-        if !self.config.reductions.eager || state.broken.is_some() || state.messages.is_empty() {
-            return None;
+    /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. A state
+    /// at rest is looked at first.
+    pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
+        let mut steps = self.eager_unless_at_rest(state);
+        if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
+            steps = self.eager_unless_at_rest(state);
         }
-        let steps = self.eager_steps(state);
         if steps.len() == 1 { steps.first().copied() } else { None }
+    }
+
+    fn eager_unless_at_rest(&self, state: &State) -> Vec<Step> {
+        let none = !self.config.reductions.eager || state.broken.is_some() || state.messages.is_empty();
+        if none { Vec::new() } else { self.eager_steps(state) }
     }
 
     /// Takes `step` alone. False where it must wait: then `state` is of no use.
@@ -239,18 +246,9 @@ impl<P: Coherence> Machine<'_, P> {
             }
         };
         if taken {
-            self.tidy(state);
+            self.settle(state);
         }
         taken
-    }
-
-    /// Lets threads run on, forgets what makes no difference, and puts the rest into one order.
-    pub(super) fn tidy(&self, state: &mut State) {
-        self.settle(state);
-        if self.config.reductions.forget {
-            self.forget(state);
-        }
-        state.canonicalise();
     }
 
     /// Delivers the first message of a channel.
