@@ -19,8 +19,8 @@ pub enum Start {
 pub enum Evictions {
     /// Never.
     Never,
-    /// Just before an access that would have found the line or entry; and at any time where the eviction
-    /// itself sends something that others can see.
+    /// A line just before a request that it makes a difference to, a directory entry just before a store or an
+    /// atomic; and at any time where the eviction itself sends something that others can see.
     #[default]
     AtAccess,
     /// At any time.

@@ -14,6 +14,9 @@
 //!   that a plan of one of its threads is about to act on;
 //! - with a thread that waits, slots through which what it waits for must come.
 //!
+//! A read that is sent on at once when it finds nothing takes place at all slots of its way together: they belong to it
+//! as one.
+//!
 //! A step that lets a release begin may come early though others' sends do not commute with that: what is
 //! sent later is not waited for, and a thread that need not wait still may. L2s that send unasked (write-backs,
 //! downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.

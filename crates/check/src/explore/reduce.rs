@@ -1,18 +1,27 @@
 //! Reductions: fewer states, the same outcomes.
 //!
 //! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
-//! directory entry that no remaining access can reach, as if it had been replaced.
+//! directory entry that no remaining access can reach, as if it had been replaced; a copy at its system home that
+//! equals memory, from which the next access has the same bytes.
 //!
 //! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
 //! tell the difference, and having it early only lets others go on early, which they need not:
 //!
 //! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
 //!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes;
-//! - the result of an atomic, and a fill of a line that no thread of the SM will load again: they set
-//!   registers only;
+//! - the result of an atomic: it sets a register only;
+//! - a fill on its way to an SM: what comes later may find the line evicted again;
 //! - an invalidation that meets neither a copy nor an entry: it only ends a wait;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
-//! - the fill of such a read, if it is the first in its channel.
+//! - the fill of such a read, if it is the first in its channel;
+//! - memory's answer, while stores wait for it: who asked could have been as late;
+//! - a read that an L2 has sent on (`Postpone`).
+//!
+//! **Postpone.** A request that would only be held where it arrives stays in its channel: there it waits as well, and
+//! whatever it would have kept from its slot can stay away by itself. For the same reason a read that finds
+//! nothing in an L2 is taken there only when it can be sent on at once, and then is, as far as it goes: until then
+//! it could have stayed before the L2. Stores and atomics must wait for pending misses, which
+//! [`Machine::misses_are_waited_for`] asks the protocol; and no L2 may send anything of itself on the same way.
 //!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
