@@ -8,10 +8,12 @@
 //! tell the difference, and having it early only lets others go on early, which they need not:
 //!
 //! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
-//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes;
+//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes; so does
+//!   one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
 //! - a fill on its way to an SM: what comes later may find the line evicted again;
-//! - an invalidation that meets neither a copy nor an entry: it only ends a wait;
+//! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
+//!   wait;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
 //! - the fill of such a read, if it is the first in its channel;
 //! - memory's answer, while stores wait for it: who asked could have been as late;
@@ -35,7 +37,7 @@ use super::values::cells;
 use crate::litmus::Instruction;
 use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Stage};
-use tombolo_protocol::{Class, Coherence, Request};
+use tombolo_protocol::{Action, Class, Coherence, Request, l1};
 use tombolo_types::ModuleId;
 
 /// A set of lines: bit `i` is line `i`.
@@ -61,11 +63,17 @@ pub(super) struct Syncs {
     pub(super) releases: bool,
     /// An acquire that invalidates L2s.
     pub(super) invalidates: bool,
+    /// An acquire that invalidates the L1.
+    drops_l1: bool,
 }
 
 impl Syncs {
     fn and(self, other: Syncs) -> Syncs {
-        Syncs { releases: self.releases || other.releases, invalidates: self.invalidates || other.invalidates }
+        Syncs {
+            releases: self.releases || other.releases,
+            invalidates: self.invalidates || other.invalidates,
+            drops_l1: self.drops_l1 || other.drops_l1,
+        }
     }
 }
 
@@ -136,10 +144,12 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
     let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
     let stages = front::stages(operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
-        Stage::Release(_) => Syncs { releases: true, invalidates: false },
-        Stage::Acquire(scope) => {
-            Syncs { releases: false, invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty() }
-        }
+        Stage::Release(_) => Syncs { releases: true, ..Syncs::default() },
+        Stage::Acquire(scope) => Syncs {
+            releases: false,
+            invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty(),
+            drops_l1: l1::acquire_invalidates(protocol, scope),
+        },
         Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => Syncs::default(),
     });
     all.fold(Syncs::default(), Syncs::and)
@@ -344,20 +354,48 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
-        let sm = self.sm_of[thread];
-        let can_go = match self.stage(state, thread) {
-            Some(Stage::Acquire(_)) => true,
-            Some(Stage::Issue) => {
-                let location = self.instruction(state, thread).and_then(|instruction| instruction.location());
-                let line = location.map(|location| self.layout.cell(location).line);
-                line.is_some_and(|line| state.l1[self.l1_index(sm, line)].pending.is_none())
+        if self.loops {
+            return false;
+        }
+        match (self.stage(state, thread), self.instruction(state, thread)) {
+            (Some(Stage::Acquire(_)), _) => self.is_alone(state, thread) || self.l1_is_empty(state, self.sm_of[thread]),
+            (Some(Stage::Issue), Some(instruction)) => {
+                let Some(location) = instruction.location() else { return false };
+                let line = self.layout.cell(location).line;
+                state.l1[self.l1_index(self.sm_of[thread], line)].pending.is_none()
                     && self.can_issue(state, thread)
+                    && (self.is_alone(state, thread) || self.is_apart(state, thread, instruction, line))
             }
-            Some(Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => false,
-        };
-        let done = |other: usize| self.instruction(state, other).is_none();
-        let alone = || (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
-        can_go && !self.loops && alone()
+            _ => false,
+        }
+    }
+
+    /// The threads that share the SM of `thread` and are not done.
+    fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
+        let shares = move |&other: &usize| other != thread && self.sm_of[other] == self.sm_of[thread];
+        (0..state.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
+    }
+
+    fn is_alone(&self, state: &State, thread: usize) -> bool {
+        self.mates(state, thread).next().is_none()
+    }
+
+    /// Whether nothing that the other threads of its SM have before them meets the access at hand: no access to its
+    /// line, no release that would wait for a store, no acquire that would drop what is loaded.
+    fn is_apart(&self, state: &State, thread: usize, access: &Instruction, line: u8) -> bool {
+        let loads = !matches!(access, Instruction::Store { .. });
+        let posts = !matches!(access, Instruction::Load { .. });
+        self.mates(state, thread).all(|mate| {
+            let syncs = self.syncs_left(state, mate);
+            self.accesses_left(state, mate) >> line & 1 == 0 && !(posts && syncs.releases) && !(loads && syncs.drops_l1)
+        })
+    }
+
+    fn l1_is_empty(&self, state: &State, sm: u8) -> bool {
+        (0..self.lines as u8).all(|line| {
+            let slot = state.l1[self.l1_index(sm, line)];
+            slot.line.is_none() && slot.pending.is_none()
+        })
     }
 
     /// Whether `message`, the first of its channel, may be delivered at once.
@@ -376,6 +414,10 @@ impl<P: Coherence> Machine<'_, P> {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
             }
+            (Channel::Plan { module, .. }, Body::Act(Action::Invalidate(_))) => (0..self.lines as u8).all(|line| {
+                let slot = state.l2[self.l2_index(module, line)];
+                slot.line.is_none() && slot.pending.is_none()
+            }),
             (Channel::Down { to, .. }, Body::Fill { .. }) => {
                 let slot = self.l2_index(to, line);
                 state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
