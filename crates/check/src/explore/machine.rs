@@ -31,8 +31,10 @@ pub(super) struct Machine<'a, P> {
     pub(super) loops: bool,
     /// What each thread may still do, by instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
-    /// Whether stores and atomics wait for a pending miss of their line.
-    pub(super) misses_wait: bool,
+    /// Whether nothing happens at a slot while its miss is on its way.
+    pub(super) plain_misses: bool,
+    /// Whether an L1 takes nothing of a miss that something has passed.
+    pub(super) plain_fills: bool,
     /// Homes by module × lines + line.
     homes: Vec<Homes>,
     /// Class of each line in each L2, by module × lines + line.
@@ -96,14 +98,16 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors,
             loops,
             remaining,
-            misses_wait: false,
+            plain_misses: false,
+            plain_fills: false,
             homes,
             classes,
             paths,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             stages,
         };
-        machine.misses_wait = machine.misses_are_waited_for();
+        machine.plain_misses = machine.misses_are_plain();
+        machine.plain_fills = machine.fills_are_plain();
         machine
     }
 

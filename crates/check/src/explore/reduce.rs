@@ -11,19 +11,20 @@
 //!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes; so does
 //!   one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
-//! - a fill on its way to an SM: what comes later may find the line evicted again;
+//! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
+//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
 //!   wait;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
 //! - the fill of such a read, if it is the first in its channel;
-//! - memory's answer, while stores wait for it: who asked could have been as late;
+//! - memory's answer, where nothing happens before it comes: who asked could have been as late;
 //! - a read that an L2 has sent on (`Postpone`).
 //!
 //! **Postpone.** A request that would only be held where it arrives stays in its channel: there it waits as well, and
 //! whatever it would have kept from its slot can stay away by itself. For the same reason a read that finds
 //! nothing in an L2 is taken there only when it can be sent on at once, and then is, as far as it goes: until then
-//! it could have stayed before the L2. Stores and atomics must wait for pending misses, which
-//! [`Machine::misses_are_waited_for`] asks the protocol; and no L2 may send anything of itself on the same way.
+//! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
+//! [`Machine::misses_are_plain`] asks the protocol; and no L2 may send anything of itself on the same way.
 //!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
@@ -310,7 +311,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn runs_through(&self) -> bool {
         let reductions = self.config.reductions;
         let sends_unasked = self.config.writes_back() || self.protocol.downgrades();
-        reductions.postpone && reductions.eager && self.misses_wait && !sends_unasked
+        reductions.postpone && reductions.eager && self.plain_misses && !sends_unasked
     }
 
     /// Whether there is a clean copy that makes no difference any more.
@@ -403,9 +404,10 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::Memory { .. }, _) => self.misses_wait,
+            (Channel::Memory { .. }, _) => self.plain_misses,
             (Channel::ToSm { sm, .. }, _) => {
-                self.config.evictions != Evictions::Never || !self.loads_again(state, sm, line)
+                let early = self.plain_fills && self.config.evictions != Evictions::Never;
+                early || !self.loads_again(state, sm, line)
             }
             (Channel::Up { .. }, Body::Order(Order { request: Request::Read { .. }, .. })) if self.runs_through() => {
                 true

@@ -109,8 +109,9 @@ impl<P: Coherence> Machine<'_, P> {
             evicts = self.eviction_matters(state, channel, module, line);
             replaces = self.replacement_matters(state, channel, module, line);
         }
+        let postpones = self.config.reductions.postpone && self.plain_misses;
         for evict_first in [false, true] {
-            if evict_first > evicts || (self.config.reductions.postpone && !self.admits(state, channel, evict_first)) {
+            if evict_first > evicts || (postpones && !self.admits(state, channel, evict_first)) {
                 continue;
             }
             for replace_first in [false, true] {
@@ -122,12 +123,13 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether to try replacing the directory entry before the first request of `channel`: before a store or an
-    /// atomic, and where L2s send downgrades before a read too. A replacement before a read may as well come
-    /// later: whom it invalidates may have evicted.
+    /// atomic. A replacement before a read may as well come later, for whom it invalidates may have evicted: but not
+    /// where that sends something, or a home hears of readers whose data has not left.
     fn replacement_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
         let first = state.messages.iter().find(|message| message.channel == channel);
         let posts = first.is_some_and(|message| matches!(&message.body, Body::Order(order) if is_posted(order)));
-        state.entries[self.entry_index(module, line)].is_some() && (posts || self.protocol.downgrades())
+        let silent = !self.config.writes_back() && !self.protocol.downgrades();
+        state.entries[self.entry_index(module, line)].is_some() && (posts || !silent || !self.plain_misses)
     }
 
     /// The L2 slot that a request of this channel reaches.

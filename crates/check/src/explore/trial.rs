@@ -8,6 +8,7 @@ use crate::litmus::{Operand, Update};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Coherence, Effects, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
@@ -165,21 +166,47 @@ impl<P: Coherence> Machine<'_, P> {
         !trial.refused && !(waits_in_lane && trial.reads_at.is_some_and(blocks))
     }
 
-    /// Whether stores and atomics wait for a pending miss of their line, wherever it is: then nothing but reads is
-    /// done at a slot while its miss is on its way.
-    pub(super) fn misses_are_waited_for(&self) -> bool {
-        let write = Request::Write { mask: Mask::ALL, scope: Scope::Cta, data: Values::default(), tracked: true };
-        let update = Update::Exchange(Operand::Value(0));
-        let atomic = Request::Atomic { mask: Mask::ALL, scope: Scope::Cta, update, returns: false };
-        let waits = |module: ModuleId, line: u8, request: Request<Values>| {
-            let pending = Some(Pending { mask: Mask::ALL, scope: Scope::Cta, stale: false });
+    /// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears
+    /// of no reader before the data leaves.
+    pub(super) fn misses_are_plain(&self) -> bool {
+        let (mask, scope) = (Mask::ALL, Scope::Cta);
+        let write = Request::Write { mask, scope, data: Values::default(), tracked: true };
+        let atomic = Request::Atomic { mask, scope, update: Update::Exchange(Operand::Value(0)), returns: false };
+        let pending = Pending { mask, scope, stale: false };
+        let take = |module: ModuleId, line: u8, pending: Option<Pending>, request: Request<Values>| {
             let homes = self.homes_of(module, line);
             let mut slot = Slot { line_id: Line(u64::from(line)), homes, line: None, pending, entry: None };
-            let event = Event::Request { from: Requester::Local, request };
-            self.protocol.step(self.layout, module, &mut slot, event, &mut Notes::default()) == Err(Refusal::Stall)
+            let from = Requester::Module(ModuleId(u8::from(module.0 == 0)));
+            let event = Event::Request { from, request };
+            let result = self.protocol.step(self.layout, module, &mut slot, event, &mut Notes::default());
+            (result, slot.entry)
         };
-        self.modules()
-            .all(|module| (0..self.lines as u8).all(|line| waits(module, line, write) && waits(module, line, atomic)))
+        let is_plain = |module, line| {
+            let waits = |request| take(module, line, Some(pending), request).0 == Err(Refusal::Stall);
+            let unheard = |pending| take(module, line, pending, Request::Read { mask, scope }).1.is_none();
+            waits(write) && waits(atomic) && unheard(None) && unheard(Some(pending))
+        };
+        self.modules().all(|module| (0..self.lines as u8).all(|line| is_plain(module, line)))
+    }
+
+    /// Whether an L1 takes nothing of a miss that an acquire, a store or an atomic has passed: then a fill may as well
+    /// have come before these, and its line been evicted.
+    pub(super) fn fills_are_plain(&self) -> bool {
+        let (mask, scope, data) = (Mask::ALL, Scope::Cta, Values::default());
+        let fresh = L1Pending { miss: Pending { mask, scope, stale: false }, poisoned: false };
+        let stale = L1Pending { miss: Pending { mask, scope, stale: true }, poisoned: false };
+        let passed_by = |change: &dyn Fn(&mut Option<L1Pending>)| {
+            let mut pending = Some(fresh);
+            change(&mut pending);
+            pending.unwrap_or(fresh)
+        };
+        let stored = passed_by(&|pending| l1::store(&self.protocol, &mut None, pending, mask, data));
+        let updated = passed_by(&|pending| l1::atomic::<Values>(&self.protocol, &mut None, pending));
+        [stale, stored, updated].into_iter().all(|pending| {
+            let mut line = None;
+            l1::fill(&self.protocol, &mut line, pending, mask, data);
+            line.is_none() && l1::load(&self.protocol, &mut line, Some(pending), mask, scope) == Load::Stall
+        })
     }
 
     /// Whether evicting the line before the first request of `channel` makes a difference to anybody.
