@@ -297,7 +297,7 @@ fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape)
     let per_gpu = shape.modules_per_gpu;
     let mut options = Vec::new();
     let with_threads = gpus_of(program);
-    let counts = |system: &ModuleId| system.0 / per_gpu < with_threads || system.0 % per_gpu == 0;
+    let counts = |system: &ModuleId| system.0 / per_gpu < with_threads || system.0.is_multiple_of(per_gpu);
     for system in (0..shape.gpus * per_gpu).map(ModuleId).filter(counts) {
         let mut choices: Vec<Vec<ModuleId>> = vec![Vec::new()];
         for gpu in 0..shape.gpus {

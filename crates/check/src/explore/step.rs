@@ -111,11 +111,9 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let postpones = self.config.reductions.postpone && self.plain_misses;
         for evict_first in [false, true] {
-            if evict_first > evicts || (postpones && !self.admits(state, channel, evict_first)) {
-                continue;
-            }
+            let is_taken = evict_first <= evicts && (!postpones || self.admits(state, channel, evict_first));
             for replace_first in [false, true] {
-                if replace_first <= replaces {
+                if is_taken && replace_first <= replaces {
                     steps.push(Step::Deliver { channel, evict_first, replace_first });
                 }
             }

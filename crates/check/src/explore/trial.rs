@@ -163,7 +163,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let Some(trial) = self.trial_of(state, channel, evict_first) else { return true };
         let blocks = |to: ModuleId| state.messages.iter().any(|message| goes_up(message) == Some(to));
-        !trial.refused && !(waits_in_lane && trial.reads_at.is_some_and(blocks))
+        let is_blocked = waits_in_lane && trial.reads_at.is_some_and(blocks);
+        !trial.refused && !is_blocked
     }
 
     /// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears
