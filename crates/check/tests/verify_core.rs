@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
 use tombolo_protocol::vi::{Options, WritePolicy};
 
 /// Threads: those of the smallest machine that runs this.
@@ -78,6 +78,32 @@ fn ideal_promises_nothing_and_is_seen_to_violate() {
     assert!(tests.iter().all(|test| test.verdict == Verdict::NotPromised));
     let seen = tests.iter().filter(|test| test.trace.is_some()).count();
     assert!(seen >= 2, "{seen} tests show a violation");
+}
+
+#[test]
+fn designs_that_are_explored_alike_share_their_explorations() {
+    struct Heard(std::sync::Mutex<Vec<String>>);
+    impl Watch for Heard {
+        fn begins(&self, _: &str, _: &str) {}
+        fn ends(&self, test: &str, design: &str) {
+            self.0.lock().unwrap().push(format!("{test} {design}"));
+        }
+    }
+    let named = |name, options| Design::new(name, "hmg", options, true).expect("it is listed");
+    let back = Options { write: WritePolicy::Back, ..Options::default() };
+    let designs = [named("one", Options::default()), named("other", back), named("twin", Options::default())];
+    let cases: Vec<Case> = (0..3).map(|index| Case::random(3, index, 2)).collect();
+    let heard = Heard(std::sync::Mutex::default());
+    let together = verify(&designs, &cases, Budget::default(), 2, &heard);
+    for (design, report) in designs.iter().zip(&together) {
+        let alone = verify(std::slice::from_ref(design), &cases, Budget::default(), 1, &());
+        let told = |report: &DesignReport| report.tests.iter().map(|test| test.states).collect::<Vec<_>>();
+        assert_eq!((&report.design, told(report)), (&design.name, told(&alone[0])));
+    }
+    let mut heard = heard.0.into_inner().unwrap();
+    heard.sort();
+    heard.dedup();
+    assert_eq!(heard.len(), 9);
 }
 
 #[test]

@@ -23,11 +23,19 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
         let _ = write!(text, "{name:^WIDTH$}");
     }
     text.push('\n');
-    for step in steps {
-        let Some(next) = machine.after(&state, *step) else { break };
-        let (from, to, label) = describe(machine, &state, *step);
+    let mut row = |state: &mut State, step| {
+        let (from, to, label) = describe(machine, state, step);
         let _ = writeln!(text, "{}  {label}", lane(columns, from, to));
-        state = next;
+        machine.take_one(step, state)
+    };
+    for step in steps {
+        if !row(&mut state, *step) {
+            break;
+        }
+        while let Some(step) = machine.forced(&mut state) {
+            row(&mut state, step);
+        }
+        state.canonicalise();
     }
     let _ = write!(text, "{violation}");
     if violation == Violation::Forbidden {

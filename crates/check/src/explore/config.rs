@@ -19,8 +19,8 @@ pub enum Start {
 pub enum Evictions {
     /// Never.
     Never,
-    /// Just before an access that would have found the line or entry; and at any time where the eviction
-    /// itself sends something that others can see.
+    /// A line just before a request that it makes a difference to, a directory entry just before a store or an
+    /// atomic; and at any time where the eviction itself sends something that others can see.
     #[default]
     AtAccess,
     /// At any time.
@@ -34,15 +34,17 @@ pub struct Reductions {
     pub forget: bool,
     /// Take a step at once that commutes with every other one that can still come before it.
     pub eager: bool,
+    /// Leave a request in its channel that would only be held where it goes, and send a read on at once.
+    pub postpone: bool,
     /// Take steps of one region before those of others where nothing can come between.
     pub partial_order: bool,
 }
 
 impl Reductions {
     /// All of them.
-    pub const ALL: Reductions = Reductions { forget: true, eager: true, partial_order: true };
+    pub const ALL: Reductions = Reductions { forget: true, eager: true, postpone: true, partial_order: true };
     /// None: for validating the others.
-    pub const NONE: Reductions = Reductions { forget: false, eager: false, partial_order: false };
+    pub const NONE: Reductions = Reductions { forget: false, eager: false, postpone: false, partial_order: false };
 }
 
 /// What to explore.

@@ -5,7 +5,7 @@ use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, Thr
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
-    Action as PlanAction, Class, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -149,7 +149,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     pub(super) fn entry_index(&self, module: ModuleId, line: u8) -> usize {
-        module.0 as usize * self.regions + self.layout.region(line as usize)
+        module.0 as usize * self.regions + self.region(line) as usize
     }
 
     /// The modules that the directory entry of `line` at `home` stands for: bit `i` is module `i`.
@@ -160,11 +160,11 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
-    fn lane(&self, line: u8) -> u8 {
+    pub(super) fn lane(&self, line: u8) -> u8 {
         let delivery = if self.config.options.downgrade { CHANNELS.up_with_downgrades } else { CHANNELS.up };
         match delivery {
             Delivery::FifoPerLine => line,
-            Delivery::FifoPerRegion => self.layout.region(line as usize) as u8,
+            Delivery::FifoPerRegion => self.region(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
         }
     }
@@ -186,7 +186,7 @@ impl<P: Coherence> Machine<'_, P> {
             pending: state.l2[index].pending,
             entry: state.entries[entry],
         };
-        let region = self.layout.region(line as usize) as u8;
+        let region = self.region(line);
         let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
         let named = self.named(state, at, line);
         let mut sink = Sink { state, at, line, lane: self.lane(line), region, above, named, hand, effects: 0 };
@@ -229,7 +229,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Who asked, as the L2 of `at` sees it.
-    fn requester(&self, at: ModuleId, source: Source) -> Requester {
+    pub(super) fn requester(&self, at: ModuleId, source: Source) -> Requester {
         match source {
             Source::Module(module) => Requester::Module(module),
             Source::Sm(sm) if self.sms[sm as usize].module != at => Requester::Module(self.sms[sm as usize].module),
@@ -301,7 +301,7 @@ impl<P: Coherence> Machine<'_, P> {
         match action {
             PlanAction::Invalidate(classes) => {
                 for line in 0..self.lines as u8 {
-                    if classes.contains(Class::of(self.layout, at, self.homes_of(at, line))) {
+                    if classes.contains(self.class(at, line)) {
                         self.bulk_invalidate(state, at, line);
                     }
                 }
@@ -352,8 +352,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     pub(super) fn lines_of_region(&self, line: u8) -> impl Iterator<Item = u8> {
-        let region = self.layout.region(line as usize);
-        (0..self.lines as u8).filter(move |&other| self.layout.region(other as usize) == region)
+        let region = self.region(line);
+        (0..self.lines as u8).filter(move |&other| self.region(other) == region)
     }
 
     pub(super) fn modules(&self) -> impl Iterator<Item = ModuleId> + use<P> {

@@ -173,7 +173,9 @@ pub struct Shape {
 /// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
 ///
 /// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names; the GPUs it names are
-/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there.
+/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there, all of them on the first module.
+/// No request meets another region's there, and no synchronisation of a thread asks it to do anything, so it makes no
+/// difference which regions share a module.
 pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     let base = Layout::empty(shape);
     let regions = base.regions_of(program);
@@ -184,7 +186,8 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     for threads in thread_placements(program, shape) {
         let placed = Layout { threads, ..base.clone() };
         for layout in with_homes(program, &placed, regions, shape) {
-            let canonical = renamings.iter().map(|renaming| renamed(&layout, renaming)).min().unwrap_or(layout.clone());
+            let plain = without_idle_homes(program, &layout, shape);
+            let canonical = renamings.iter().map(|renaming| renamed(&plain, renaming)).min().unwrap_or(plain);
             if seen.insert(canonical) {
                 all.push(layout);
             }
@@ -293,7 +296,9 @@ fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) 
 fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape) -> Vec<RegionHomes> {
     let per_gpu = shape.modules_per_gpu;
     let mut options = Vec::new();
-    for system in (0..shape.gpus * per_gpu).map(ModuleId) {
+    let with_threads = gpus_of(program);
+    let counts = |system: &ModuleId| system.0 / per_gpu < with_threads || system.0.is_multiple_of(per_gpu);
+    for system in (0..shape.gpus * per_gpu).map(ModuleId).filter(counts) {
         let mut choices: Vec<Vec<ModuleId>> = vec![Vec::new()];
         for gpu in 0..shape.gpus {
             let matters = shape.gpu_homes && gpu != system.0 / per_gpu && touches(program, placed, region, GpuId(gpu));
@@ -357,24 +362,33 @@ fn permutations(n: u8) -> Vec<Vec<u8>> {
     all
 }
 
-/// The layout under other names. GPU homes of the region's own GPU are set to the system home: nobody
-/// looks at them.
+/// The layout with the system home in place of each GPU home that nobody looks at: in its own GPU, in one of which no
+/// thread accesses the region, and under a flat protocol.
+fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layout {
+    let mut plain = layout.clone();
+    for (region, homes) in plain.regions.iter_mut().enumerate() {
+        let own = homes.system.0 / shape.modules_per_gpu;
+        for (gpu, home) in (0..).zip(&mut homes.gpus) {
+            if !shape.gpu_homes || gpu == own || !touches(program, layout, region, GpuId(gpu)) {
+                *home = homes.system;
+            }
+        }
+    }
+    plain
+}
+
+/// The layout under other names.
 fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
     let name = |module: ModuleId| ModuleId(renaming[module.0 as usize]);
-    let mut sms: Vec<Sm> = Vec::with_capacity(layout.threads.len());
-    for sm in &layout.threads {
-        sms.push(Sm { module: name(sm.module), index: sm.index });
-    }
+    let rename = |sm: &Sm| Sm { module: name(sm.module), index: sm.index };
     let regions = layout.regions.iter().map(|homes| {
         let system = name(homes.system);
         let mut gpus = vec![system; homes.gpus.len()];
-        for home in
-            homes.gpus.iter().filter(|home| home.0 / layout.modules_per_gpu != homes.system.0 / layout.modules_per_gpu)
-        {
+        for home in homes.gpus.iter().filter(|home| **home != homes.system) {
             let home = name(*home);
             gpus[(home.0 / layout.modules_per_gpu) as usize] = home;
         }
         RegionHomes { system, gpus }
     });
-    Layout { threads: sms, regions: regions.collect(), ..layout.clone() }
+    Layout { threads: layout.threads.iter().map(rename).collect(), regions: regions.collect(), ..layout.clone() }
 }

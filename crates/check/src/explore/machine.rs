@@ -3,9 +3,11 @@
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
 use super::reduce::{Remaining, remaining, syncs};
+use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
 use super::values::{CELLS, Values};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
+use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::{Class, Coherence, Homes, Request, Topology};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -29,8 +31,20 @@ pub(super) struct Machine<'a, P> {
     pub(super) loops: bool,
     /// What each thread may still do, by instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
+    /// Whether nothing happens at a slot while its miss is on its way.
+    pub(super) plain_misses: bool,
+    /// Whether an L1 takes nothing of a miss that something has passed.
+    pub(super) plain_fills: bool,
     /// Homes by module × lines + line.
     homes: Vec<Homes>,
+    /// Class of each line in each L2, by module × lines + line.
+    classes: Vec<Class>,
+    /// Slots that a request of a line from a module may pass: by module × lines + line, a bit per such index.
+    paths: Vec<u64>,
+    /// The region of each line.
+    region_of: Vec<u8>,
+    /// Stages of each instruction, by thread.
+    stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
 }
 
 impl<'a, P: Coherence> Machine<'a, P> {
@@ -60,8 +74,18 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let remaining = program.threads.iter().map(of_thread).collect();
         let loops = program.has_loop();
         let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
-        let homes = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
-        Machine {
+        let homes: Vec<Homes> = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
+        let class = |(index, homes): (usize, &Homes)| Class::of(layout, ModuleId((index / lines) as u8), *homes);
+        let classes = homes.iter().enumerate().map(class).collect();
+        let path = |(index, homes): (usize, &Homes)| {
+            let at = |module: ModuleId| 1 << (module.0 as usize * lines + index % lines);
+            let on_the_way = if protocol.is_hierarchical() { at(homes.gpu) } else { 0 };
+            1 << index | on_the_way | at(homes.system)
+        };
+        let paths = homes.iter().enumerate().map(path).collect();
+        let stages_of = |thread: &Thread| thread.code.iter().map(stages).collect();
+        let stages = program.threads.iter().map(stages_of).collect();
+        let mut machine = Machine {
             protocol,
             program,
             layout,
@@ -74,8 +98,17 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors,
             loops,
             remaining,
+            plain_misses: false,
+            plain_fills: false,
             homes,
-        }
+            classes,
+            paths,
+            region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
+            stages,
+        };
+        machine.plain_misses = machine.misses_are_plain();
+        machine.plain_fills = machine.fills_are_plain();
+        machine
     }
 
     /// The state before the first instruction.
@@ -103,6 +136,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
             self.warm(&mut state);
         }
         self.settle(&mut state);
+        if self.config.reductions.forget {
+            self.forget(&mut state);
+        }
         state.canonicalise();
         state
     }
@@ -183,6 +219,34 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Class of a line in the L2 of `at`.
     pub(super) fn class(&self, at: ModuleId, line: u8) -> Class {
-        Class::of(self.layout, at, self.homes_of(at, line))
+        self.classes[self.l2_index(at, line)]
     }
+
+    /// The slots of L2s that a request of `line` from `module` may pass: a bit for each [`Machine::l2_index`].
+    pub(super) fn path_of(&self, module: ModuleId, line: u8) -> u64 {
+        self.paths[self.l2_index(module, line)]
+    }
+
+    /// The region of a line.
+    pub(super) fn region(&self, line: u8) -> u8 {
+        self.region_of[line as usize]
+    }
+
+    /// The stage at hand of a memory operation or fence.
+    pub(super) fn stage(&self, state: &State, thread: usize) -> Option<Stage> {
+        let at = &state.threads[thread];
+        *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
+    }
+}
+
+/// The stages of an instruction; none of what is no memory operation or fence.
+fn stages(instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
+    let mut stages = [None; front::MAX_STAGES];
+    if let Some((operation, order)) = operation(instruction) {
+        let of_operation = front::stages(operation, order);
+        for (index, stage) in stages.iter_mut().enumerate() {
+            *stage = of_operation.get(index);
+        }
+    }
+    stages
 }

@@ -28,6 +28,7 @@ mod sm;
 mod state;
 mod step;
 mod sync;
+mod trial;
 mod values;
 
 pub use config::{Config, Evictions, Reductions, Start};

@@ -14,6 +14,9 @@
 //!   that a plan of one of its threads is about to act on;
 //! - with a thread that waits, slots through which what it waits for must come.
 //!
+//! A read that is sent on at once when it finds nothing takes place at all slots of its way together: they belong to it
+//! as one.
+//!
 //! A step that lets a release begin may come early though others' sends do not commute with that: what is
 //! sent later is not waited for, and a thread that need not wait still may. L2s that send unasked (write-backs,
 //! downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.
@@ -21,7 +24,7 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, Source, State};
+use super::state::{Awaited, Body, Channel, Hold, Order, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
@@ -62,6 +65,9 @@ struct Scene<'a> {
     sending: u64,
     /// Slots that have a request, or hold one, that they may pass on.
     passing: u64,
+    /// For each read that is sent on at once where it finds nothing: the slot it is about to reach, and all that it
+    /// may then pass.
+    running: Vec<(u64, u64)>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -84,7 +90,7 @@ impl<P: Coherence> Machine<'_, P> {
             if !must_happen || nodes[..index].contains(seed) {
                 continue;
             }
-            let part = self.closed(&scene, *seed);
+            let Some(part) = self.closed(&scene, *seed, &nodes) else { continue };
             let size = nodes.iter().filter(|node| part.holds(**node)).count();
             if best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, part));
@@ -111,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
             let module = self.sms[self.sm_of[thread] as usize].module;
             passed[thread] = lines.fold(0, |slots, line| slots | self.path(module, line));
         }
-        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0 };
+        let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
             scene.sending |= u64::from(entry.is_some()) << index;
         }
@@ -124,8 +130,12 @@ impl<P: Coherence> Machine<'_, P> {
             };
             let slot = self.slot(to, message.line);
             scene.passing |= slot;
-            if matches!(&message.body, Body::Order(order) if posts(&order.request)) {
+            let Body::Order(order) = &message.body else { continue };
+            if posts(&order.request) {
                 scene.sending |= slot;
+            }
+            if self.may_run_through(order) {
+                scene.running.push((slot, self.path(to, message.line)));
             }
         }
         for held in &state.held {
@@ -177,9 +187,17 @@ impl<P: Coherence> Machine<'_, P> {
             Step::Deliver { channel, .. } => {
                 let message = state.messages.iter().find(|message| message.channel == channel);
                 let line = message.map_or(0, |message| message.line);
+                let runs = message.is_some_and(|message| match &message.body {
+                    Body::Order(order) => self.may_run_through(order),
+                    _ => false,
+                });
+                let taken = |module| {
+                    if runs { Part { slots: self.path(module, line), sms: 0 } } else { at(module, line) }
+                };
                 match channel {
-                    Channel::ToL2 { sm, .. } => at(self.sms[sm as usize].module, line),
-                    Channel::Up { to, .. } | Channel::Down { to, .. } => at(to, line),
+                    Channel::ToL2 { sm, .. } => taken(self.sms[sm as usize].module),
+                    Channel::Up { to, .. } => taken(to),
+                    Channel::Down { to, .. } => at(to, line),
                     Channel::Memory { module, .. } => at(module, line),
                     Channel::ToSm { sm, .. } => Part { slots: 0, sms: 1 << sm },
                     Channel::Result { register } => self.sm_part(self.thread_of(register)),
@@ -192,6 +210,11 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
+    /// Whether a request may start a read that is sent on at once.
+    fn may_run_through(&self, order: &Order) -> bool {
+        self.runs_through() && !matches!(order.request, Request::Write { .. })
+    }
+
     fn sm_part(&self, thread: usize) -> Part {
         Part { slots: 0, sms: 1 << self.sm_of[thread] }
     }
@@ -200,9 +223,12 @@ impl<P: Coherence> Machine<'_, P> {
         self.register_base.partition_point(|&base| base <= register) - 1
     }
 
-    /// The least closed part that holds `part`.
-    fn closed(&self, scene: &Scene<'_>, mut part: Part) -> Part {
+    /// The least closed part that holds `part`; `None` where that holds all of `nodes`.
+    fn closed(&self, scene: &Scene<'_>, mut part: Part, nodes: &[Part]) -> Option<Part> {
         loop {
+            if nodes.iter().all(|node| part.holds(*node)) {
+                return None;
+            }
             let before = part;
             if self.sends_unasked() {
                 for line in 0..self.lines as u8 {
@@ -220,8 +246,11 @@ impl<P: Coherence> Machine<'_, P> {
                     }
                 }
             }
+            for (reached, passed) in &scene.running {
+                part.slots |= if part.slots & reached != 0 { *passed } else { 0 };
+            }
             if part == before {
-                return part;
+                return Some(part);
             }
         }
     }
@@ -273,13 +302,13 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether `home` may send `module` a fill or an invalidation before anything new comes from `module`, with
     /// nothing in the channel before it.
     fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
-        let region = self.layout.region(line as usize) as u8;
+        let region = self.region(line);
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
                 Channel::Down { from, to, region: of } if from == home && to == module && of == region => return false,
                 Channel::Up { from, to, .. } if from == module && to == home => {
-                    asks |= self.layout.region(message.line as usize) as u8 == region;
+                    asks |= self.region(message.line) == region;
                 }
                 _ => {}
             }
@@ -287,9 +316,7 @@ impl<P: Coherence> Machine<'_, P> {
         asks || self.named(state, home, line) >> module.0 & 1 != 0
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
-                held.module == home
-                    && held.source == Source::Module(module)
-                    && self.layout.region(held.line as usize) as u8 == region
+                held.module == home && held.source == Source::Module(module) && self.region(held.line) == region
             })
     }
 

@@ -1,22 +1,35 @@
 //! Reductions: fewer states, the same outcomes.
 //!
 //! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
-//! directory entry that no remaining access can reach, as if it had been replaced.
+//! directory entry that no remaining access can reach, as if it had been replaced; a copy at its system home that
+//! equals memory, from which the next access has the same bytes.
 //!
 //! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
 //! tell the difference, and having it early only lets others go on early, which they need not:
 //!
 //! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
-//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes;
-//! - the result of an atomic, and a fill of a line that no thread of the SM will load again: they set
-//!   registers only;
-//! - an invalidation that meets neither a copy nor an entry: it only ends a wait;
+//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes; so does
+//!   one whose access is apart from all that the other threads of its SM have before them;
+//! - the result of an atomic: it sets a register only;
+//! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
+//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again;
+//! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
+//!   wait;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
-//! - the fill of such a read, if it is the first in its channel.
+//! - the fill of such a read, if it is the first in its channel;
+//! - memory's answer, where nothing happens before it comes: who asked could have been as late;
+//! - a read that an L2 has sent on (`Postpone`).
+//!
+//! **Postpone.** A request that would only be held where it arrives stays in its channel: there it waits as well, and
+//! whatever it would have kept from its slot can stay away by itself. For the same reason a read that finds
+//! nothing in an L2 is taken there only when it can be sent on at once, and then is, as far as it goes: until then
+//! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
+//! [`Machine::misses_are_plain`] asks the protocol; and no L2 may send anything of itself on the same way.
 //!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
 
+use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::operation;
 use super::state::{Body, Channel, Hold, Message, Order, State};
@@ -25,7 +38,7 @@ use super::values::cells;
 use crate::litmus::Instruction;
 use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Stage};
-use tombolo_protocol::{Class, Coherence, Request};
+use tombolo_protocol::{Action, Class, Coherence, Request, l1};
 use tombolo_types::ModuleId;
 
 /// A set of lines: bit `i` is line `i`.
@@ -51,11 +64,17 @@ pub(super) struct Syncs {
     pub(super) releases: bool,
     /// An acquire that invalidates L2s.
     pub(super) invalidates: bool,
+    /// An acquire that invalidates the L1.
+    drops_l1: bool,
 }
 
 impl Syncs {
     fn and(self, other: Syncs) -> Syncs {
-        Syncs { releases: self.releases || other.releases, invalidates: self.invalidates || other.invalidates }
+        Syncs {
+            releases: self.releases || other.releases,
+            invalidates: self.invalidates || other.invalidates,
+            drops_l1: self.drops_l1 || other.drops_l1,
+        }
     }
 }
 
@@ -68,6 +87,29 @@ impl Remaining {
             syncs: self.syncs.and(other.syncs),
         }
     }
+}
+
+/// What may still reach the slots of L2s: bits by [`Machine::l2_index`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Outlook {
+    /// Accesses of any kind; each thread with some left to issue counts once a line.
+    visited: u64,
+    /// More than one.
+    visited_again: u64,
+    /// Loads or atomics: only these look at a copy.
+    read: u64,
+}
+
+impl Outlook {
+    fn visit(&mut self, slots: u64, reads: bool) {
+        self.visited_again |= self.visited & slots;
+        self.visited |= slots;
+        self.read |= if reads { slots } else { 0 };
+    }
+}
+
+fn is_write(order: &Order) -> bool {
+    matches!(order.request, Request::Write { .. })
 }
 
 /// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
@@ -103,10 +145,12 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
     let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
     let stages = front::stages(operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
-        Stage::Release(_) => Syncs { releases: true, invalidates: false },
-        Stage::Acquire(scope) => {
-            Syncs { releases: false, invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty() }
-        }
+        Stage::Release(_) => Syncs { releases: true, ..Syncs::default() },
+        Stage::Acquire(scope) => Syncs {
+            releases: false,
+            invalidates: !protocol.acquire(Sync::Thread(scope)).is_empty(),
+            drops_l1: l1::acquire_invalidates(protocol, scope),
+        },
         Stage::AwaitLoads | Stage::Issue | Stage::AwaitResult => Syncs::default(),
     });
     all.fold(Syncs::default(), Syncs::and)
@@ -135,100 +179,143 @@ impl<P: Coherence> Machine<'_, P> {
         self.remaining[thread][at + usize::from(issued)]
     }
 
+    /// Lines that some thread of `sm` may still load.
+    fn loads_of(&self, state: &State, sm: u8) -> LineSet {
+        let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
+        threads.fold(0, |lines, thread| lines | self.remaining_of(state, thread).loads)
+    }
+
+    pub(super) fn module_of(&self, thread: usize) -> ModuleId {
+        self.sms[self.sm_of[thread] as usize].module
+    }
+
     fn loads_again(&self, state: &State, sm: u8, line: u8) -> bool {
-        (0..state.threads.len())
-            .any(|thread| self.sm_of[thread] == sm && self.remaining_of(state, thread).loads >> line & 1 != 0)
+        self.loads_of(state, sm) >> line & 1 != 0
     }
 
     /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
     pub(super) fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
-        let homes = self.homes_of(from, line);
-        let by_gpu_home = self.protocol.is_hierarchical() && homes.gpu == module;
-        from == module || by_gpu_home || homes.system == module
+        self.path_of(from, line) >> self.l2_index(module, line) & 1 != 0
     }
 
-    /// Accesses that may still reach the slot of `line` at `module`; each thread with some left to issue
-    /// counts once.
-    fn visitors(&self, state: &State, module: ModuleId, line: u8) -> usize {
-        let passes = |from: ModuleId| self.passes(from, module, line);
-        let threads = (0..state.threads.len()).filter(|&thread| {
-            self.remaining_of(state, thread).accesses >> line & 1 != 0
-                && passes(self.sms[self.sm_of[thread] as usize].module)
-        });
-        let messages = state.messages.iter().filter(|message| match message.channel {
-            Channel::ToL2 { sm, line: of } => of == line && passes(self.sms[sm as usize].module),
-            Channel::Up { to, .. } => message.line == line && passes(to),
-            _ => false,
-        });
-        let parked = state
-            .held
-            .iter()
-            .filter(|held| held.line == line && matches!(held.how, Hold::Park(_)) && passes(held.module));
-        let dirty = self.modules().filter(|&other| {
-            other != module && passes(other) && self.config.writes_back() && {
-                let copy = state.l2[self.l2_index(other, line)].line;
-                copy.is_some_and(|copy| !copy.dirty.is_empty())
+    /// What may still reach which slots.
+    fn outlook(&self, state: &State) -> Outlook {
+        let mut outlook = Outlook::default();
+        for thread in 0..state.threads.len() {
+            let (remaining, module) = (self.remaining_of(state, thread), self.module_of(thread));
+            for line in (0..self.lines as u8).filter(|line| remaining.accesses >> line & 1 != 0) {
+                outlook.visit(self.path_of(module, line), remaining.reads >> line & 1 != 0);
             }
-        });
-        threads.count() + messages.count() + parked.count() + dirty.count()
+        }
+        for message in &state.messages {
+            let reads = matches!(&message.body, Body::Order(order) if !is_write(order));
+            match message.channel {
+                Channel::ToL2 { sm, line } => outlook.visit(self.path_of(self.sms[sm as usize].module, line), reads),
+                Channel::Up { to, .. } => outlook.visit(self.path_of(to, message.line), reads),
+                _ => {}
+            }
+        }
+        for held in &state.held {
+            if let Hold::Park(order) = &held.how {
+                outlook.visit(self.path_of(held.module, held.line), !is_write(order));
+            }
+        }
+        if self.config.writes_back() {
+            self.visit_by_write_backs(state, &mut outlook);
+        }
+        outlook
+    }
+
+    /// Dirty bytes pass every slot of their way but their own.
+    fn visit_by_write_backs(&self, state: &State, outlook: &mut Outlook) {
+        for module in self.modules() {
+            for line in 0..self.lines as u8 {
+                let own = self.l2_index(module, line);
+                if state.l2[own].line.is_some_and(|copy| !copy.dirty.is_empty()) {
+                    outlook.visit(self.path_of(module, line) & !(1 << own), false);
+                }
+            }
+        }
+    }
+
+    /// Slots of all lines of the region of `line` at `module`.
+    fn slots_of_region(&self, module: ModuleId, line: u8) -> u64 {
+        self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 
     /// Whether an access may still reach some line of the region at `module`. While none does, it makes no
     /// difference whether a home knows of a copy there: an invalidation would find nobody to mislead.
     pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        self.lines_of_region(line).any(|line| self.visitors(state, module, line) > 0)
+        self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
 
-    /// Whether a load or an atomic may still reach the slot of `line` at `module`: only these look at a copy.
-    fn is_read(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        let passes = |from: ModuleId| self.passes(from, module, line);
-        let reads = |order: &Order| !matches!(order.request, Request::Write { .. });
-        (0..state.threads.len()).any(|thread| {
-            self.remaining_of(state, thread).reads >> line & 1 != 0
-                && passes(self.sms[self.sm_of[thread] as usize].module)
-        }) || state.messages.iter().any(|message| match (message.channel, &message.body) {
-            (Channel::ToL2 { sm, .. }, Body::Order(order)) => {
-                message.line == line && reads(order) && passes(self.sms[sm as usize].module)
-            }
-            (Channel::Up { to, .. }, Body::Order(order)) => message.line == line && reads(order) && passes(to),
-            _ => false,
-        }) || (state.held.iter()).any(|held| match &held.how {
-            Hold::Park(order) => held.line == line && reads(order) && passes(held.module),
-            Hold::Wait(_) | Hold::Flush(_) => false,
-        })
-    }
-
-    /// Forgets copies that no remaining access can see.
-    pub(super) fn forget(&self, state: &mut State) {
-        for sm in 0..self.sms.len() as u8 {
-            for line in 0..self.lines as u8 {
-                if !self.loads_again(state, sm, line) {
-                    let slot = &mut state.l1[self.l1_index(sm, line)];
-                    slot.line = None;
-                    if let Some(pending) = &mut slot.pending {
-                        // Nothing asks any more whether it may install.
-                        pending.poisoned = true;
-                        pending.miss.stale = true;
-                    }
-                }
-            }
-        }
+    /// Forgets copies that no remaining access can see. Whether there was anything in an L2 to forget.
+    pub(super) fn forget(&self, state: &mut State) -> bool {
+        self.forget_in_l1s(state);
+        let mut forgotten = self.clear_homes(state);
+        let outlook = self.outlook(state);
         for module in self.modules() {
             for line in 0..self.lines as u8 {
-                if self.is_forgotten(state, module, line) {
-                    state.l2[self.l2_index(module, line)].line = None;
+                let slot = self.l2_index(module, line);
+                if state.l2[slot].line.is_some() && self.is_forgotten(state, &outlook, module, line) {
+                    state.l2[slot].line = None;
+                    forgotten = true;
                 }
                 let entry = self.entry_index(module, line);
-                if state.entries[entry].is_some() && !self.is_visited(state, module, line) {
+                if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
                     // Its sharers are not visited either: an invalidation would meet nobody.
                     state.entries[entry] = None;
+                    forgotten = true;
                 }
             }
         }
+        forgotten
+    }
+
+    fn forget_in_l1s(&self, state: &mut State) {
+        for sm in 0..self.sms.len() as u8 {
+            let loads = self.loads_of(state, sm);
+            for line in (0..self.lines as u8).filter(|line| loads >> line & 1 == 0) {
+                let slot = &mut state.l1[self.l1_index(sm, line)];
+                slot.line = None;
+                if let Some(pending) = &mut slot.pending {
+                    // Nothing asks any more whether it may install.
+                    pending.poisoned = true;
+                    pending.miss.stale = true;
+                }
+            }
+        }
+    }
+
+    /// Evicts what system homes hold and their memory holds too, while nobody waits for it there: that sends
+    /// nothing, and the next access finds the same bytes.
+    fn clear_homes(&self, state: &mut State) -> bool {
+        let mut cleared = false;
+        for line in 0..self.lines as u8 {
+            let home = self.homes_of(ModuleId(0), line).system;
+            let slot = state.l2[self.l2_index(home, line)];
+            let memory = state.memory[line as usize];
+            let is_clean = slot.line.is_some_and(|copy| {
+                copy.dirty.is_empty() && cells(copy.valid).all(|cell| copy.data.0[cell] == memory.0[cell])
+            });
+            let waited = || state.held.iter().any(|held| held.module == home && held.line == line);
+            if is_clean && slot.pending.is_none() && !waited() && !self.eviction_is_seen(state, home, line) {
+                cleared |= self.evict(state, home, line);
+            }
+        }
+        cleared
+    }
+
+    /// Whether reads are sent on at once when they find nothing in an L2: not where what an L2 sends unasked may be
+    /// on the same way.
+    pub(super) fn runs_through(&self) -> bool {
+        let reductions = self.config.reductions;
+        let sends_unasked = self.config.writes_back() || self.protocol.downgrades();
+        reductions.postpone && reductions.eager && self.plain_misses && !sends_unasked
     }
 
     /// Whether there is a clean copy that makes no difference any more.
-    fn is_forgotten(&self, state: &State, module: ModuleId, line: u8) -> bool {
+    fn is_forgotten(&self, state: &State, outlook: &Outlook, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
         // What a home holds at the end is looked at.
@@ -237,9 +324,9 @@ impl<P: Coherence> Machine<'_, P> {
             self.class(module, line) == Class::Own && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
         // Dropping a line may send something where L2s send downgrades.
         let looked_at = if self.protocol.downgrades() {
-            self.is_visited(state, module, line)
+            outlook.visited & self.slots_of_region(module, line) != 0
         } else {
-            self.is_read(state, module, line)
+            outlook.read >> self.l2_index(module, line) & 1 != 0
         };
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
@@ -255,37 +342,61 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
-        let mut last = None;
-        for message in &state.messages {
-            if last != Some(message.channel) && self.is_eager_message(state, message) {
+        for (index, message) in state.messages.iter().enumerate() {
+            let is_first = || !state.messages[..index].iter().any(|earlier| earlier.channel == message.channel);
+            if self.is_eager_message(state, message) && is_first() {
                 self.delivery_steps(state, message.channel, &mut steps);
-                return steps;
+                if !steps.is_empty() {
+                    return steps;
+                }
             }
-            last = Some(message.channel);
         }
         steps
     }
 
     fn is_eager_thread(&self, state: &State, thread: usize) -> bool {
-        let sm = self.sm_of[thread];
-        let done = |other: usize| self.instruction(state, other).is_none();
         if self.loops {
             return false;
         }
-        let alone = (0..state.threads.len()).all(|other| other == thread || self.sm_of[other] != sm || done(other));
-        if !alone {
-            return false;
-        }
-        match self.stage(state, thread) {
-            Some(Stage::Acquire(_)) => true,
-            Some(Stage::Issue) => {
-                let location = self.instruction(state, thread).and_then(|instruction| instruction.location());
-                let line = location.map(|location| self.layout.cell(location).line);
-                line.is_some_and(|line| state.l1[self.l1_index(sm, line)].pending.is_none())
+        match (self.stage(state, thread), self.instruction(state, thread)) {
+            (Some(Stage::Acquire(_)), _) => self.is_alone(state, thread) || self.l1_is_empty(state, self.sm_of[thread]),
+            (Some(Stage::Issue), Some(instruction)) => {
+                let Some(location) = instruction.location() else { return false };
+                let line = self.layout.cell(location).line;
+                state.l1[self.l1_index(self.sm_of[thread], line)].pending.is_none()
                     && self.can_issue(state, thread)
+                    && (self.is_alone(state, thread) || self.is_apart(state, thread, instruction, line))
             }
-            Some(Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => false,
+            _ => false,
         }
+    }
+
+    /// The threads that share the SM of `thread` and are not done.
+    fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
+        let shares = move |&other: &usize| other != thread && self.sm_of[other] == self.sm_of[thread];
+        (0..state.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
+    }
+
+    fn is_alone(&self, state: &State, thread: usize) -> bool {
+        self.mates(state, thread).next().is_none()
+    }
+
+    /// Whether nothing that the other threads of its SM have before them meets the access at hand: no access to its
+    /// line, no release that would wait for a store, no acquire that would drop what is loaded.
+    fn is_apart(&self, state: &State, thread: usize, access: &Instruction, line: u8) -> bool {
+        let loads = !matches!(access, Instruction::Store { .. });
+        let posts = !matches!(access, Instruction::Load { .. });
+        self.mates(state, thread).all(|mate| {
+            let syncs = self.syncs_left(state, mate);
+            self.accesses_left(state, mate) >> line & 1 == 0 && !(posts && syncs.releases) && !(loads && syncs.drops_l1)
+        })
+    }
+
+    fn l1_is_empty(&self, state: &State, sm: u8) -> bool {
+        (0..self.lines as u8).all(|line| {
+            let slot = state.l1[self.l1_index(sm, line)];
+            slot.line.is_none() && slot.pending.is_none()
+        })
     }
 
     /// Whether `message`, the first of its channel, may be delivered at once.
@@ -293,16 +404,29 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::ToSm { sm, .. }, _) => !self.loads_again(state, sm, line),
+            (Channel::Memory { .. }, _) => self.plain_misses,
+            (Channel::ToSm { sm, .. }, _) => {
+                let early = self.plain_fills && self.config.evictions != Evictions::Never;
+                early || !self.loads_again(state, sm, line)
+            }
+            (Channel::Up { .. }, Body::Order(Order { request: Request::Read { .. }, .. })) if self.runs_through() => {
+                true
+            }
             (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
             }
+            (Channel::Plan { module, .. }, Body::Act(Action::Invalidate(_))) => (0..self.lines as u8).all(|line| {
+                let slot = state.l2[self.l2_index(module, line)];
+                slot.line.is_none() && slot.pending.is_none()
+            }),
             (Channel::Down { to, .. }, Body::Fill { .. }) => {
-                self.visitors(state, to, line) == 0 && state.l2[self.l2_index(to, line)].line.is_none()
+                let slot = self.l2_index(to, line);
+                state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
             }
             (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
                 matches!(order.request, Request::Read { .. })
+                    && !self.runs_through()
                     && self
                         .visits(state, message.channel)
                         .is_some_and(|(module, line)| self.passes_alone(state, module, line))
@@ -313,10 +437,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Whether a read is the last to visit a slot in which there is nothing, below the home.
     fn passes_alone(&self, state: &State, module: ModuleId, line: u8) -> bool {
-        let slot = state.l2[self.l2_index(module, line)];
+        let index = self.l2_index(module, line);
+        let slot = state.l2[index];
         self.class(module, line) != Class::Own
             && slot.line.is_none()
             && slot.pending.is_none()
-            && self.visitors(state, module, line) == 1
+            && self.outlook(state).visited_again >> index & 1 == 0
     }
 }

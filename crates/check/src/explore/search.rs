@@ -52,7 +52,7 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
         for step in machine.steps(&state) {
             let mut next = spare.pop().unwrap_or_default();
             next.clone_from(&state);
-            let is_taken = machine.take(&state, step, &mut next);
+            let is_taken = machine.take(step, &mut next);
             is_final &= !is_taken;
             if is_taken && seen.insert(fingerprint(&next), ()).is_none() {
                 origins.push(Origin { parent: index, step: Some(step) });

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::state::{Awaited, Body, Channel, Message, Order, RegisterState, Source, State, Violation};
 use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
-use tombolo_protocol::front::{self, Operation, Stage};
+use tombolo_protocol::front::{Operation, Stage};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Coherence, Pending, Request};
 use tombolo_types::{Mask, Order as Ordering, Scope};
@@ -18,12 +18,6 @@ impl<P: Coherence> Machine<'_, P> {
     /// The instruction at hand, or `None` when the thread is done.
     pub(super) fn instruction(&self, state: &State, thread: usize) -> Option<&Instruction> {
         self.program.threads[thread].code.get(state.threads[thread].pc as usize)
-    }
-
-    /// The stage at hand of a memory operation or fence.
-    pub(super) fn stage(&self, state: &State, thread: usize) -> Option<Stage> {
-        let (operation, order) = operation(self.instruction(state, thread)?)?;
-        front::stages(operation, order).get(state.threads[thread].stage as usize)
     }
 
     /// Lets every thread run on until it needs a step of its own: register instructions, waits that have
@@ -365,7 +359,7 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
     }
 }
 
-/// What a memory operation or fence is to [`front`]; `None` for anything else.
+/// What a memory operation or fence is to [`tombolo_protocol::front`]; `None` for anything else.
 pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Ordering)> {
     match *instruction {
         Instruction::Load { order, .. } => Some((Operation::Load, order)),

@@ -1,11 +1,11 @@
 //! What can happen next.
 
 use super::config::Evictions;
+use super::l2::is_posted;
 use super::machine::Machine;
 use super::state::{Body, Channel, Source, State, Violation};
-use super::values::cells;
+use tombolo_protocol::Coherence;
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::{Coherence, Request};
 use tombolo_types::ModuleId;
 
 /// One step of the machine.
@@ -100,23 +100,34 @@ impl<P: Coherence> Machine<'_, P> {
         channels
     }
 
-    /// The ways to deliver the first message of a channel.
+    /// The ways to deliver the first message of a channel; none where it is to stay there for now.
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
         let (mut evicts, mut replaces) = (false, false);
         if self.config.evictions != Evictions::Never
             && let Some((module, line)) = self.visits(state, channel)
         {
             evicts = self.eviction_matters(state, channel, module, line);
-            replaces = state.entries[self.entry_index(module, line)].is_some()
-                && matches!(channel, Channel::Up { .. } | Channel::ToL2 { .. });
+            replaces = self.replacement_matters(state, channel, module, line);
         }
+        let postpones = self.config.reductions.postpone && self.plain_misses;
         for evict_first in [false, true] {
+            let is_taken = evict_first <= evicts && (!postpones || self.admits(state, channel, evict_first));
             for replace_first in [false, true] {
-                if evict_first <= evicts && replace_first <= replaces {
+                if is_taken && replace_first <= replaces {
                     steps.push(Step::Deliver { channel, evict_first, replace_first });
                 }
             }
         }
+    }
+
+    /// Whether to try replacing the directory entry before the first request of `channel`: before a store or an
+    /// atomic. A replacement before a read may as well come later, for whom it invalidates may have evicted: but not
+    /// where that sends something, or a home hears of readers whose data has not left.
+    fn replacement_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
+        let first = state.messages.iter().find(|message| message.channel == channel);
+        let posts = first.is_some_and(|message| matches!(&message.body, Body::Order(order) if is_posted(order)));
+        let silent = !self.config.writes_back() && !self.protocol.downgrades();
+        state.entries[self.entry_index(module, line)].is_some() && (posts || !silent || !self.plain_misses)
     }
 
     /// The L2 slot that a request of this channel reaches.
@@ -130,22 +141,6 @@ impl<P: Coherence> Machine<'_, P> {
             | Channel::Memory { .. }
             | Channel::Result { .. }
             | Channel::Plan { .. } => None,
-        }
-    }
-
-    /// Whether evicting the line before the first request of `channel` makes a difference: not where a
-    /// write covers all of a clean line.
-    fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
-        let Some(present) = state.l2[self.l2_index(module, line)].line else { return false };
-        let first = state.messages.iter().find(|message| message.channel == channel);
-        match first.map(|message| message.body) {
-            Some(Body::Order(order)) => match order.request {
-                Request::Write { mask, .. } => {
-                    !present.dirty.is_empty() || cells(present.valid).any(|cell| mask.0 >> cell & 1 == 0)
-                }
-                Request::Read { .. } | Request::Atomic { .. } => true,
-            },
-            _ => false,
         }
     }
 
@@ -185,48 +180,75 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The state after `step`, or `None` where the step must wait.
+    /// The state after `step` and the steps that it forces, or `None` where the step must wait.
     pub(super) fn after(&self, state: &State, step: Step) -> Option<State> {
         let mut next = state.clone();
-        self.take(state, step, &mut next).then_some(next)
+        self.take(step, &mut next).then_some(next)
     }
 
-    /// Makes of `next`, a copy of `state`, the state after `step`. False where the step must wait: then `next` is
-    /// of no use.
-    pub(super) fn take(&self, state: &State, step: Step, next: &mut State) -> bool {
-        match step {
+    /// Takes `step` and what it forces. False where the step must wait: then `state` is of no use.
+    pub(super) fn take(&self, step: Step, state: &mut State) -> bool {
+        if !self.take_one(step, state) {
+            return false;
+        }
+        while let Some(step) = self.forced(state) {
+            if !self.take_one(step, state) {
+                state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
+            }
+        }
+        state.canonicalise();
+        true
+    }
+
+    /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. A state
+    /// at rest is looked at first.
+    pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
+        let mut steps = self.eager_unless_at_rest(state);
+        if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
+            steps = self.eager_unless_at_rest(state);
+        }
+        if steps.len() == 1 { steps.first().copied() } else { None }
+    }
+
+    fn eager_unless_at_rest(&self, state: &State) -> Vec<Step> {
+        let none = !self.config.reductions.eager || state.broken.is_some() || state.messages.is_empty();
+        if none { Vec::new() } else { self.eager_steps(state) }
+    }
+
+    /// Takes `step` alone. False where it must wait: then `state` is of no use.
+    pub(super) fn take_one(&self, step: Step, state: &mut State) -> bool {
+        let taken = match step {
             Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
-                Some(Stage::Acquire(scope)) => self.finish_acquire(next, thread as usize, scope),
-                _ => {
-                    if !self.issue(next, thread as usize, evict_first) {
-                        return false;
-                    }
+                Some(Stage::Acquire(scope)) => {
+                    self.finish_acquire(state, thread as usize, scope);
+                    true
                 }
+                _ => self.issue(state, thread as usize, evict_first),
             },
             Step::Deliver { channel, evict_first, replace_first } => {
-                if let Some((module, line)) = self.visits(state, channel) {
-                    if replace_first {
-                        self.replace_entry(next, module, line);
-                    }
-                    if evict_first && !self.evict(next, module, line) {
-                        return false;
-                    }
+                let visited = self.visits(state, channel);
+                if let (Some((module, line)), true) = (visited, replace_first) {
+                    self.replace_entry(state, module, line);
                 }
-                self.deliver(next, channel);
-            }
-            Step::Evict { module, line } => {
-                if !self.evict(next, module, line) {
-                    return false;
+                let evicted = match visited {
+                    Some((module, line)) if evict_first => self.evict(state, module, line),
+                    _ => true,
+                };
+                if evicted {
+                    self.deliver(state, channel);
                 }
+                evicted
             }
-            Step::Replace { module, line } => self.replace_entry(next, module, line),
+            Step::Evict { module, line } => self.evict(state, module, line),
+            Step::Replace { module, line } => {
+                self.replace_entry(state, module, line);
+                true
+            }
+        };
+        if taken {
+            self.settle(state);
         }
-        self.settle(next);
-        if self.config.reductions.forget {
-            self.forget(next);
-        }
-        next.canonicalise();
-        true
+        taken
     }
 
     /// Delivers the first message of a channel.

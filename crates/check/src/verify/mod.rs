@@ -49,6 +49,11 @@ impl Design {
         Ok(Design { name: name.to_owned(), protocol, options, promises_ptx })
     }
 
+    /// Whether nothing that is explored tells it from `other`.
+    fn is_explored_as(&self, other: &Design) -> bool {
+        (self.protocol, self.options, self.promises_ptx) == (other.protocol, other.options, other.promises_ptx)
+    }
+
     /// The name of its protocol.
     pub fn protocol(&self) -> &'static str {
         self.protocol
@@ -71,9 +76,9 @@ pub struct Budget {
 
 impl Default for Budget {
     /// Three million states of a placement (at most 400 MB of memory); five million of a test (about ten
-    /// seconds on two cores); six thousand of a placement of a random program, then sixty walks.
+    /// seconds on two cores); four thousand of a placement of a random program, then thirty walks.
     fn default() -> Budget {
-        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 6_000, walks: 60 }
+        Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 4_000, walks: 30 }
     }
 }
 
@@ -95,7 +100,7 @@ impl Watch for () {
 const AT_A_TIME: usize = 64;
 
 /// Explores every case under every design with `threads` threads. Reports are in the order of `designs`, their
-/// tests in that of `cases`.
+/// tests in that of `cases`. Designs that differ in nothing that is explored share their explorations.
 pub fn verify(
     designs: &[Design],
     cases: &[Case],
@@ -105,9 +110,12 @@ pub fn verify(
 ) -> Vec<DesignReport> {
     let empty = |design: &Design| DesignReport { design: design.name.clone(), tests: Vec::with_capacity(cases.len()) };
     let mut reports: Vec<DesignReport> = designs.iter().map(empty).collect();
+    let is_first = |index: usize| !designs[..index].iter().any(|other| other.is_explored_as(&designs[index]));
+    let distinct: Vec<usize> = (0..designs.len()).filter(|&index| is_first(index)).collect();
     for cases in cases.chunks(AT_A_TIME) {
         let judged = side_by_side(threads, cases.len(), |index| cases[index].judge());
-        let pairs = cases.iter().zip(&judged).flat_map(|pair| designs.iter().map(move |design| (pair, design)));
+        let pairs =
+            cases.iter().zip(&judged).flat_map(|pair| distinct.iter().map(move |&index| (pair, &designs[index])));
         let jobs: Vec<Job<'_>> = pairs.map(|((case, judged), design)| Job::new(case, judged, design, budget)).collect();
         let first = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -116,7 +124,15 @@ pub fn verify(
             }
         });
         for (index, job) in jobs.into_iter().enumerate() {
-            reports[index % designs.len()].tests.push(job.into_report());
+            let (first, test) = (&designs[distinct[index % distinct.len()]], job.into_report());
+            for (design, report) in designs.iter().zip(&mut reports).filter(|(design, _)| design.is_explored_as(first))
+            {
+                if design.name != first.name {
+                    watch.begins(&test.name, &design.name);
+                    watch.ends(&test.name, &design.name);
+                }
+                report.tests.push(test.clone());
+            }
         }
     }
     reports

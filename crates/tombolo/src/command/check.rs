@@ -18,7 +18,7 @@ use tombolo_system::protocol_options;
 
 /// Placements drawn for each random program. Source: assumed; many programs on few placements each find more
 /// than few on many.
-const PLACEMENTS_OF_RANDOM: usize = 2;
+const PLACEMENTS_OF_RANDOM: usize = 1;
 
 /// What to check. Without --litmus, --random and --mutants: the core tests that ship.
 #[derive(clap::Args)]

@@ -1,0 +1,121 @@
+//! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
+//! thread, in seconds of processor time (on Linux).
+//!
+//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|FILE|DIR|random:FROM:TO] [NAME]`
+//!
+//! A design is a protocol's name, with `+back` where lines are written back, `+remote` where bulk invalidations
+//! spare home lines, `+downgrade` where L2s tell homes of what they drop. `NAME`: only tests whose file or name
+//! holds it.
+
+use std::path::Path;
+use tombolo_check::verify::{Budget, Case, Design, Verdict, read_tests, verify};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+
+/// The series of random programs.
+const SEED: u64 = 7;
+/// Placements of each.
+const PLACEMENTS: usize = 1;
+/// Random programs that are timed together.
+const TOGETHER: usize = 100;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let argument = |index: usize, default: &'static str| arguments.get(index).map_or(default, String::as_str);
+    let cases = cases(argument(1, "core"));
+    let holds = |case: &&Case| {
+        let name = argument(2, "");
+        case.name.contains(name) || case.file.as_deref().is_some_and(|file| file.contains(name))
+    };
+    let chosen: Vec<Case> = cases.iter().filter(holds).cloned().collect();
+    let designs: Vec<Design> = argument(0, "hmg").split(',').map(design).collect();
+    if argument(1, "core").starts_with("random") {
+        return time_together(&designs, &chosen);
+    }
+    println!("{:<28} {:<60} {:>10} {:>12} {:>9} verdict", "design", "test", "placements", "states", "seconds");
+    for design in &designs {
+        time(design, &design.name, &chosen);
+    }
+}
+
+/// Random programs: all designs at once, so that the model is asked once.
+fn time_together(designs: &[Design], cases: &[Case]) {
+    for cases in cases.chunks(TOGETHER) {
+        let begun = processor_seconds();
+        let reports = verify(designs, cases, Budget::default(), 1, &());
+        let first = cases.first().map_or("", |case| &case.name);
+        println!("{} programs from {first}: {:.1} s", cases.len(), processor_seconds() - begun);
+        for report in reports {
+            let states: u64 = report.tests.iter().map(|test| test.states).sum();
+            let (ok, bounded) = (report.count(Verdict::Ok), report.count(Verdict::Bounded));
+            println!(
+                "{:<28} {ok} ok, {bounded} bounded, {} else: {states} states",
+                report.design,
+                cases.len() - ok - bounded
+            );
+            for test in report.tests.iter().filter(|test| test.trace.is_some()) {
+                println!(
+                    "{}\n{}",
+                    test.program.as_deref().unwrap_or_default(),
+                    test.trace.as_deref().unwrap_or_default()
+                );
+            }
+        }
+    }
+}
+
+fn time(design: &Design, name: &str, cases: &[Case]) {
+    let (mut states, mut seconds, mut ok) = (0, 0.0, 0);
+    for case in cases {
+        let begun = processor_seconds();
+        let reports = verify(std::slice::from_ref(design), std::slice::from_ref(case), Budget::default(), 1, &());
+        let took = processor_seconds() - begun;
+        let test = &reports[0].tests[0];
+        let shown = case.file.as_deref().unwrap_or(&case.name);
+        let placements = format!("{}/{}", test.placements, test.placements_of);
+        let told = test.reason.as_deref().unwrap_or_default();
+        println!("{name:<28} {shown:<60} {placements:>10} {:>12} {took:>9.2} {:?} {told}", test.states, test.verdict);
+        if let Some(trace) = &test.trace {
+            println!("{}\n{trace}", test.program.as_deref().unwrap_or_default());
+        }
+        (states, seconds) = (states + test.states, seconds + took);
+        ok += usize::from(test.verdict == Verdict::Ok);
+    }
+    println!("{name:<28} {ok} of {} ok: {states} states, {seconds:.1} s", cases.len());
+}
+
+/// Seconds of processor time that this process has taken, which other processes do not stretch. Source: proc(5), fields
+/// utime and stime in hundredths.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux counts processor time");
+    let after_name = stat.rsplit(')').next().expect("a split has a part");
+    let ticks =
+        after_name.split_whitespace().skip(11).take(2).map(|field| field.parse::<f64>().expect("ticks are numbers"));
+    ticks.sum::<f64>() / 100.0
+}
+
+fn cases(from: &str) -> Vec<Case> {
+    if from == "core" {
+        return Case::core();
+    }
+    if let Some(range) = from.strip_prefix("random:") {
+        let (first, last) = range.split_once(':').expect("random:FROM:TO");
+        let number = |text: &str| text.parse::<u64>().expect("indices are numbers");
+        return (number(first)..number(last)).map(|index| Case::random(SEED, index, PLACEMENTS)).collect();
+    }
+    read_tests(Path::new(from)).expect("the files hold litmus tests")
+}
+
+fn design(name: &str) -> Design {
+    let mut parts = name.split('+');
+    let protocol = parts.next().unwrap_or_default();
+    let mut options = Options::default();
+    for part in parts {
+        match part {
+            "back" => options.write = WritePolicy::Back,
+            "remote" => options.bulk = BulkInvalidation::Remote,
+            "downgrade" => options.downgrade = true,
+            _ => panic!("{part:?} is none of back, remote, downgrade"),
+        }
+    }
+    Design::new(name, protocol, options, protocol != "ideal").expect("the protocol is listed")
+}

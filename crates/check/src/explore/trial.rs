@@ -1,0 +1,222 @@
+//! What a request would do at an L2 if it were taken there: a step on a copy of the slot, whose effects are noted
+//! and not carried out.
+
+use super::machine::Machine;
+use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State};
+use super::values::Values;
+use crate::litmus::{Operand, Update};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::l1::{self, L1Pending, Load};
+use tombolo_protocol::{Coherence, Effects, Event, Pending, Refusal, Reply, Request, Requester, Slot};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
+
+/// The effects of one step, noted.
+#[derive(Default)]
+struct Notes {
+    /// Of all effects in their order.
+    digest: FxHasher,
+    /// Messages between modules.
+    sent: u32,
+    /// Where a read is sent on to.
+    reads_at: Option<ModuleId>,
+}
+
+impl Notes {
+    fn note(&mut self, effect: impl Hash) {
+        effect.hash(&mut self.digest);
+    }
+
+    fn send(&mut self, to: ModuleId, request: Request<Values>) {
+        self.sent += 1;
+        if matches!(request, Request::Read { .. }) {
+            self.reads_at = Some(to);
+        }
+        self.note((to, request));
+    }
+}
+
+impl Effects<Values> for Notes {
+    fn forward(&mut self, to: ModuleId, request: Request<Values>) {
+        self.send(to, request);
+    }
+
+    fn fetch(&mut self, mask: Mask) {
+        self.note((1, mask));
+    }
+
+    fn write_memory(&mut self, mask: Mask, data: Values) {
+        self.note((2, mask, data));
+    }
+
+    fn pass(&mut self, to: ModuleId, request: Request<Values>) {
+        self.send(to, request);
+    }
+
+    fn reply(&mut self, reply: Reply<Values>) {
+        match reply {
+            Reply::Fill { mask, data } => self.note((3, mask, data)),
+            Reply::Old { data } => self.note((4, data)),
+        }
+    }
+
+    fn wait(&mut self) {
+        self.note(5);
+    }
+
+    fn park(&mut self) {
+        self.note(6);
+    }
+
+    fn invalidate(&mut self, to: ModuleId, _: Cause) {
+        self.sent += 1;
+        self.note((7, to));
+    }
+
+    fn downgrade(&mut self, to: ModuleId) {
+        self.sent += 1;
+        self.note((8, to));
+    }
+}
+
+/// What a request would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// Whether it would have to wait for the pending miss of its line.
+    refused: bool,
+    /// Stands for all effects in their order.
+    effects: u64,
+    /// Where it would be sent on to, if it is a read that finds nothing here.
+    pub(super) reads_at: Option<ModuleId>,
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// What `order` from `source` would do at the slot of `line` at `module`, `emptied` of its copy or not.
+    fn trial(
+        &self,
+        state: &State,
+        (module, line): (ModuleId, u8),
+        source: Source,
+        order: &Order,
+        emptied: bool,
+    ) -> Trial {
+        let mut slot = self.slot_of(state, module, line);
+        if emptied {
+            slot.line = None;
+        }
+        let mut notes = Notes::default();
+        let event = Event::Request { from: self.requester(module, source), request: order.request };
+        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        Trial { refused: result == Err(Refusal::Stall), effects: notes.digest.finish(), reads_at: notes.reads_at }
+    }
+
+    /// What the first request of `channel` would do where it arrives.
+    pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
+        let at = self.visits(state, channel)?;
+        let message = state.messages.iter().find(|message| message.channel == channel)?;
+        let Body::Order(order) = &message.body else { return None };
+        let source = match channel {
+            Channel::ToL2 { sm, .. } => Source::Sm(sm),
+            Channel::Up { from, .. } => order.passed.unwrap_or(Source::Module(from)),
+            _ => return None,
+        };
+        Some(self.trial(state, at, source, order, emptied))
+    }
+
+    /// Whether an eviction of a line that is present would send anything.
+    pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
+        let mut slot = self.slot_of(state, module, line);
+        let mut notes = Notes::default();
+        let event = Event::Evict { last_of_region: true };
+        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        result.is_err() || notes.sent > 0
+    }
+
+    fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> Slot<Values> {
+        let at = state.l2[self.l2_index(module, line)];
+        Slot {
+            line_id: Line(u64::from(line)),
+            homes: self.homes_of(module, line),
+            line: at.line,
+            pending: at.pending,
+            entry: state.entries[self.entry_index(module, line)],
+        }
+    }
+
+    /// Whether the first request of `channel` is to be taken now: a request that would only be held is left in its
+    /// channel, and so is a read that could not be sent on at once.
+    pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
+        let Some((module, line)) = self.visits(state, channel) else { return true };
+        let here = |held: &Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
+        if state.held.iter().any(here) {
+            return false;
+        }
+        let lane = self.lane(line);
+        let goes_up = |message: &Message| match message.channel {
+            Channel::Up { from, to, lane: taken } => (from == module && taken == lane).then_some(to),
+            _ => None,
+        };
+        let waits_in_lane = self.runs_through() && state.messages.iter().any(|message| goes_up(message).is_some());
+        if state.l2[self.l2_index(module, line)].pending.is_none() && !waits_in_lane {
+            return true;
+        }
+        let Some(trial) = self.trial_of(state, channel, evict_first) else { return true };
+        let blocks = |to: ModuleId| state.messages.iter().any(|message| goes_up(message) == Some(to));
+        let is_blocked = waits_in_lane && trial.reads_at.is_some_and(blocks);
+        !trial.refused && !is_blocked
+    }
+
+    /// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears
+    /// of no reader before the data leaves.
+    pub(super) fn misses_are_plain(&self) -> bool {
+        let (mask, scope) = (Mask::ALL, Scope::Cta);
+        let write = Request::Write { mask, scope, data: Values::default(), tracked: true };
+        let atomic = Request::Atomic { mask, scope, update: Update::Exchange(Operand::Value(0)), returns: false };
+        let pending = Pending { mask, scope, stale: false };
+        let take = |module: ModuleId, line: u8, pending: Option<Pending>, request: Request<Values>| {
+            let homes = self.homes_of(module, line);
+            let mut slot = Slot { line_id: Line(u64::from(line)), homes, line: None, pending, entry: None };
+            let from = Requester::Module(ModuleId(u8::from(module.0 == 0)));
+            let event = Event::Request { from, request };
+            let result = self.protocol.step(self.layout, module, &mut slot, event, &mut Notes::default());
+            (result, slot.entry)
+        };
+        let is_plain = |module, line| {
+            let waits = |request| take(module, line, Some(pending), request).0 == Err(Refusal::Stall);
+            let unheard = |pending| take(module, line, pending, Request::Read { mask, scope }).1.is_none();
+            waits(write) && waits(atomic) && unheard(None) && unheard(Some(pending))
+        };
+        self.modules().all(|module| (0..self.lines as u8).all(|line| is_plain(module, line)))
+    }
+
+    /// Whether an L1 takes nothing of a miss that an acquire, a store or an atomic has passed: then a fill may as well
+    /// have come before these, and its line been evicted.
+    pub(super) fn fills_are_plain(&self) -> bool {
+        let (mask, scope, data) = (Mask::ALL, Scope::Cta, Values::default());
+        let fresh = L1Pending { miss: Pending { mask, scope, stale: false }, poisoned: false };
+        let stale = L1Pending { miss: Pending { mask, scope, stale: true }, poisoned: false };
+        let passed_by = |change: &dyn Fn(&mut Option<L1Pending>)| {
+            let mut pending = Some(fresh);
+            change(&mut pending);
+            pending.unwrap_or(fresh)
+        };
+        let stored = passed_by(&|pending| l1::store(&self.protocol, &mut None, pending, mask, data));
+        let updated = passed_by(&|pending| l1::atomic::<Values>(&self.protocol, &mut None, pending));
+        [stale, stored, updated].into_iter().all(|pending| {
+            let mut line = None;
+            l1::fill(&self.protocol, &mut line, pending, mask, data);
+            line.is_none() && l1::load(&self.protocol, &mut line, Some(pending), mask, scope) == Load::Stall
+        })
+    }
+
+    /// Whether evicting the line before the first request of `channel` makes a difference to anybody.
+    pub(super) fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
+        let slot = state.l2[self.l2_index(module, line)];
+        if slot.line.is_none() || slot.pending.is_some() {
+            return false;
+        }
+        self.eviction_is_seen(state, module, line)
+            || self.trial_of(state, channel, false) != self.trial_of(state, channel, true)
+    }
+}
