@@ -23,7 +23,7 @@ use tombolo_workload::simt::ArrayInfo;
 const SEED: u64 = 1;
 /// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
 /// nodes1024 of degree 4: 38 us a level, of which the flag in takes `WRITE_S`.
-const READ_BACK_S: f64 = 25.6e-6;
+const READ_BACK_S: f64 = 26e-6;
 
 /// The host's wait for all kernels, and its event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its copies
 /// and launches.
