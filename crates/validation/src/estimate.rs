@@ -22,8 +22,18 @@ use tombolo_workload::simt::ArrayInfo;
 /// Seed of generated inputs: any number.
 const SEED: u64 = 1;
 /// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
-/// nodes1024 of degree 4: 38 us a level, of which the flag in takes the machine's copy latency.
-const READ_BACK_S: f64 = 19e-6;
+/// nodes1024 of degree 4: 38 us a level, of which the flag in takes `WRITE_S`.
+const READ_BACK_S: f64 = 26e-6;
+
+/// The host's wait for all kernels, and its event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its copies
+/// and launches.
+const SYNCHRONIZE_S: f64 = 14.5e-6;
+
+/// Bytes up to which the host itself writes to the device's memory in place of copying. Source: ROCm's runtime (rocclr,
+/// `DmaBlitManager`): 8 KiB.
+const WRITTEN_BYTES: u64 = 8 << 10;
+/// What that takes. Source: fitted on pagerank nodes64.
+const WRITE_S: f64 = 4e-6;
 
 /// Bytes up to which a copy from or to pageable memory goes through a pinned buffer of the runtime, which the host
 /// fills and empties; larger ones pin the memory. Source: ROCm's runtime (rocclr): one staging buffer, 1 MiB.
@@ -189,23 +199,27 @@ impl Estimator {
         let (first, next) = (host.launch_latency.seconds(), host.dependent_launch_latency.seconds());
         match launches + body.fills {
             0 => 0.0,
-            rounds if body.rounds => rounds as f64 * (first + host.copy_latency.seconds() + READ_BACK_S),
-            all => first + (all - 1) as f64 * next,
+            rounds if body.rounds => rounds as f64 * (first + WRITE_S + READ_BACK_S),
+            all => first + (all - 1) as f64 * next + if body.synchronizes { SYNCHRONIZE_S } else { 0.0 },
         }
     }
 
     /// Seconds of copies, one after the other.
     fn copying(&self, body: &Body) -> f64 {
         let host = &self.machine.host;
-        let transfer = |copy: &HostCopy| {
+        let seconds = |copy: &HostCopy| {
+            if copy.to_device && copy.bytes <= WRITTEN_BYTES {
+                return WRITE_S;
+            }
             let rate = match (copy.bytes <= STAGED_BYTES, copy.to_device) {
                 (false, _) => host.copy_rate,
                 (true, true) => STAGED_TO_DEVICE,
                 (true, false) => STAGED_TO_HOST,
             };
-            if rate.is_infinite() { 0.0 } else { copy.bytes as f64 / rate.0 as f64 }
+            let transfer = if rate.is_infinite() { 0.0 } else { copy.bytes as f64 / rate.0 as f64 };
+            host.copy_latency.seconds() + transfer
         };
-        body.copies.iter().map(|copy| host.copy_latency.seconds() + transfer(copy)).sum()
+        body.copies.iter().map(seconds).sum()
     }
 }
 

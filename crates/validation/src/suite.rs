@@ -21,6 +21,8 @@ pub struct Body {
     /// Whether each launch is one round of a loop on the host: a flag copied in, the kernel, its end awaited, the
     /// flag copied out.
     pub rounds: bool,
+    /// Whether the host waits for the kernels before it records the event that ends the body.
+    pub synchronizes: bool,
 }
 
 /// A copy between host and device.
@@ -32,10 +34,10 @@ pub struct HostCopy {
     pub to_device: bool,
 }
 
-/// What a size says: the numbers in it, and how many rows of the same size came before.
+/// What a size says: the numbers in it, and which of the measured rows of the same size it is.
 struct Size<'a> {
     numbers: &'a [u64],
-    occurrence: usize,
+    place: usize,
 }
 
 /// A benchmark: its name, the form of its sizes (`#` for a number), the same for people, and what it runs; `None`
@@ -47,8 +49,8 @@ struct Entry {
     case: fn(&Size<'_>) -> Option<Case>,
 }
 
-/// Average degrees of the graphs of bfs, whose rows show none, in their order in the shipped table.
-const DEGREES: [u64; 2] = [4, 16];
+/// Average degrees of the graphs of bfs, whose rows show none, in the order in which they were measured.
+const DEGREES: [u64; 4] = [4, 8, 16, 32];
 
 const fn entry(
     name: &'static str,
@@ -68,11 +70,11 @@ static SUITE: [Entry; 24] = [
     entry("matrixtranspose", &["#x#"], "MxM", |size| kernels("matrixtranspose", &[("side", square(size)?)])),
     entry("floydwarshall", &["#_nodes"], "N_nodes", |size| {
         let nodes = size.numbers[0];
-        with_copies("floydwarshall", &[("nodes", nodes)], vec![4 * nodes * nodes; 2])
+        synchronized(with_copies("floydwarshall", &[("nodes", nodes)], vec![4 * nodes * nodes; 2]))
     }),
     entry("fastwalshtransform", &["#"], "N", |size| {
         let elements = size.numbers[0];
-        with_copies("fastwalshtransform", &[("elements", elements)], vec![4 * elements])
+        synchronized(with_copies("fastwalshtransform", &[("elements", elements)], vec![4 * elements]))
     }),
     entry("fir", &["#_taps#"], "N_tapsK", |size| {
         kernels("fir", &[("samples", size.numbers[0]), ("taps", size.numbers[1])])
@@ -82,7 +84,7 @@ static SUITE: [Entry; 24] = [
     }),
     entry("bitonicsort", &["#"], "N", |size| {
         let elements = size.numbers[0];
-        with_copies("bitonicsort", &[("elements", elements)], vec![4 * elements])
+        synchronized(with_copies("bitonicsort", &[("elements", elements)], vec![4 * elements]))
     }),
     entry("kmeans", &["pts#_feat#_clus#"], "ptsP_featF_clusC", |size| {
         let [points, features, clusters] = *size.numbers else { return None };
@@ -108,7 +110,7 @@ static SUITE: [Entry; 24] = [
     }),
     entry("bfs", &["nodes#", "nodes#_degree#"], "nodesN or nodesN_degreeD", |size| {
         let nodes = size.numbers[0];
-        let degree = size.numbers.get(1).copied().or_else(|| DEGREES.get(size.occurrence).copied())?;
+        let degree = size.numbers.get(1).copied().or_else(|| DEGREES.get(size.place).copied())?;
         let mut case = with_copies("bfs", &[("nodes", nodes), ("degree", degree)], vec![4 * nodes])?;
         case.parameters.push(("mapping".to_owned(), "group".to_owned()));
         case.body.rounds = true;
@@ -138,14 +140,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SUITE.iter().map(|entry| entry.name)
 }
 
-/// What the row of `benchmark` at `size` runs, of which `occurrence` came before in its table; `Err` says what is
+/// What the row of `benchmark` at `size` runs, the one in `place` of those that were measured; `Err` says what is
 /// expected.
-pub(crate) fn case(benchmark: &str, size: &str, occurrence: usize) -> Result<Case, String> {
+pub(crate) fn case(benchmark: &str, size: &str, place: usize) -> Result<Case, String> {
     let entry = SUITE.iter().find(|entry| entry.name == benchmark).ok_or_else(|| {
         format!("no benchmark is called {benchmark}; there are {}", names().collect::<Vec<_>>().join(", "))
     })?;
     let numbers = entry.forms.iter().find_map(|form| fit(form, size));
-    let case = numbers.and_then(|numbers| (entry.case)(&Size { numbers: &numbers, occurrence }));
+    let case = numbers.and_then(|numbers| (entry.case)(&Size { numbers: &numbers, place }));
     case.ok_or_else(|| format!("a size of {benchmark} is {}, not {size}", entry.shown))
 }
 
@@ -187,6 +189,11 @@ fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u
     Some(case)
 }
 
+/// The same, its end awaited by the host.
+fn synchronized(case: Option<Case>) -> Option<Case> {
+    case.map(|case| Case { body: Body { synchronizes: true, ..case.body }, ..case })
+}
+
 /// A copy of so many MiB between host and device.
 fn host_copy(mib: u64, to_device: bool) -> Option<Case> {
     let mut case = kernels("memcopy", &[("mib", mib)])?;
@@ -217,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_bfs_show_their_degree_by_their_order() {
-        let degree = |size, occurrence| case("bfs", size, occurrence).map(|case| case.parameters[1].1.clone());
-        assert_eq!((degree("nodes1024", 0), degree("nodes1024", 1)), (Ok("4".into()), Ok("16".into())));
+    fn rows_of_bfs_show_their_degree_by_their_place() {
+        let degree = |size, place| case("bfs", size, place).map(|case| case.parameters[1].1.clone());
+        assert_eq!((degree("nodes1024", 0), degree("nodes1024", 2)), (Ok("4".into()), Ok("16".into())));
         assert_eq!(degree("nodes1024_degree8", 0), Ok("8".into()));
-        assert!(degree("nodes1024", 2).unwrap_err().contains("nodesN_degreeD"));
+        assert!(degree("nodes1024", 4).unwrap_err().contains("nodesN_degreeD"));
     }
 
     #[test]

@@ -118,8 +118,8 @@ impl<D: Contents> Sm<D> {
                 Next::Switch
             }
             Op::Compute { class, count } => {
-                let cost = self.costs.compute[class as usize] * u64::from(count);
-                *at = self.sub_cores[index].spend(*at, cost);
+                let cost = self.in_turn(index, self.costs.compute[class as usize]);
+                *at = self.sub_cores[index].spend(*at, cost * u64::from(count));
                 self.stats.warp_instructions += u64::from(count);
                 self.advance(slot)
             }
@@ -128,12 +128,14 @@ impl<D: Contents> Sm<D> {
                 let end = self.scratchpad.reserve(out.now(), *at, passes);
                 self.warps[slot].shared_at = end + uncore.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
-                *at = self.sub_cores[index].spend(start, self.costs.slot);
+                let cost = self.in_turn(index, self.costs.slot);
+                *at = self.sub_cores[index].spend(start, cost);
                 self.stats.warp_instructions += 1;
                 self.advance(slot)
             }
             Op::Barrier => {
-                *at = self.sub_cores[index].spend(*at, self.costs.slot);
+                let cost = self.in_turn(index, self.costs.slot);
+                *at = self.sub_cores[index].spend(*at, cost);
                 self.stats.warp_instructions += 1;
                 self.barrier(slot, at, uncore, out)
             }
@@ -159,7 +161,8 @@ impl<D: Contents> Sm<D> {
         self.warps[slot].pc += 1;
         self.stats.warp_instructions += 1;
         self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
-        self.sub_cores[index].spend(at, self.costs.slot).max(self.l1_free.saturating_sub(self.costs.backlog))
+        let cost = self.in_turn(index, self.costs.slot);
+        self.sub_cores[index].spend(at, cost).max(self.l1_free.saturating_sub(self.costs.backlog))
     }
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has

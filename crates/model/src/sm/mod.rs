@@ -67,6 +67,8 @@ struct Costs {
     compute: [u64; 6],
     /// One issue slot, likewise.
     slot: u64,
+    /// From one instruction of a warp to its next, at least, likewise.
+    turn: u64,
     /// One coalesced transaction.
     transaction: Ps,
     /// Transactions that may queue before the L1.
@@ -110,6 +112,7 @@ impl Costs {
         Costs {
             compute: classes.map(cost),
             slot: fixed(1, 1),
+            turn: fixed(machine.sm.turn_cycles, 1),
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,
@@ -243,6 +246,14 @@ impl<D: Contents> Sm<D> {
         let slots = !self.taken >> (index * each) & ones(each);
         assert!(slots != 0, "the controller knows how many warps fit");
         index * each + slots.trailing_zeros() as usize
+    }
+
+    /// What an instruction that would take `cost` of a sub-core's time takes: at least the share of a turn that its
+    /// resident warps do not fill.
+    fn in_turn(&self, index: usize, cost: u64) -> u64 {
+        let each = self.slots_per_sub_core();
+        let resident = u64::from((self.taken >> (index * each) & ones(each)).count_ones());
+        cost.max(self.costs.turn / resident.max(1))
     }
 
     fn slots_per_sub_core(&self) -> usize {

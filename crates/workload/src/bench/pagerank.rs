@@ -1,15 +1,17 @@
 //! PageRank as sparse products, a warp's worth of threads a row: gathers that follow the row, then a reduction in
 //! the scratchpad.
 //!
-//! Half of the matrix's entries are there. Which ones is drawn for each pair of neighbouring columns: one of the
-//! two, so that a row's columns ascend by two on average and are known without the arrays that hold them.
+//! Each entry of the matrix is there with a chance of one half. How many a row has is drawn so, and with it where the
+//! next row starts: rows of equal length would all begin on the same module and channel. A row's columns ascend, one
+//! drawn from each of as many equal stretches, and are known without the array that holds them.
 
-use super::benchmark::{ADDRESS, Benchmark, MEASURED, compare, demand};
+use super::benchmark::{ADDRESS, Benchmark, MEASURED, compare, where_on};
 use super::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+use std::ops::Range;
 
 /// Threads of a CTA. Source: [`MEASURED`].
 const THREADS: i32 = 64;
@@ -19,7 +21,7 @@ static PARAMETERS: [Parameter; 2] = [
         name: "nodes",
         kind: Kind::Count { low: 2, high: 1 << 16 },
         default: "3072",
-        about: "nodes, an even number; does not scale, because vectors and matrix could not both",
+        about: "nodes; does not scale, because vectors and matrix could not both",
         source: MEASURED,
     },
     Parameter {
@@ -48,43 +50,64 @@ struct Ranks {
     values: Array<f32>,
     vectors: [Array<f32>; 2],
     nodes: u64,
-    rows: u64,
+    /// Where each row starts among the entries, and where the last ends.
+    starts: Vec<u64>,
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let nodes = request.values.count("nodes");
-    demand(name, nodes.is_multiple_of(2), || {
-        format!("{nodes} nodes: columns are drawn in pairs, so they must be even")
-    })?;
     let given = request.values.count("rows");
     let rows = request.scale.of(if given == 0 { nodes } else { given }).min(nodes);
-    let entries = rows * nodes / 2;
+    let starts = starts(rows, nodes, request.seed);
+    let entries = starts[rows as usize].max(1);
     Ok(Box::new(Ranks {
         offsets: memory.array("offsets", rows + 1, Scaling::Scales),
         columns: memory.array("columns", entries, Scaling::Scales),
         values: memory.array("values", entries, Scaling::Scales),
         vectors: [memory.array("x", nodes, Scaling::Fixed), memory.array("y", nodes, Scaling::Fixed)],
         nodes,
-        rows,
+        starts,
         seed: request.seed,
     }))
 }
 
+/// Where each of `rows` rows starts, and where the last ends: every entry of `nodes` is there or not by a bit of noise.
+fn starts(rows: u64, nodes: u64, seed: u64) -> Vec<u64> {
+    let words = nodes.div_ceil(64);
+    let length = |row: u64| -> u64 {
+        let full: u32 = (1..words).map(|word| noise::noise(seed, row * words + word).count_ones()).sum();
+        let last = noise::noise(seed, row * words) >> (64 * words - nodes);
+        u64::from(full + last.count_ones())
+    };
+    let mut starts = vec![0];
+    starts.extend((0..rows).scan(0, |end, row| {
+        *end += length(row);
+        Some(*end)
+    }));
+    starts
+}
+
 impl Ranks {
-    /// Entries of a row.
-    fn entries(&self) -> i64 {
-        (self.nodes / 2) as i64
+    fn rows(&self) -> u64 {
+        self.starts.len() as u64 - 1
     }
 
-    /// The column of an entry, counted over the matrix.
-    fn column(&self, entry: u64) -> u32 {
-        let pair = entry % (self.nodes / 2);
-        (2 * pair + noise::below(self.seed, entry, 2)) as u32
+    /// The entries of a row.
+    fn entries(&self, row: u64) -> Range<u64> {
+        self.starts[row as usize]..self.starts[row as usize + 1]
+    }
+
+    /// The column of an entry of a row: of as many equal stretches of columns as the row has entries, one of its own.
+    fn column(&self, row: &Range<u64>, entry: u64) -> u32 {
+        let (place, count) = (entry - row.start, row.end - row.start);
+        let (from, to) = (place * self.nodes / count, (place + 1) * self.nodes / count);
+        (from + noise::below(!self.seed, entry, to - from)) as u32
     }
 
     fn kernel(&self, cta: &mut Cta<'_>, x: Array<f32>, y: Array<f32>) {
         let row = i64::from(cta.index());
+        let entries = self.entries(u64::from(cta.index()));
         let trips = cta.trips();
         let mut sums: Shared<f32> = cta.shared(THREADS as usize);
         cta.each_warp(|warp| {
@@ -95,9 +118,9 @@ impl Ranks {
             warp.compute(ComputeClass::Int, 2, ends);
             let mut sum = Lanes::all(0.0);
             for trip in trips.clone().map(|trip| trip as i64) {
-                let place = lane.cast::<i64>() + trip * i64::from(THREADS);
-                warp.when(place.lt(self.entries()), |warp| {
-                    sum = self.entry(warp, x, place + row * self.entries(), sum);
+                let at = lane.cast::<i64>() + (entries.start as i64 + trip * i64::from(THREADS));
+                warp.when(at.lt(entries.end as i64), |warp| {
+                    sum = self.entry(warp, x, &entries, at, sum);
                 });
             }
             warp.store_shared(&mut sums, lane, sum);
@@ -113,14 +136,20 @@ impl Ranks {
         });
     }
 
-    /// Adds the entries at `at` to the lanes' sums.
-    fn entry(&self, warp: &mut Warp<'_>, x: Array<f32>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
+    /// Adds the entries at `at`, of a row with `entries`, to the lanes' sums.
+    fn entry(
+        &self,
+        warp: &mut Warp<'_>,
+        x: Array<f32>,
+        entries: &Range<u64>,
+        at: Lanes<i64>,
+        sum: Lanes<f32>,
+    ) -> Lanes<f32> {
         let at = warp.compute(ComputeClass::Int, 1 + 2 * ADDRESS, at);
         let value = warp.load(self.values, at);
         let column = warp.load(self.columns, at);
         warp.compute(ComputeClass::Int, ADDRESS, column);
-        let active = warp.active();
-        let known = Lanes::by_lane(|lane| if active >> lane & 1 == 1 { self.column(at.lane(lane) as u64) } else { 0 });
+        let known = where_on(warp, |lane| self.column(entries, at.lane(lane) as u64));
         let rank = warp.load(x, known);
         let added = warp.compute(ComputeClass::Fp32, 1, sum + value * rank);
         warp.update(sum, added)
@@ -148,8 +177,11 @@ impl Ranks {
 
 impl Instance for Ranks {
     fn fill(&self, memory: &Memory) {
-        memory.fill(self.offsets, |row| (row * self.nodes / 2) as u32);
-        memory.fill(self.columns, |entry| self.column(entry));
+        memory.fill(self.offsets, |row| self.starts[row as usize] as u32);
+        memory.fill(self.columns, |entry| {
+            let row = self.starts.partition_point(|start| *start <= entry).saturating_sub(1) as u64;
+            if row < self.rows() { self.column(&self.entries(row), entry) } else { 0 }
+        });
         memory.fill(self.values, |entry| noise::unit(!self.seed, entry));
         memory.fill(self.vectors[0], |node| noise::unit(self.seed ^ 1, node));
     }
@@ -157,9 +189,10 @@ impl Instance for Ranks {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.vectors[0]);
         let [x, y] = self.vectors;
-        let trips = Trips { count: (self.entries() as u64).div_ceil(THREADS as u64), unit: 1 };
+        let longest = (0..self.rows()).map(|row| self.entries(row).count()).max().unwrap_or(0);
+        let trips = Trips { count: longest.div_ceil(THREADS as usize).max(1) as u64, unit: 1 };
         for (from, to) in [(x, y), (y, x)] {
-            let grid = Grid::new("pagerank", self.rows, THREADS as u32).shared_bytes(4 * THREADS as u32).trips(trips);
+            let grid = Grid::new("pagerank", self.rows(), THREADS as u32).shared_bytes(4 * THREADS as u32).trips(trips);
             host.launch(grid, |cta| self.kernel(cta, from, to))?;
         }
         host.copy_to_host(x);
@@ -170,15 +203,16 @@ impl Instance for Ranks {
         let values = memory.to_vec(self.values);
         let product = |from: &[f32]| -> Vec<f32> {
             let row = |row: u64| {
-                let entries = row * self.nodes / 2..(row + 1) * self.nodes / 2;
-                entries.fold(0.0, |sum: f32, at| sum + values[at as usize] * from[self.column(at) as usize])
+                let entries = self.entries(row);
+                let term = |at: u64| values[at as usize] * from[self.column(&entries, at) as usize];
+                entries.clone().fold(0.0, |sum: f32, at| sum + term(at))
             };
-            (0..self.nodes).map(|at| if at < self.rows { row(at) } else { 0.0 }).collect()
+            (0..self.nodes).map(|at| if at < self.rows() { row(at) } else { 0.0 }).collect()
         };
         let x: Vec<f32> = (0..self.nodes).map(|node| noise::unit(self.seed ^ 1, node)).collect();
         let y = product(&x);
         compare("y", memory.to_vec(self.vectors[1]), y.iter().copied(), 1e-4)?;
-        let rows = self.rows as usize;
+        let rows = self.rows() as usize;
         compare("x", memory.to_vec(self.vectors[0]).into_iter().take(rows), product(&y), 1e-3)
     }
 }
