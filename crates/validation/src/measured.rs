@@ -6,8 +6,8 @@ use thiserror::Error;
 
 /// The table that ships: see `data/README.md` for its source and licence.
 const MI300A: &str = include_str!("../data/mi300a.csv");
-/// Rows of one size that its source measured and the shipped table leaves out, by their places: it keeps every second.
-const LEFT_OUT: [usize; 2] = [1, 3];
+/// Rows of one size up to which a table is taken to keep every second one that was measured, as the shipped one does.
+const HALF: usize = 2;
 /// Rows of it that its source's own second run does not reproduce.
 const UNSOUND: &str = include_str!("../data/unsound.csv");
 /// What its lines are named after in an error.
@@ -103,36 +103,11 @@ fn places_in_sizes(rows: &[(usize, &str, &str, f64)]) -> Vec<usize> {
         groups.entry((benchmark, size)).or_default().push(index);
     }
     let mut places = vec![0; rows.len()];
-    for (name, members) in groups {
-        let times: Vec<f64> = members.iter().map(|&index| rows[index].3).collect();
-        members.into_iter().zip(places_of(name, &times)).for_each(|(index, place)| places[index] = place);
+    for members in groups.into_values() {
+        let step = if members.len() <= HALF { 2 } else { 1 };
+        (0..).step_by(step).zip(members).for_each(|(place, index)| places[index] = place);
     }
     places
-}
-
-/// Which of the measured rows of one size those of `times` are. Up to four were measured; where a table has at most two
-/// of them, those are the shipped table's if their times are, and otherwise those that it leaves out.
-fn places_of((benchmark, size): (&str, &str), times: &[f64]) -> Vec<usize> {
-    if times.len() > LEFT_OUT.len() {
-        return (0..times.len()).collect();
-    }
-    let shipped = shipped_times(benchmark, size);
-    let mut left_out = LEFT_OUT.into_iter();
-    let place = |time: &f64| {
-        let kept = shipped.iter().position(|shipped| shipped == time).map(|row| 2 * row);
-        kept.or_else(|| left_out.next()).expect("there are no more rows than places")
-    };
-    times.iter().map(place).collect()
-}
-
-/// The times that the shipped table has for a size.
-fn shipped_times(benchmark: &str, size: &str) -> Vec<f64> {
-    let column = MI300A.lines().next().and_then(|heading| heading.split(',').position(|name| name == COLUMNS[2]));
-    let time = |line: &str| {
-        let cells: Vec<&str> = line.split(',').collect();
-        (cells[..2] == [benchmark, size]).then(|| cells[column?].parse().ok())?
-    };
-    MI300A.lines().filter_map(time).collect()
 }
 
 #[cfg(test)]
@@ -161,16 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_size_are_told_apart_by_their_times_and_their_number() {
-        let degrees = |times: &[&str]| -> Vec<String> {
-            let rows: String = times.iter().map(|time| format!("bfs,nodes1024,{time}\n")).collect();
-            let rows = read("t.csv", &format!("{HEADING}\n{rows}")).unwrap();
+    fn rows_of_one_size_are_told_apart_by_their_order_and_number() {
+        let degrees = |rows: usize| -> Vec<String> {
+            let rows = read("t.csv", &format!("{HEADING}\n{}", "bfs,nodes1024,0.2\n".repeat(rows))).unwrap();
             rows.into_iter().map(|row| row.case.parameters[1].1.clone()).collect()
         };
-        assert_eq!(degrees(&["0.3162", "0.2018"]), ["4", "16"], "the shipped table's");
-        assert_eq!(degrees(&["0.2018"]), ["16"]);
-        assert_eq!(degrees(&["0.25", "0.17"]), ["8", "32"], "those that it leaves out");
-        assert_eq!(degrees(&["0.3162", "0.25", "0.2018", "0.17"]), ["4", "8", "16", "32"]);
+        assert_eq!(degrees(2), ["4", "16"], "as the shipped table");
+        assert_eq!(degrees(4), ["4", "8", "16", "32"]);
     }
 
     #[test]
