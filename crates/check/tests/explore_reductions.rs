@@ -18,7 +18,7 @@ const PROTOCOLS: [&str; 6] =
     ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 
 /// Random programs among which small ones with several locations are looked for.
-const FROM_SHARED: u64 = 600;
+const FROM_SHARED: u64 = 250;
 
 /// Every protocol over a few layouts of a few small tests, from both starts, with both write policies.
 fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
