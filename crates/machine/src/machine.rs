@@ -120,8 +120,8 @@ section! {
         /// Issue cycles of a warp instruction on one sub-core: control flow and the rest.
         other_cycles: Fraction,
         /// Cycles between two instructions of one warp, at least, where a sub-core gets its turn at shared issue logic
-        /// so seldom; other warps of the sub-core issue meanwhile. 0 where each sub-core issues every cycle.
-        turn_cycles: u32 = 0,
+        /// so seldom; other warps of the sub-core issue meanwhile. 1 where each sub-core issues every cycle.
+        turn_cycles: u32 = 1,
         /// Scratchpad access: issue to result, without conflicts.
         shared_latency: Ps,
         /// Whether arithmetic waits for the scratchpad accesses that its warp has issued before it. Where not, they

@@ -67,7 +67,7 @@ struct Costs {
     compute: [u64; 6],
     /// One issue slot, likewise.
     slot: u64,
-    /// From one instruction of a warp to its next, at least, likewise.
+    /// From one instruction of a warp to its next, at least, likewise; 0 where its sub-core never has to wait for a turn.
     turn: u64,
     /// One coalesced transaction.
     transaction: Ps,
@@ -112,7 +112,7 @@ impl Costs {
         Costs {
             compute: classes.map(cost),
             slot: fixed(1, 1),
-            turn: fixed(machine.sm.turn_cycles, 1),
+            turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,

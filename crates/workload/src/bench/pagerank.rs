@@ -189,8 +189,8 @@ impl Instance for Ranks {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.vectors[0]);
         let [x, y] = self.vectors;
-        let longest = (0..self.rows()).map(|row| self.entries(row).count()).max().unwrap_or(0);
-        let trips = Trips { count: longest.div_ceil(THREADS as usize).max(1) as u64, unit: 1 };
+        let longest = self.starts.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0);
+        let trips = Trips { count: longest.div_ceil(THREADS as u64).max(1), unit: 1 };
         for (from, to) in [(x, y), (y, x)] {
             let grid = Grid::new("pagerank", self.rows(), THREADS as u32).shared_bytes(4 * THREADS as u32).trips(trips);
             host.launch(grid, |cta| self.kernel(cta, from, to))?;
