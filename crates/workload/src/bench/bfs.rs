@@ -21,7 +21,7 @@ const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
 /// Threads of a group, and the nodes that it takes one after the other. Source: MGPUSim, gpu_perf_scripts.
 const GROUP: i32 = 32;
-/// Seed of a random graph. Source: MGPUSim, gpu_perf_scripts.
+/// Seed of a random graph where a run's seed is 1. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
 static PARAMETERS: [Parameter; 6] = [
@@ -77,13 +77,18 @@ struct Search {
     groups: bool,
 }
 
+/// The first run's graph is the source's; a run of another seed has another.
+fn seed_of_graph(run: u64) -> u32 {
+    RANDOM_SEED.wrapping_sub(1).wrapping_add(run as u32)
+}
+
 fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
     let network = if degree == 0 {
         Network::lay_out(name, request, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
-        let graph = random_graph(nodes as u32, degree as u32, RANDOM_SEED);
+        let graph = random_graph(nodes as u32, degree as u32, seed_of_graph(request.seed));
         Network::of(graph, Scaling::Scales, memory)
     };
     let source = request.values.count("source");
@@ -210,5 +215,18 @@ impl Instance for Search {
             Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_seed_gives_another_random_graph() {
+        let targets = |run: u64| random_graph(900, 4, seed_of_graph(run)).arcs().target;
+        assert_eq!(seed_of_graph(1), RANDOM_SEED);
+        assert_eq!(targets(2), targets(2));
+        assert_ne!(targets(1), targets(2));
     }
 }
