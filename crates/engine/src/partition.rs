@@ -14,6 +14,12 @@ pub trait Partition: Send {
     /// Handles one event for one of this partition's components, and schedules what follows from it.
     fn handle(&mut self, event: Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
+    /// An event for `to` will be handled soon: a good time to bring the component itself into the host's caches, before
+    /// [`Partition::prefetch`] follows what it points to. Must change nothing.
+    fn prefetch_component(&self, to: ComponentId) {
+        let _ = to;
+    }
+
     /// An event for `to` will be handled soon: a good time to bring what it needs into the host's caches (see
     /// [`crate::prefetch`]). Must change nothing.
     fn prefetch(&self, to: ComponentId, message: &Self::Message, round: Round) {
@@ -25,8 +31,6 @@ pub trait Partition: Send {
 /// without waiting for any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// The component that the message is for.
-    Receiver,
     /// What the message itself names.
     First,
     /// What is found through what the first round loaded.
@@ -35,10 +39,10 @@ pub enum Round {
     Third,
 }
 
-/// How many events ahead a message is loaded, and then a partition told of it in each round. Assumed: an event takes
-/// about as long as a load from memory; other distances were not compared.
+/// How many events ahead a message is loaded, then its component, and then what is found in each round. Assumed: an
+/// event takes about as long as a load from memory; other distances were not compared.
 const MESSAGE_AHEAD: usize = 10;
-const RECEIVER_AHEAD: usize = 8;
+const COMPONENT_AHEAD: usize = 8;
 const FIRST_AHEAD: usize = 6;
 const SECOND_AHEAD: usize = 4;
 const THIRD_AHEAD: usize = 2;
@@ -105,7 +109,7 @@ impl<'a, M> Outbox<'a, M> {
         let queue = &mut self.lane.queue;
         queue.load_ahead(0, MESSAGE_AHEAD);
         // Written out, so that each round is compiled for itself.
-        queue.look_ahead(1, RECEIVER_AHEAD, |to, message| partition.prefetch(to, message, Round::Receiver));
+        queue.look_ahead(1, COMPONENT_AHEAD, |to, _| partition.prefetch_component(to));
         queue.look_ahead(2, FIRST_AHEAD, |to, message| partition.prefetch(to, message, Round::First));
         queue.look_ahead(3, SECOND_AHEAD, |to, message| partition.prefetch(to, message, Round::Second));
         queue.look_ahead(4, THIRD_AHEAD, |to, message| partition.prefetch(to, message, Round::Third));

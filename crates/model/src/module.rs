@@ -55,17 +55,18 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         &self.controller
     }
 
+    /// Starts to load one of its components into the host's caches.
+    pub fn prefetch_unit(&self, unit: Unit) {
+        match unit {
+            Unit::Sm(sm) => prefetch_whole(&self.sms[usize::from(sm.0)]),
+            Unit::Slice(slice) => prefetch_whole(&self.slices[usize::from(slice)]),
+            Unit::Controller => {}
+        }
+    }
+
     /// Starts to load what an event of one of its components will read into the host's caches.
     #[inline(always)]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>, round: Round) {
-        if round == Round::Receiver {
-            match unit {
-                Unit::Sm(sm) => prefetch_whole(&self.sms[usize::from(sm.0)]),
-                Unit::Slice(slice) => prefetch_whole(&self.slices[usize::from(slice)]),
-                Unit::Controller => {}
-            }
-            return;
-        }
         match (unit, message) {
             (Unit::Sm(sm), Message::Issue { sub_core }) => {
                 self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);

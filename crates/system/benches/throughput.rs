@@ -4,14 +4,14 @@
 //! the median of five runs and the spread. The programs are generated; replay alone is timed.
 
 use std::sync::Arc;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 use tombolo_machine::MachineConfig;
 use tombolo_system::{RunRecord, RunSpec, place, run};
 use tombolo_types::stream::{Access, Accesses, Command, ComputeClass, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Mask, Order};
+
+/// The program's own allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Warps of a CTA.
 const WARPS: u32 = 8;

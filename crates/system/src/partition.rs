@@ -67,6 +67,12 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
         }
     }
 
+    fn prefetch_component(&self, to: ComponentId) {
+        if let Place::Module(module, unit) = self.places[usize::from(to.0)] {
+            self.modules[self.module(module)].prefetch_unit(unit);
+        }
+    }
+
     #[inline(always)]
     fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
         match self.places[usize::from(to.0)] {

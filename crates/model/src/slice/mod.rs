@@ -125,7 +125,7 @@ impl<D: Contents> Slice<D> {
                 self.cache.prefetch_slot(line);
                 self.mshr.prefetch_entry(line);
             }
-            Round::Receiver | Round::Third => {}
+            Round::Third => {}
         }
     }
 

@@ -285,7 +285,6 @@ impl<D: Contents> Sm<D> {
     pub fn prefetch_issue(&self, sub_core: u8, round: Round) {
         let index = usize::from(sub_core);
         match round {
-            Round::Receiver => {}
             Round::First => prefetch(&self.ready_at[self.slots(index).start]),
             Round::Second => prefetch(&self.warps[self.next_ready(index)]),
             Round::Third => {
@@ -307,7 +306,6 @@ impl<D: Contents> Sm<D> {
             self.prefetch_resume(usize::from(warp), round);
         }
         match round {
-            Round::Receiver => {}
             Round::First => self.prefetch_access(line),
             Round::Second => {
                 self.l1.prefetch_slot(line);
@@ -325,12 +323,11 @@ impl<D: Contents> Sm<D> {
     #[inline(always)]
     fn prefetch_resume(&self, slot: usize, round: Round) {
         match round {
-            Round::Receiver => {}
             Round::First => prefetch(&self.warps[slot]),
             Round::Second | Round::Third => {
                 let Some(access) = self.next_access(slot) else { return };
                 match round {
-                    Round::Receiver | Round::First | Round::Second => prefetch(access),
+                    Round::First | Round::Second => prefetch(access),
                     Round::Third => self.prefetch_access(access.line),
                 }
             }
