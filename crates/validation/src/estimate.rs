@@ -29,9 +29,10 @@ const READ_BACK_S: f64 = 26e-6;
 /// and launches.
 const SYNCHRONIZE_S: f64 = 14.5e-6;
 
-/// Bytes up to which the host itself writes to the device's memory in place of copying. Source: ROCm's runtime (rocclr,
-/// `DmaBlitManager`): 8 KiB.
+/// Bytes up to which the host itself writes to the device's memory in place of copying. Source: `kMaxH2dMemcpySize` of
+/// ROCm's runtime (rocclr): 8 KiB; that it means this is assumed.
 const WRITTEN_BYTES: u64 = 8 << 10;
+
 /// What that takes. Source: fitted on pagerank nodes64.
 const WRITE_S: f64 = 4e-6;
 
