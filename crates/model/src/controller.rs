@@ -57,7 +57,9 @@ struct Kernel {
     ctas: u32,
     started: u32,
     running: u32,
-    /// SMs whose posted stores are not yet known to be taken.
+    /// When the latest of the ended CTAs ended, which may lie ahead: an SM runs arithmetic at once.
+    ended: Ps,
+    /// SMs whose posted stores are not yet known to be taken, and one for the latest CTA's end.
     draining: u32,
     /// When the next CTA may be dispatched.
     dispatch_at: Ps,
@@ -220,6 +222,7 @@ impl Controller {
         }
         let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
         kernel.running -= finished;
+        kernel.ended = kernel.ended.max(at);
         for _ in 0..finished {
             self.dispatch(sm, at.max(out.now()), parts, out);
         }
@@ -442,14 +445,15 @@ impl Controller {
         }
     }
 
-    /// When all CTAs have ended, waits for what their SMs have posted.
+    /// When all CTAs have run, waits for the end of the latest and for what their SMs have posted.
     fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let Some(kernel) = &mut self.kernel else { return };
         let left = kernel.next < kernel.end && self.failure.is_none();
         if left || kernel.running > 0 || kernel.draining > 0 {
             return;
         }
-        kernel.draining = parts.sms.len() as u32;
+        kernel.draining = parts.sms.len() as u32 + 1;
+        out.send(kernel.ended.max(out.now() + Ps(1)), self.id, self.id, Message::KernelDrained);
         for sm in 0..parts.sms.len() {
             parts.uncore.posted[sm].drain();
             parts.uncore.draining[sm].push_back(Drainer::Kernel);

@@ -224,7 +224,7 @@ pub enum Message<D: Data> {
         /// Scope of its release.
         scope: Scope,
     },
-    /// To a controller: everything an SM posted before its kernel ended has been taken.
+    /// To a controller: everything an SM posted before its kernel ended has been taken, or its latest CTA has ended.
     KernelDrained,
     /// To a controller: run a plan for a warp.
     Sync {

@@ -238,12 +238,17 @@ fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> f64 {
 }
 
 #[test]
+fn a_kernel_lasts_until_the_arithmetic_after_its_last_access_has_ended() {
+    let ctas = |instructions: u16| vec![Cta::new().warp(|warp| _ = warp.write([0]).compute(instructions))];
+    let added = on_one_sm(&[], ctas(60_000)) - on_one_sm(&[], ctas(40_000));
+    let cycles = added * machine(&[]).sm.clock.hz() as f64;
+    assert!((39_000.0..=41_000.0).contains(&cycles), "20,000 instructions of two cycles took {cycles} more");
+}
+
+#[test]
 fn the_scratchpad_serves_sub_cores_in_order_of_time() {
     let warps = |count: usize| {
-        let work = |warp: &mut Warp<'_>| {
-            (0..8).for_each(|_| _ = warp.compute(1000).scratchpad(2));
-            warp.write([0]);
-        };
+        let work = |warp: &mut Warp<'_>| (0..8).for_each(|_| _ = warp.compute(1000).scratchpad(2));
         vec![(0..count).fold(Cta::new(), |cta, _| cta.warp(work))]
     };
     let (one, four) = (on_one_sm(&[], warps(1)), on_one_sm(&[], warps(4)));
@@ -252,11 +257,7 @@ fn the_scratchpad_serves_sub_cores_in_order_of_time() {
 
 #[test]
 fn a_warp_alone_issues_once_a_turn() {
-    let work = |warp: &mut Warp<'_>| {
-        (0..20_000).for_each(|_| _ = warp.scratchpad(1));
-        warp.write([0]);
-    };
-    let ctas = || vec![Cta::new().warp(work)];
+    let ctas = || vec![Cta::new().warp(|warp| (0..20_000).for_each(|_| _ = warp.scratchpad(1)))];
     let (free, turns) = (on_one_sm(&[], ctas()), on_one_sm(&["sm.turn_cycles=4"], ctas()));
     assert!(turns > 1.5 * free, "{turns} s beside {free} s");
 }
@@ -264,10 +265,7 @@ fn a_warp_alone_issues_once_a_turn() {
 #[test]
 fn a_warp_that_waits_for_the_scratchpad_at_a_barrier_leaves_its_sub_core_to_others() {
     let ctas = |count: usize| {
-        let work = |warp: &mut Warp<'_>| {
-            (0..32).for_each(|_| _ = warp.scratchpad(1).barrier());
-            warp.write([0]);
-        };
+        let work = |warp: &mut Warp<'_>| (0..32).for_each(|_| _ = warp.scratchpad(1).barrier());
         vec![Cta::new().warp(work); count]
     };
     let settings = ["sm.sub_cores=1", "sm.shared_latency=1000cycles"];

@@ -270,11 +270,12 @@ impl<D: Contents> Sm<D> {
             return;
         }
         let index = usize::from(warp.cta);
+        let end = at.max(warp.hit_at).max(warp.shared_at);
         self.ready_at[slot] = Ps::NEVER;
         self.taken &= !(1 << slot);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.alive -= 1;
-        cta.latest = cta.latest.max(at);
+        cta.latest = cta.latest.max(end);
         if cta.alive == 0 {
             self.end_cta(index);
         } else if cta.at_barrier == cta.alive {
