@@ -1,7 +1,7 @@
 //! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
 //! thread, in seconds of processor time (on Linux).
 //!
-//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|FILE|DIR|random:FROM:TO] [NAME]`
+//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|kernels|FILE|DIR|random:FROM:TO] [NAME]`
 //!
 //! A design is a protocol's name, with `+back` where lines are written back, `+remote` where bulk invalidations
 //! spare home lines, `+downgrade` where L2s tell homes of what they drop. `NAME`: only tests whose file or name
@@ -96,6 +96,9 @@ fn processor_seconds() -> f64 {
 fn cases(from: &str) -> Vec<Case> {
     if from == "core" {
         return Case::core();
+    }
+    if from == "kernels" {
+        return Case::kernels();
     }
     if let Some(range) = from.strip_prefix("random:") {
         let (first, last) = range.split_once(':').expect("random:FROM:TO");

@@ -6,6 +6,8 @@
 //! that holds all their threads, and most of those with several locations pass messages: one location is data,
 //! the others are flags, and some threads produce or consume.
 //!
+//! A part of the programs has two kernels: a boundary cuts every thread somewhere.
+//!
 //! Not generated: branches, barriers, division.
 
 use crate::litmus::{
@@ -20,6 +22,9 @@ pub const THREADS: usize = 4;
 pub const LOCATIONS: usize = 3;
 /// Most memory operations of a program; it has at least one per thread.
 pub const OPERATIONS: usize = 10;
+
+/// Percentage of programs that a kernel's boundary cuts.
+const CUT: usize = 20;
 
 /// Combinations of threads, locations and memory operations. No program has more locations than operations.
 pub const STRATA: u64 = {
@@ -203,7 +208,17 @@ impl Draft<'_> {
                 self.operation(thread, part, Location(location as u16));
             }
         }
+        if self.dice.percent(CUT) {
+            self.cut();
+        }
         self.program
+    }
+
+    /// Cuts every thread into a part before a kernel's boundary and one after it, either of which may be empty.
+    fn cut(&mut self) {
+        for thread in &mut self.program.threads {
+            thread.code.insert(self.dice.below(thread.code.len() + 1), Instruction::KernelBoundary);
+        }
     }
 
     /// Where messages are passed, the first thread produces and the last consumes.
@@ -367,9 +382,9 @@ mod tests {
                 }
             }
         }
-        // 7 loads, 7 stores, 6 fences, 3 computations; 12 orders of atom with 6 arithmetics, cas and exch, of red
+        // 7 loads, 7 stores, 6 fences, a boundary, 3 computations; 12 orders of atom with 6 arithmetics, cas and exch, of red
         // with 6 arithmetics.
-        assert_eq!(seen.len(), 7 + 7 + 6 + 3 + 12 * 8 + 12 * 6, "{seen:?}");
+        assert_eq!(seen.len(), 7 + 7 + 6 + 1 + 3 + 12 * 8 + 12 * 6, "{seen:?}");
     }
 
     #[test]

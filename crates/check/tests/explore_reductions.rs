@@ -4,8 +4,8 @@
 mod explore_shapes;
 
 use explore_shapes::{
-    STARTS, Test, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_on, mp, mp_second_reader, sb, spread,
-    wrc,
+    STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_on, mp,
+    mp_second_reader, sb, spread, wrc,
 };
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
 use tombolo_check::litmus::Program;
@@ -113,6 +113,31 @@ fn reductions_lose_no_outcome_of_three_threads() {
     }
     println!("{compared} cases: {without} states without reductions, {with} with all");
     assert!(compared > 20, "{compared} cases are small enough");
+}
+
+#[test]
+fn reductions_lose_no_outcome_across_kernels() {
+    let (mut compared, mut with, mut without) = (0, 0, 0);
+    for name in ["K-MP", "K-MP+reload", "K-SB", "K-CoWW", "K-Atomics+weak"] {
+        let test = across_kernels(name);
+        for protocol in PROTOCOLS {
+            for layout in spread(layouts_of(&test, Sharing::Apart, true), 4) {
+                for (start, write) in STARTS.into_iter().zip([WritePolicy::Through, WritePolicy::Back]) {
+                    let mut config = Config { start, max_states: 20_000, ..Config::new(protocol) };
+                    config.options.write = write;
+                    let full = explore(&test, &layout, &Config { reductions: Reductions::NONE, ..config });
+                    if full.verdict != Verdict::Clean {
+                        continue;
+                    }
+                    let reduced = explore(&test, &layout, &config);
+                    assert_eq!(reduced.outcomes, full.outcomes, "{name} at {layout} under {config:?}");
+                    (compared, with, without) = (compared + 1, with + reduced.states, without + full.states);
+                }
+            }
+        }
+    }
+    println!("{compared} cases: {without} states without reductions, {with} with all");
+    assert!(compared > 100, "{compared} cases are small enough");
 }
 
 #[test]

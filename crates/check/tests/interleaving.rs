@@ -25,7 +25,18 @@ impl Machine {
         }
     }
 
-    /// Executes one instruction of `thread`; `None` where it has ended.
+    /// Whether every thread has come to the kernel's boundary at which `thread` stands, or passed it.
+    fn all_have_come(&self, program: &Program, thread: usize) -> bool {
+        let boundaries = |code: &[Instruction]| code.iter().filter(|one| **one == Instruction::KernelBoundary).count();
+        let passed = |thread: usize| boundaries(&program.threads[thread].code[..self.next[thread]]);
+        let stands =
+            |thread: usize| program.threads[thread].code.get(self.next[thread]) == Some(&Instruction::KernelBoundary);
+        let has_come =
+            |other: usize| passed(other) > passed(thread) || passed(other) == passed(thread) && stands(other);
+        (0..program.threads.len()).all(has_come)
+    }
+
+    /// Executes one instruction of `thread`; `None` where it has ended, or waits.
     fn step(&self, program: &Program, thread: usize) -> Option<Machine> {
         let instruction = program.threads[thread].code.get(self.next[thread])?;
         let mut after = self.clone();
@@ -57,6 +68,7 @@ impl Machine {
             }
             Instruction::Jump { target } => after.next[thread] = *target,
             Instruction::Fence { .. } => {}
+            Instruction::KernelBoundary => return self.all_have_come(program, thread).then_some(after),
             Instruction::Barrier { .. } => panic!("no test of the corpus has a barrier"),
         }
         Some(after)

@@ -12,6 +12,8 @@ enum Kind {
     Read,
     Write,
     Fence,
+    /// Of this many kernels before it.
+    Boundary(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,7 @@ impl Model<'_> {
             .map(|location| Event { kind: Kind::Write, location: Some(location), order: Order::WEAK, from: None })
             .collect();
         for (thread, code) in program.threads.iter().enumerate() {
+            let mut kernel = 0;
             for (at, instruction) in code.code.iter().enumerate() {
                 let location = instruction.location().map(|location| usize::from(location.0));
                 let (kinds, order): (&[Kind], Order) = match *instruction {
@@ -100,6 +103,10 @@ impl Model<'_> {
                     Instruction::Store { order, .. } => (&[Kind::Write], order),
                     Instruction::Atomic { order, .. } => (&[Kind::Read, Kind::Write], order),
                     Instruction::Fence { order } => (&[Kind::Fence], order),
+                    Instruction::KernelBoundary => {
+                        kernel += 1;
+                        (&[Kind::Boundary(kernel)], Order::WEAK)
+                    }
                     _ => continue,
                 };
                 events.extend(kinds.iter().map(|&kind| Event { kind, location, order, from: Some((thread, at)) }));
@@ -182,7 +189,10 @@ impl Model<'_> {
         let observation = morally.then(&self.rmw.then(&morally).closed().or_equal());
         let synchronises = release.then(&observation).then(&acquire).and(&self.strong);
         let around = self.po.or_equal();
-        let base = around.then(&synchronises.or(sc)).then(&around).closed();
+        let boundaries = Matrix::new(self.events.len(), |a, b| {
+            matches!(self.events[a].kind, Kind::Boundary(_)) && self.events[a].kind == self.events[b].kind
+        });
+        let base = around.then(&synchronises.or(sc).or(&boundaries)).then(&around).closed();
         base.or(&observation.then(&base.or(&po_same)))
     }
 
@@ -272,7 +282,7 @@ impl Model<'_> {
                     registers[usize::from(into.0)] =
                         ready.then(|| operation.apply(left.value(&known), right.value(&known)));
                 }
-                Instruction::Fence { .. } => {}
+                Instruction::Fence { .. } | Instruction::KernelBoundary => {}
                 other => panic!("{other:?} is not generated"),
             }
         }
@@ -361,7 +371,7 @@ fn product<T: Clone>(from: &[Vec<T>]) -> Vec<Vec<T>> {
 
 #[test]
 fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
-    let mut compared = 0;
+    let (mut compared, mut across_kernels) = (0, 0);
     for index in 0..4000 {
         let program = random::program(11, index);
         if program.memory_operations() > 6 {
@@ -372,6 +382,7 @@ fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
             continue;
         }
         compared += 1;
+        across_kernels += usize::from(program.threads[0].code.contains(&Instruction::KernelBoundary));
         let expected: Vec<FinalState> = model.outcomes().into_iter().collect();
         let found = outcomes(&program, &Limits::default()).unwrap();
         if found.states() != expected {
@@ -382,4 +393,5 @@ fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
         }
     }
     assert!(compared > 1000, "only {compared} programs were small enough");
+    assert!(across_kernels > 100, "only {across_kernels} of them have several kernels");
 }

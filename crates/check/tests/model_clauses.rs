@@ -137,6 +137,26 @@ fn a_barrier_synchronises_the_same_occurrence_within_a_cta() {
 }
 
 #[test]
+fn a_kernel_boundary_synchronises_all_threads() {
+    let stale = |reads: &str| {
+        allowed(&format!(
+            "P0@cta 0,gpu 0  | P1@cta 0,gpu 1 ;
+             st.weak x, 1    | {reads} ;
+             kernel.boundary | kernel.boundary ;
+                             | ld.weak r1, x ;
+             exists P1:r1 = 0"
+        ))
+    };
+    assert!(!stale(""));
+    assert!(!stale("ld.weak r0, x"));
+    let before = "P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;
+                  st.weak x, 1    | ld.weak r0, x   ;
+                  kernel.boundary | kernel.boundary ;
+                  exists P1:r0 = 0";
+    assert!(allowed(before), "within a kernel nothing is ordered");
+}
+
+#[test]
 fn occurrences_of_one_barrier_are_told_apart() {
     let after = |count: usize| {
         let rows = "| bar.cta.sync 0 ;\n".repeat(count);

@@ -134,6 +134,9 @@ fn errors_name_place_and_what_is_allowed() {
         "file:6:17: expected an operation (add, sub, mul, div, and, or, xor), found `cas`"
     );
     assert_eq!(row_error("goto LC07 ;"), "file:6:6: expected a label of the same thread, found `LC07`");
+    let uneven = row_error("kernel.boundary | ;\nkernel.boundary | kernel.boundary ;");
+    assert!(uneven.contains("expected as many rows of `kernel.boundary` in every thread"), "{uneven}");
+    assert_eq!(row_error("kernel.end | ;"), "file:6:8: expected `boundary`, found `end`");
     assert_eq!(
         row_error("ld r0, 99999999999999999999 ;"),
         "file:6:8: expected an integer of at most 63 bits, found `99999999999999999999`"

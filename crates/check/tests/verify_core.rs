@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
@@ -46,6 +46,20 @@ fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
         let reached = design.tests.iter().filter(|test| test.event == Event::Reached).count();
         assert!(reached >= 18, "{}: {reached} of the events that the model allows", design.design);
     }
+}
+
+#[test]
+fn a_kernel_sees_what_the_kernels_before_it_have_written() {
+    let mut designs = promising();
+    let all_but_ideal = || PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
+    let back = Options { write: WritePolicy::Back, ..Options::default() };
+    designs.extend(all_but_ideal().map(|protocol| design(protocol, back)));
+    for write in [WritePolicy::Through, WritePolicy::Back] {
+        let remote = Options { write, bulk: BulkInvalidation::Remote, ..Options::default() };
+        designs.extend(["software-flat", "software-hierarchical"].map(|protocol| design(protocol, remote)));
+    }
+    let reports = verify(&designs, &Case::kernels(), within(6_000), THREADS, &());
+    assert_clean(&reports);
 }
 
 #[test]

@@ -142,10 +142,12 @@ impl Collector {
 pub(crate) fn with_fault(plan: &'static [Phase], sync: Sync, fault: Option<Fault>) -> &'static [Phase] {
     const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
     const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores);
+    const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
     const OWN_INVALIDATIONS: Phase = Phase::new(Members::Own, Action::DrainInvalidations);
     const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
     match fault {
         Some(Fault::ReleaseSkipsStores) => &[ALL_INVALIDATIONS, ALL_INVALIDATIONS],
+        Some(Fault::ReleaseSkipsInvalidations) if sync == Sync::Kernel => &[ALL_STORES, ALL_STORES],
         Some(Fault::ReleaseSkipsInvalidations) => &[OWN_STORES, GPU_STORES, GPU_STORES],
         // An issuer can mark only the channels it sends on itself.
         Some(Fault::ReleaseMarkedByIssuer) => &[OWN_STORES, GPU_STORES, GPU_STORES, OWN_INVALIDATIONS],

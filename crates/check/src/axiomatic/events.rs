@@ -19,6 +19,7 @@ enum Kind {
     Write(usize),
     Fence,
     Barrier(u32),
+    KernelBoundary,
 }
 
 /// One event of a thread, or an initial write, which belongs to none.
@@ -35,7 +36,7 @@ impl Event {
     fn location(&self) -> Option<usize> {
         match self.kind {
             Kind::Read(location) | Kind::Write(location) => Some(location),
-            Kind::Fence | Kind::Barrier(_) => None,
+            Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => None,
         }
     }
 
@@ -52,7 +53,7 @@ impl Event {
 
 /// The events of one straight-line program with everything static about them.
 ///
-/// Arrays indexed by event have [`CAPACITY`] entries; those of fences and barriers are unused.
+/// Arrays indexed by event have [`CAPACITY`] entries; those of fences, barriers and kernel boundaries are unused.
 #[derive(Debug)]
 pub(super) struct Events {
     events: Vec<Event>,
@@ -65,7 +66,7 @@ pub(super) struct Events {
     /// Symmetric: ordered by program order, or both strong with mutual inclusion; memory operations only with
     /// those of the same location.
     pub(super) morally_strong: Relation,
-    /// Same occurrence of the same barrier in two threads of a CTA.
+    /// Same occurrence of the same barrier in two threads of a CTA, or of a kernel boundary in any two.
     pub(super) barrier: Relation,
     /// Per write: the heads of the release patterns that it ends.
     pub(super) release_heads: [Set; CAPACITY],
@@ -150,14 +151,14 @@ impl Events {
         match event.kind {
             Kind::Write(location) => self.writes[location] |= only(index),
             Kind::Read(_) => self.reads |= only(index),
-            Kind::Fence | Kind::Barrier(_) => {}
+            Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => {}
         }
         self.events.push(event);
         self.written.push(value);
         index
     }
 
-    /// The location that `event` accesses. Panics on a fence or a barrier.
+    /// The location that `event` accesses. Panics on anything else.
     pub(super) fn location(&self, event: usize) -> usize {
         self.events[event].location().expect("only reads and writes are asked for their location")
     }
@@ -175,7 +176,7 @@ impl Events {
                     self.acquire_heads[event] = self.heads_of_acquire(event, location);
                     self.sources[event] = self.sources_of(event, location);
                 }
-                Kind::Fence | Kind::Barrier(_) => {}
+                Kind::Fence | Kind::Barrier(_) | Kind::KernelBoundary => {}
             }
         }
     }
@@ -209,11 +210,12 @@ impl Events {
 
     fn same_barrier(&self, first: usize, second: usize) -> bool {
         let (a, b) = (&self.events[first], &self.events[second]);
-        matches!(a.kind, Kind::Barrier(_))
-            && a.kind == b.kind
-            && a.placement == b.placement
-            && a.thread != b.thread
-            && self.occurrence(first) == self.occurrence(second)
+        let meets = match a.kind {
+            Kind::Barrier(_) => a.placement == b.placement,
+            Kind::KernelBoundary => true,
+            Kind::Read(_) | Kind::Write(_) | Kind::Fence => false,
+        };
+        meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
     }
 
     /// How many events of the same kind come before `event` in its thread.
@@ -282,7 +284,8 @@ fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
         Instruction::Load { .. }
         | Instruction::Store { .. }
         | Instruction::Fence { .. }
-        | Instruction::Barrier { .. } => 1,
+        | Instruction::Barrier { .. }
+        | Instruction::KernelBoundary => 1,
         Instruction::Atomic { .. } => 2,
         Instruction::Move { .. }
         | Instruction::Compute { .. }
@@ -337,6 +340,7 @@ impl<'a> Executor<'a> {
             }
             Instruction::Fence { order } => self.mark(Kind::Fence, order),
             Instruction::Barrier { id } => self.mark(Kind::Barrier(id), Order::WEAK),
+            Instruction::KernelBoundary => self.mark(Kind::KernelBoundary, Order::WEAK),
             Instruction::Move { into, value } => self.registers[usize::from(into.0)] = self.operand(value),
             Instruction::Compute { operation, into, left, right } => {
                 let (left, right) = (self.operand(left), self.operand(right));

@@ -339,6 +339,7 @@ impl<P: Coherence> Machine<'_, P> {
             Standing::Waits(self.awaited(state, thread, registers).unwrap_or_default())
         };
         match self.stage(state, thread) {
+            None if self.is_at_boundary(state, thread) => self.standing_at_boundary(state, thread),
             None if matches!(instruction, Instruction::Barrier { .. }) => {
                 all().map_or(Standing::Barrier, Standing::Waits)
             }
@@ -349,10 +350,33 @@ impl<P: Coherence> Machine<'_, P> {
                 None => Standing::Ready,
                 Some(line) => Standing::Waits(self.fill_on_its_way(state, thread, line)),
             },
-            Some(Stage::Acquire(_) | Stage::Release(_)) => match self.watched(state, thread) {
-                Some(part) if self.asked_slots(state, thread) == 0 => Standing::Waits(part),
-                Some(_) | None => Standing::Ready,
-            },
+            Some(Stage::Acquire(_) | Stage::Release(_)) => self.standing_in_plan(state, thread),
+        }
+    }
+
+    fn standing_in_plan(&self, state: &State, thread: usize) -> Standing {
+        match self.watched(state, thread) {
+            Some(part) if self.asked_slots(state, thread) == 0 => Standing::Waits(part),
+            Some(_) | None => Standing::Ready,
+        }
+    }
+
+    /// At a kernel boundary a thread waits for one that has not come, then for what one that has come awaits, then
+    /// for the first, which runs the plans.
+    fn standing_at_boundary(&self, state: &State, thread: usize) -> Standing {
+        for other in 0..state.threads.len() {
+            let is_done = self.instruction(state, other).is_none();
+            if !is_done && !self.is_at_boundary(state, other) {
+                return Standing::Waits(self.sm_part(other));
+            }
+            if let Some(part) = self.awaited(state, other, self.registers_of(other)) {
+                return Standing::Waits(part);
+            }
+        }
+        let first = (0..state.threads.len()).find(|&thread| self.is_at_boundary(state, thread));
+        match first {
+            Some(first) if first != thread => Standing::Waits(self.sm_part(first)),
+            _ => self.standing_in_plan(state, thread),
         }
     }
 
@@ -465,7 +489,10 @@ fn mentioned(instruction: &Instruction) -> impl Iterator<Item = Register> {
         Instruction::Move { into, value } => [Some(into), of(value), None],
         Instruction::Compute { into, left, right, .. } => [Some(into), of(left), of(right)],
         Instruction::Branch { left, right, .. } => [of(left), of(right), None],
-        Instruction::Fence { .. } | Instruction::Barrier { .. } | Instruction::Jump { .. } => [None; 3],
+        Instruction::Fence { .. }
+        | Instruction::Barrier { .. }
+        | Instruction::KernelBoundary
+        | Instruction::Jump { .. } => [None; 3],
     };
     registers.into_iter().flatten()
 }

@@ -39,7 +39,7 @@ use crate::litmus::Instruction;
 use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::{Action, Class, Coherence, Request, l1};
-use tombolo_types::ModuleId;
+use tombolo_types::{ModuleId, Scope};
 
 /// A set of lines: bit `i` is line `i`.
 pub(super) type LineSet = u8;
@@ -142,6 +142,13 @@ pub(super) fn remaining(
 
 /// What `instruction`, from stage `from` on, does as synchronisation.
 pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> Syncs {
+    if let Instruction::KernelBoundary = instruction {
+        return Syncs {
+            releases: true,
+            invalidates: !protocol.acquire(Sync::Kernel).is_empty(),
+            drops_l1: l1::acquire_invalidates(protocol, Scope::Sys),
+        };
+    }
     let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
     let stages = front::stages(operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {

@@ -32,6 +32,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         self.pass_barriers(state);
+        self.pass_boundary(state);
     }
 
     /// Runs one register instruction whose inputs and output are there.
@@ -62,7 +63,8 @@ impl<P: Coherence> Machine<'_, P> {
             | Instruction::Store { .. }
             | Instruction::Atomic { .. }
             | Instruction::Fence { .. }
-            | Instruction::Barrier { .. } => None,
+            | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary => None,
         };
         let Some(next) = next else { return false };
         state.threads[thread].pc = next;
@@ -93,7 +95,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn pass_stage(&self, state: &mut State, thread: usize) -> bool {
         let Some(stage) = self.stage(state, thread) else { return false };
         let passed = match stage {
-            Stage::AwaitLoads => self.registers_of(thread).all(|register| state.registers[register].awaits.is_none()),
+            Stage::AwaitLoads => self.has_results(state, thread),
             Stage::AwaitResult => {
                 let into = self.instruction(state, thread).and_then(result_register);
                 into.is_none_or(|into| state.registers[self.flat(thread, into) as usize].awaits.is_none())
@@ -111,6 +113,11 @@ impl<P: Coherence> Machine<'_, P> {
             self.next_stage(state, thread);
         }
         passed
+    }
+
+    /// Whether no register of `thread` awaits anything.
+    pub(super) fn has_results(&self, state: &State, thread: usize) -> bool {
+        self.registers_of(thread).all(|register| state.registers[register].awaits.is_none())
     }
 
     pub(super) fn registers_of(&self, thread: usize) -> impl Iterator<Item = usize> + use<P> {
@@ -132,17 +139,20 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The last act of an acquire.
     pub(super) fn finish_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
-        let sm = self.sm_of[thread];
         if l1::acquire_invalidates(&self.protocol, scope) {
-            for line in 0..self.lines as u8 {
-                let slot = &mut state.l1[self.l1_index(sm, line)];
-                slot.line = None;
-                if let Some(pending) = &mut slot.pending {
-                    pending.miss.stale = true;
-                }
-            }
+            self.invalidate_l1(state, self.sm_of[thread]);
         }
         self.next_stage(state, thread);
+    }
+
+    pub(super) fn invalidate_l1(&self, state: &mut State, sm: u8) {
+        for line in 0..self.lines as u8 {
+            let slot = &mut state.l1[self.l1_index(sm, line)];
+            slot.line = None;
+            if let Some(pending) = &mut slot.pending {
+                pending.miss.stale = true;
+            }
+        }
     }
 
     /// Whether the access at hand has its operands and a free register.
@@ -173,6 +183,7 @@ impl<P: Coherence> Machine<'_, P> {
             | Instruction::Move { .. }
             | Instruction::Compute { .. }
             | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary
             | Instruction::Branch { .. }
             | Instruction::Jump { .. } => false,
         };
@@ -333,9 +344,7 @@ impl<P: Coherence> Machine<'_, P> {
             let cta = self.program.threads[thread].placement;
             let mates = || (0..state.threads.len()).filter(|&mate| self.program.threads[mate].placement == cta);
             let arrived = |mate: usize| match self.instruction(state, mate) {
-                Some(Instruction::Barrier { id: other }) => {
-                    other == id && self.registers_of(mate).all(|register| state.registers[register].awaits.is_none())
-                }
+                Some(Instruction::Barrier { id: other }) => other == id && self.has_results(state, mate),
                 Some(_) => false,
                 None => true,
             };
@@ -370,6 +379,7 @@ pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Orderin
         Instruction::Move { .. }
         | Instruction::Compute { .. }
         | Instruction::Barrier { .. }
+        | Instruction::KernelBoundary
         | Instruction::Branch { .. }
         | Instruction::Jump { .. } => None,
     }

@@ -2,10 +2,10 @@
 
 use super::l2::{is_posted, watch_parked};
 use super::machine::Machine;
-use super::state::{Body, Channel, Message, Source, State};
+use super::state::{Body, Channel, Message, Source, State, ThreadState};
 use crate::litmus::Instruction;
 use tombolo_protocol::coherence::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, Fault, Phase, Topology};
+use tombolo_protocol::{Action, Coherence, Collector, Fault, Phase, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> Machine<'_, P> {
@@ -126,6 +126,60 @@ impl<P: Coherence> Machine<'_, P> {
     fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
         state.messages.iter().any(|message| message.channel == asked) || state.watched_from(module) >> thread & 1 != 0
+    }
+
+    /// Lets all threads into the next kernel: every SM's stores are taken, then the plan of the boundary's release
+    /// runs, then that of its acquire, and every L1 is dropped. The first thread that waits there stands for the
+    /// command processor.
+    pub(super) fn pass_boundary(&self, state: &mut State) {
+        let threads = || 0..state.threads.len();
+        let Some(first) = threads().find(|&thread| self.is_at_boundary(state, thread)) else { return };
+        let has_arrived = |thread| match self.instruction(state, thread) {
+            Some(Instruction::KernelBoundary) | None => self.has_results(state, thread),
+            Some(_) => false,
+        };
+        if !threads().all(has_arrived) || !self.has_run_boundary(state, first) {
+            return;
+        }
+        if l1::acquire_invalidates(&self.protocol, Scope::Sys) {
+            for sm in 0..self.sms.len() as u8 {
+                self.invalidate_l1(state, sm);
+            }
+        }
+        state.threads[first] = ThreadState { pc: state.threads[first].pc, ..ThreadState::default() };
+        for thread in 0..state.threads.len() {
+            state.threads[thread].pc += u16::from(self.is_at_boundary(state, thread));
+        }
+        self.settle(state);
+    }
+
+    /// Whether `thread` waits for its next kernel.
+    pub(super) fn is_at_boundary(&self, state: &State, thread: usize) -> bool {
+        matches!(self.instruction(state, thread), Some(Instruction::KernelBoundary))
+    }
+
+    /// Runs the plans of a boundary as far as they go, stage by stage: the SMs' stores, release, acquire.
+    fn has_run_boundary(&self, state: &mut State, first: usize) -> bool {
+        let bit = 1 << first;
+        if !state.threads[first].begun {
+            (0..self.sms.len() as u8).for_each(|sm| self.watch_sm(state, sm, bit));
+            state.threads[first].begun = true;
+        }
+        if state.threads[first].stage == 0 {
+            if (0..self.sms.len() as u8).any(|sm| state.watched_from_sm(sm) & bit != 0) {
+                return false;
+            }
+            state.threads[first].stage = 1;
+            self.begin_plan(state, first, self.protocol.release(Sync::Kernel));
+        }
+        if state.threads[first].stage == 1 {
+            if !self.run_plan(state, first) {
+                return false;
+            }
+            state.threads[first].stage = 2;
+            self.begin_plan(state, first, self.protocol.acquire(Sync::Kernel));
+        }
+        self.run_plan(state, first)
     }
 
     /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.

@@ -220,6 +220,7 @@ impl Parser {
             self.row()?;
         }
         self.resolve_jumps()?;
+        self.check_boundaries()?;
         let condition = self.condition()?;
         Ok(Litmus { program: self.program, condition })
     }
@@ -364,6 +365,14 @@ impl Parser {
         let instruction = self.program.threads[thread].code.len();
         self.jumps.push(Jump { thread, instruction, label, at });
         Ok(())
+    }
+
+    /// A boundary is one of the whole machine: every thread passes all of them.
+    fn check_boundaries(&self) -> Result<(), LitmusError> {
+        let count = |thread: &Thread| thread.code.iter().filter(|one| **one == Instruction::KernelBoundary).count();
+        let counts: Vec<usize> = self.program.threads.iter().map(count).collect();
+        let same = counts.iter().all(|count| *count == counts[0]);
+        if same { Ok(()) } else { Err(self.expected("as many rows of `kernel.boundary` in every thread")) }
     }
 
     fn resolve_jumps(&mut self) -> Result<(), LitmusError> {

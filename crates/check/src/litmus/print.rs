@@ -124,6 +124,7 @@ impl fmt::Display for Named<'_> {
                 write!(f, "{} {}, {left}, {right}", arithmetic(operation), self.register(into))
             }
             Instruction::Barrier { id } => write!(f, "bar.cta.sync {id}"),
+            Instruction::KernelBoundary => f.write_str("kernel.boundary"),
             Instruction::Branch { comparison, left, right, target } => {
                 let (_, branch) = comparison_names(comparison);
                 write!(f, "{branch} {}, {}, LC{target:02}", self.operand(left), self.operand(right))

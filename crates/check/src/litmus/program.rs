@@ -197,6 +197,8 @@ pub enum Instruction {
         /// The barrier.
         id: u32,
     },
+    /// `kernel.boundary`: what is before it belongs to one kernel, what is after it to the next, in every thread.
+    KernelBoundary,
     /// `beq` and its kin: goes to `target` where the comparison holds.
     Branch {
         /// The comparison.
@@ -226,6 +228,7 @@ impl Instruction {
             | Instruction::Move { .. }
             | Instruction::Compute { .. }
             | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary
             | Instruction::Branch { .. }
             | Instruction::Jump { .. } => None,
         }

@@ -29,16 +29,20 @@ impl Parser {
             "red" => self.atomic(thread, false),
             "fence" => self.fence(at),
             "bar" => self.barrier(at),
+            "kernel" => self.kernel_boundary(),
             "goto" => {
                 self.label_reference(thread)?;
                 Ok(Instruction::Jump { target: 0 })
             }
             "add" | "sub" | "mul" | "div" => self.compute(thread, &mnemonic, at),
             proxy if PROXIES.contains(&proxy) => Err(self.unsupported(at, proxy)),
-            branch => match Comparison::ALL.iter().find(|(_, _, name)| *name == branch) {
-                Some((comparison, _, _)) => self.branch(thread, *comparison),
-                None => Err(self.expected_at(at, "an instruction (ld, st, atom, red, fence, bar, add, beq, goto, …)")),
-            },
+            branch => {
+                match Comparison::ALL.iter().find(|(_, _, name)| *name == branch) {
+                    Some((comparison, _, _)) => self.branch(thread, *comparison),
+                    None => Err(self
+                        .expected_at(at, "an instruction (ld, st, atom, red, fence, bar, kernel, add, beq, goto, …)")),
+                }
+            }
         }
     }
 
@@ -119,6 +123,16 @@ impl Parser {
             return Err(self.unsupported(at, "bar.cta.sync with a thread count"));
         }
         Ok(Instruction::Barrier { id })
+    }
+
+    fn kernel_boundary(&mut self) -> Result<Instruction, LitmusError> {
+        const EXPECTED: &str = "`boundary`";
+        self.expect(".")?;
+        let at = self.at;
+        match self.word(EXPECTED)?.as_str() {
+            "boundary" => Ok(Instruction::KernelBoundary),
+            _ => Err(self.expected_at(at, EXPECTED)),
+        }
     }
 
     fn compute(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {

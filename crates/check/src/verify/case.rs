@@ -1,6 +1,6 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
-use super::corpus::CORE;
+use super::corpus::{CORE, KERNELS};
 use crate::axiomatic::{Limits, ModelError, Outcomes, outcomes};
 use crate::explore::too_large;
 use crate::litmus::{Condition, FinalState, Litmus, LitmusError, Program, parse};
@@ -94,10 +94,14 @@ impl Case {
         }
     }
 
-    /// The tests that ship with the crate.
+    /// The core tests that ship with the crate.
     pub fn core() -> Vec<Case> {
-        let read = |(file, text): &(&str, &str)| Case::parse(file, text).expect("a test reads every shipped file");
-        CORE.iter().map(read).collect()
+        shipped(CORE)
+    }
+
+    /// The tests of kernel boundaries that ship with the crate.
+    pub fn kernels() -> Vec<Case> {
+        shipped(KERNELS)
     }
 
     /// Asks the model.
@@ -128,6 +132,10 @@ impl Judged {
     pub(super) fn allows_event(&self) -> bool {
         self.allowed.states().iter().any(|state| self.is_event(state))
     }
+}
+
+fn shipped(files: &[(&str, &str)]) -> Vec<Case> {
+    files.iter().map(|(file, text)| Case::parse(file, text).expect("a test reads every shipped file")).collect()
 }
 
 /// A file's name without folder and ending.

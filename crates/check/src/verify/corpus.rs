@@ -1,20 +1,20 @@
 //! Litmus tests: those that ship, and those in a user's files.
 
 use super::case::Case;
-use crate::litmus::LitmusError;
+use crate::litmus::{Litmus, LitmusError, parse};
 use std::path::{Path, PathBuf};
 
 /// Ending of a litmus file.
 const ENDING: &str = "litmus";
 
 macro_rules! shipped {
-    ($($file:literal),+ $(,)?) => {
-        &[$(($file, include_str!(concat!("../../tests/data/litmus/", $file)))),+]
+    ($folder:literal: $($file:literal),+ $(,)?) => {
+        &[$(($file, include_str!(concat!("../../tests/data/", $folder, "/", $file)))),+]
     };
 }
 
 /// The core tests, by file name. Source: see `tests/data/litmus/README.md`.
-pub(super) const CORE: &[(&str, &str)] = shipped![
+pub(super) const CORE: &[(&str, &str)] = shipped!["litmus":
     "Manual/Atom-plus-location-weak_.litmus",
     "Manual/Atom-plus-location_.litmus",
     "Manual/Cause-base-strong.litmus",
@@ -68,6 +68,26 @@ pub(super) const CORE: &[(&str, &str)] = shipped![
     "Nvidia/Co-Total-3-threads-scope-diff.litmus",
     "Nvidia/Release-acquire-pattern.litmus",
 ];
+
+/// Tests of what one kernel sees of the kernels before it, by file name.
+pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
+    "K-Atomics+weak.litmus",
+    "K-Atomics.litmus",
+    "K-Both.litmus",
+    "K-CoWW.litmus",
+    "K-MP+readers.litmus",
+    "K-MP+reload.litmus",
+    "K-MP.litmus",
+    "K-SB.litmus",
+    "K-WRC.litmus",
+];
+
+/// The test of [`KERNELS`] of this name.
+pub(super) fn kernel_test(name: &str) -> Litmus {
+    let shipped = KERNELS.iter().find(|(file, _)| *file == format!("{name}.{ENDING}"));
+    let (file, text) = shipped.expect("only shipped tests are asked for");
+    parse(file, text).expect("a test reads every shipped file")
+}
 
 /// Why tests could not be taken from a path.
 #[derive(Debug, thiserror::Error)]
@@ -142,6 +162,8 @@ mod tests {
         let shipped: Vec<&str> = CORE.iter().map(|(file, _)| *file).collect();
         assert_eq!(shipped, listed);
         assert_eq!(Case::core().len(), 52);
+        let kernels = read_tests(&folder.with_file_name("kernels")).unwrap();
+        assert_eq!(kernels.len(), Case::kernels().len());
     }
 
     #[test]

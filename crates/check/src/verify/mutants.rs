@@ -4,6 +4,7 @@
 //! it, on placement after placement, from cold and from warm caches, until it is seen.
 
 use super::case::Placements;
+use super::corpus::kernel_test;
 use super::coverage::{Place, coverage};
 use super::shapes::{atomics, cowr, cowr_after_load, isa2, mp, mp_second_reader, polling, wrc};
 use super::{Watch, side_by_side};
@@ -67,12 +68,13 @@ pub struct Mutant {
 
 /// Every fault in every one of `protocols` that has the rule it breaks.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
-    let of = |fault: Fault| {
-        let (breakable, test) = catcher(fault);
+    let of = |fault: Fault, (breakable, test): Catcher| {
         let chosen = breakable.iter().filter(|protocol| protocols.contains(protocol));
         chosen.map(move |&protocol| Mutant { fault, protocol, test: test.clone() })
     };
-    Fault::ALL.into_iter().flat_map(of).collect()
+    let within_kernels = Fault::ALL.into_iter().flat_map(|fault| of(fault, catcher(fault)));
+    let at_boundaries = Fault::ALL.into_iter().filter_map(|fault| Some(of(fault, boundary_catcher(fault)?))).flatten();
+    within_kernels.chain(at_boundaries).collect()
 }
 
 /// Looks for each with `threads` threads.
@@ -87,8 +89,24 @@ pub fn catch(mutants: &[Mutant], threads: usize, watch: &dyn Watch) -> Vec<Mutan
     })
 }
 
+/// Protocols and a test.
+type Catcher = (&'static [&'static str], Litmus);
+
+/// The protocols in which `fault` breaks what happens at a kernel's boundary, and a test that shows it there.
+fn boundary_catcher(fault: Fault) -> Option<Catcher> {
+    let (protocols, test) = match fault {
+        Fault::AcquireKeepsL1 => (ALL, "K-MP+reload"),
+        Fault::AcquireKeepsL2 => (SOFTWARE, "K-MP+reload"),
+        Fault::ReleaseSkipsStores => (ALL, "K-MP"),
+        Fault::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
+        Fault::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
+        _ => return None,
+    };
+    Some((protocols, kernel_test(test)))
+}
+
 /// The protocols that have the rule that `fault` breaks, and a shape that shows it.
-fn catcher(fault: Fault) -> (&'static [&'static str], Litmus) {
+fn catcher(fault: Fault) -> Catcher {
     match fault {
         Fault::AcquireKeepsL1 | Fault::ReleaseSkipsStores => (ALL, mp("gpu")),
         // With a directory an acquire leaves the L2 alone.

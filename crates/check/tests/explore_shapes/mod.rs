@@ -46,6 +46,12 @@ pub(crate) fn six(scope: &str) -> Vec<Test> {
     shapes::six(scope).into_iter().map(Test::from).collect()
 }
 
+/// A test of kernel boundaries that ships, by name.
+pub(crate) fn across_kernels(name: &str) -> Test {
+    let file = format!("{}/tests/data/kernels/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
+    litmus::read(file.as_ref()).expect("it is well-formed").into()
+}
+
 /// The same test with all its threads on the first GPU, whatever its scopes.
 pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     for thread in &mut test.program.threads {

@@ -20,7 +20,7 @@ use tombolo_system::protocol_options;
 /// than few on many.
 const PLACEMENTS_OF_RANDOM: usize = 1;
 
-/// What to check. Without --litmus, --random and --mutants: the core tests that ship.
+/// What to check. Without --litmus, --random and --mutants: the tests that ship.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Design: a name of `list designs`, or the path of a .toml file; may be repeated [default: all that ship]
@@ -72,7 +72,7 @@ impl Arguments {
 
     fn cases(&self) -> Result<Vec<Case>, Failure> {
         if self.litmus.is_empty() && self.random.is_none() && !self.mutants {
-            return Ok(Case::core());
+            return Ok([Case::core(), Case::kernels()].concat());
         }
         let mut cases = Vec::new();
         for path in &self.litmus {
