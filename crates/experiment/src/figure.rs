@@ -5,6 +5,9 @@ use crate::plan::{Plan, ScaleChoice};
 use crate::spec::{Dimension, Mean, Shape};
 use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
 
+/// Workloads of one scale that a caption names.
+const NAMED: usize = 8;
+
 /// The numbers of a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
@@ -134,11 +137,18 @@ impl Plan {
                 None => scales.push((scale, vec![&one.label])),
             }
         }
-        let at =
-            |(scale, labels): &(String, Vec<&str>)| format!("at {scale} of machine and input: {}", labels.join(", "));
+        scales.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+        let at = |(index, (scale, labels)): (usize, &(String, Vec<&str>))| {
+            let named = match labels.len() {
+                count if index > 0 || count <= NAMED => labels.join(", "),
+                count if scales.len() == 1 => format!("all {count} workloads"),
+                count => format!("{count} workloads, all but those named"),
+            };
+            format!("at {scale} of machine and input: {named}")
+        };
         let mut text: Vec<String> = match &scales[..] {
             [] => Vec::new(),
-            all => vec![format!("Run {}.", all.iter().map(at).collect::<Vec<_>>().join("; "))],
+            all => vec![format!("Run {}.", all.iter().enumerate().map(at).collect::<Vec<_>>().join("; "))],
         };
         if self.choice == ScaleChoice::Quick && (!self.spec.quick.only.is_empty() || !self.spec.quick.steps.is_empty())
         {
