@@ -4,7 +4,7 @@
 mod explore_shapes;
 
 use explore_shapes::{
-    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, on_one_gpu, sb, six, spread,
+    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb, six, spread,
     wrc_mixed,
 };
 use std::collections::BTreeSet;
@@ -63,7 +63,8 @@ fn count(test: &Test) -> usize {
 }
 
 fn all_shapes(protocol: &'static str) {
-    for test in ["gpu", "sys"].into_iter().flat_map(six).chain([isa2(), wrc_mixed()]) {
+    let by_scope = |scope| six(scope).into_iter().chain([mp_by_reduction(scope)]);
+    for test in ["gpu", "sys"].into_iter().flat_map(by_scope).chain([isa2(), wrc_mixed()]) {
         clean(&test, Sharing::Apart, count(&test), Config::new(protocol));
     }
 }

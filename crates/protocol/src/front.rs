@@ -68,7 +68,8 @@ pub fn only_issues(operation: Operation, order: Order) -> bool {
 /// The stages of `operation` with `order`.
 ///
 /// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
-/// acquire leaves the SM: the L1 orders its own SM.
+/// acquire leaves the SM: the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a
+/// release of its scope shows that it has been performed.
 pub fn stages(operation: Operation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
@@ -87,8 +88,10 @@ pub fn stages(operation: Operation, order: Order) -> Stages {
         }
     }
     if order.semantics.acquires() {
-        if matches!(operation, Operation::Load | Operation::Atomic) {
-            stages.push(Stage::AwaitResult);
+        match operation {
+            Operation::Load | Operation::Atomic => stages.push(Stage::AwaitResult),
+            Operation::Reduction if beyond_cta => stages.push(Stage::Release(order.scope)),
+            Operation::Reduction | Operation::Store | Operation::Fence => {}
         }
         if beyond_cta {
             stages.push(Stage::Acquire(order.scope));
@@ -137,6 +140,14 @@ mod tests {
             list(Operation::Load, Semantics::Acquire, Scope::Gpu),
             [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Gpu)]
         );
+    }
+
+    #[test]
+    fn a_reduction_is_performed_before_it_acquires() {
+        let performed = [Stage::Issue, Stage::Release(Scope::Sys), Stage::Acquire(Scope::Sys)];
+        assert_eq!(list(Operation::Reduction, Semantics::Acquire, Scope::Sys), performed);
+        let both = list(Operation::Reduction, Semantics::AcquireRelease, Scope::Sys);
+        assert_eq!(both, [&[Stage::AwaitLoads, Stage::Release(Scope::Sys)], &performed[..]].concat());
     }
 
     #[test]

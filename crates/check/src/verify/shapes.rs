@@ -22,6 +22,12 @@ pub fn mp(scope: &str) -> Litmus {
     test("MP", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (P1:r0 == 1 /\\ P1:r1 == 0)")
 }
 
+/// Message passing to a reader whose flag is a reduction, which returns nothing.
+pub fn mp_by_reduction(scope: &str) -> Litmus {
+    let rows = ["st.weak x,1 | red.acquire.S.add y,10", "st.release.S y,1 | ld.weak r0,x"];
+    test("MP+red", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (y == 11 /\\ P1:r0 == 0)")
+}
+
 /// Message passing, with a second reader in the CTA of the first.
 pub fn mp_second_reader(scope: &str) -> Litmus {
     let rows = ["st.weak x,1 | ld.acquire.S r0,y | ld.weak r0,x", "st.release.S y,1 | ld.weak r1,x |"];
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_shape_is_read_back_as_it_is() {
-        let more = [isa2(), wrc_mixed(), polling("gpu"), flush_under_miss("sys"), atomics("gpu"), mp_reload("sys")];
+        let more = [mp_by_reduction("sys"), isa2(), wrc_mixed(), polling("gpu"), flush_under_miss("sys"), atomics("gpu"), mp_reload("sys")];
         for shape in ["gpu", "sys"].into_iter().flat_map(six).chain(more) {
             assert_eq!(litmus::parse("shape", &shape.to_string()).unwrap(), shape);
         }

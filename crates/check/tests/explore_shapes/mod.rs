@@ -32,7 +32,7 @@ macro_rules! by_scope {
     };
 }
 
-by_scope!(mp, mp_second_reader, wrc, sb, cowr, cowr_after_load, atomics, flush_under_miss);
+by_scope!(mp, mp_by_reduction, mp_second_reader, wrc, sb, cowr, cowr_after_load, atomics, flush_under_miss);
 
 pub(crate) fn isa2() -> Test {
     shapes::isa2().into()
