@@ -4,8 +4,8 @@
 mod explore_shapes;
 
 use explore_shapes::{
-    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb, six, spread,
-    wrc_mixed,
+    STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb,
+    six, spread, wrc_mixed,
 };
 use std::collections::BTreeSet;
 use std::time::Instant;

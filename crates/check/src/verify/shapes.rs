@@ -134,7 +134,15 @@ mod tests {
 
     #[test]
     fn every_shape_is_read_back_as_it_is() {
-        let more = [mp_by_reduction("sys"), isa2(), wrc_mixed(), polling("gpu"), flush_under_miss("sys"), atomics("gpu"), mp_reload("sys")];
+        let more = [
+            mp_by_reduction("sys"),
+            isa2(),
+            wrc_mixed(),
+            polling("gpu"),
+            flush_under_miss("sys"),
+            atomics("gpu"),
+            mp_reload("sys"),
+        ];
         for shape in ["gpu", "sys"].into_iter().flat_map(six).chain(more) {
             assert_eq!(litmus::parse("shape", &shape.to_string()).unwrap(), shape);
         }
