@@ -138,9 +138,11 @@ impl Plan {
             }
         }
         scales.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+        // The chart names them, or all of the suite ran.
+        let is_known = self.spec.rows == Dimension::Workload || self.spec.quick.only.is_empty();
         let at = |(index, (scale, labels)): (usize, &(String, Vec<&str>))| {
             let named = match labels.len() {
-                count if index > 0 || count <= NAMED => labels.join(", "),
+                count if index > 0 || count <= NAMED || !is_known => labels.join(", "),
                 count if scales.len() == 1 => format!("all {count} workloads"),
                 count => format!("{count} workloads, all but those named"),
             };
