@@ -1,4 +1,4 @@
-//! Every protocol that promises the PTX memory model keeps it on six litmus shapes, wherever threads and
+//! Every protocol that promises the PTX memory model keeps it on litmus shapes, wherever threads and
 //! homes are, from cold and from warm caches; and `ideal` does not.
 
 mod explore_shapes;

@@ -1,5 +1,5 @@
-//! The core tests and random programs under every protocol, within a budget for every change; `tombolo check`
-//! explores them to their end.
+//! The core tests and those of kernel boundaries under every protocol, to their end; with lines written back, the
+//! variants and random programs, within a budget for every change. `tombolo check` explores those further.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,12 @@ fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
 
 #[test]
 fn a_kernel_sees_what_the_kernels_before_it_have_written() {
-    let mut designs = promising();
+    let reports = verify(&promising(), &Case::kernels(), Budget::default(), THREADS, &());
+    assert_clean(&reports);
+    for design in reports {
+        assert_eq!(design.count(Verdict::Ok), 9, "{}: every test is explored to its end", design.design);
+    }
+    let mut designs = Vec::new();
     let all_but_ideal = || PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
     let back = Options { write: WritePolicy::Back, ..Options::default() };
     designs.extend(all_but_ideal().map(|protocol| design(protocol, back)));

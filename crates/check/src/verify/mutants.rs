@@ -100,7 +100,22 @@ fn boundary_catcher(fault: Fault) -> Option<Catcher> {
         Fault::ReleaseSkipsStores => (ALL, "K-MP"),
         Fault::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
         Fault::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
-        _ => return None,
+        // These break what threads do, not what a boundary does.
+        Fault::LoadIgnoresScope
+        | Fault::ReleaseDrainsOwnHomesOnly
+        | Fault::ReleaseMarkedByIssuer
+        | Fault::SystemReleaseDrainsOwnModuleOnly
+        | Fault::SharerNotRecorded
+        | Fault::SharerRecordedAtRequest
+        | Fault::StoreKeepsSharers
+        | Fault::InvalidationNotForwarded
+        | Fault::SilentDirectoryEviction
+        | Fault::AtomicBelowHome
+        | Fault::DirtyEvictionLost
+        | Fault::FillSurvivesAcquire
+        | Fault::LoadMergesAcrossAcquire
+        | Fault::StoreKeepsFill
+        | Fault::StorePassesMiss => return None,
     };
     Some((protocols, kernel_test(test)))
 }
