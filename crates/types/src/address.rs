@@ -94,16 +94,23 @@ impl Mask {
 
     /// The mask widened to whole sectors of `grains_per_sector` grains (1, 2, 4, 8, 16 or 32).
     pub const fn sectors(self, grains_per_sector: u32) -> Mask {
-        let sector = ((1_u64 << grains_per_sector) - 1) as u32;
-        let mut wide = 0;
-        let mut at = 0;
-        while at < 32 {
-            if self.0 & (sector << at) != 0 {
-                wide |= sector << at;
-            }
-            at += grains_per_sector;
+        // The lowest grain of each sector.
+        let lowest = match grains_per_sector {
+            1 => return self,
+            2 => 0x5555_5555,
+            4 => 0x1111_1111,
+            8 => 0x0101_0101,
+            16 => 0x0001_0001,
+            _ => 1,
+        };
+        let mut some = self.0;
+        let mut reach = 1;
+        while reach < grains_per_sector {
+            some |= some >> reach;
+            reach *= 2;
         }
-        Mask(wide)
+        let sector = ((1_u64 << grains_per_sector) - 1) as u32;
+        Mask((some & lowest).wrapping_mul(sector))
     }
 }
 
@@ -158,5 +165,12 @@ mod tests {
         assert_eq!(Mask(0b1).sectors(8), Mask(0xff));
         assert_eq!(Mask(1 << 31).sectors(32), Mask::ALL);
         assert_eq!(Mask(1 << 9 | 1).sectors(8), Mask(0xffff));
+        for grains in [1, 2, 4, 8, 16, 32_u32] {
+            for bits in [0, 1, 1 << 31, 0x0010_0200, 0x8001_0001, 0x0f0f_00f0, u32::MAX] {
+                let touched = |grain: u32| (0..32).any(|bit| bit / grains == grain / grains && bits >> bit & 1 != 0);
+                let wide = (0..32).filter(|&grain| touched(grain)).fold(0, |wide, grain| wide | 1 << grain);
+                assert_eq!(Mask(bits).sectors(grains), Mask(wide), "{bits:#x} in sectors of {grains}");
+            }
+        }
     }
 }
