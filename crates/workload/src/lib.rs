@@ -16,3 +16,4 @@ pub mod record;
 pub mod scale;
 pub mod simt;
 pub mod trace;
+mod unpack;

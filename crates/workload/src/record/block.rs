@@ -6,6 +6,7 @@
 
 use super::RecordError;
 use crate::encode::encode;
+use crate::unpack::unpack;
 use rustc_hash::FxHasher;
 use std::fs::File;
 use std::hash::Hasher;
@@ -169,7 +170,9 @@ impl Store {
 
     /// The block's bytes before compression.
     pub(crate) fn unpack(&self, block: &Block) -> std::io::Result<Vec<u8>> {
-        self.packed(block, |bytes| zstd::bulk::decompress(bytes, block.raw_bytes))?
+        let mut raw = Vec::new();
+        self.packed(block, |bytes| unpack(bytes, block.raw_bytes, &mut raw))??;
+        Ok(raw)
     }
 
     /// Whether two kernels' blocks are the same bytes.

@@ -7,6 +7,7 @@ use super::{FOOTER, MAGIC, PREFIX, VERSION};
 use crate::encode::decode;
 use crate::trace::error::TraceError;
 use crate::trace::info::Origin;
+use crate::unpack::unpack;
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -112,11 +113,8 @@ impl NativeProgram {
         if checksum(packed) != block.checksum {
             return Err(damage(format!("the checksum of the block of {} bytes does not match", block.length)));
         }
-        into.clear();
-        into.reserve_exact(block.unpacked as usize);
-        let unpacked =
-            zstd::bulk::Decompressor::new().and_then(|mut unpacker| unpacker.decompress_to_buffer(packed, into));
-        unpacked.map_err(|error| damage(format!("the block cannot be unpacked: {error}")))?;
+        unpack(packed, block.unpacked as usize, into)
+            .map_err(|error| damage(format!("the block cannot be unpacked: {error}")))?;
         if into.len() != block.unpacked as usize {
             return Err(damage(format!("the block unpacks to {} bytes, expected {}", into.len(), block.unpacked)));
         }
