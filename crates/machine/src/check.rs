@@ -39,6 +39,8 @@ const WAYS_LIMIT: u64 = 32;
 const LANES_LIMIT: u64 = 64;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
+/// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
+const MISS_LIMIT: u64 = (1 << 16) - 1;
 
 /// `Some` fault unless `holds`.
 fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Fault> {
@@ -213,19 +215,21 @@ impl MachineConfig {
     }
 
     fn queue_fault(&self) -> Option<Fault> {
-        [
-            ("sm.posted_stores", self.sm.posted_stores),
+        let misses = [
             ("l1.mshrs", self.l1.mshrs),
             ("l1.merges", self.l1.merges),
             ("l2.mshrs", self.l2.mshrs),
             ("l2.merges", self.l2.merges),
+        ];
+        let queues = [
+            ("sm.posted_stores", self.sm.posted_stores),
             ("l2.posted_stores", self.l2.posted_stores),
             ("dram.queue_depth", self.dram.queue_depth),
             ("tlb.l1_entries", self.tlb.l1_entries),
             ("tlb.l2_entries", self.tlb.l2_entries),
             ("tlb.walkers", self.tlb.walkers),
-        ]
-        .into_iter()
-        .find_map(|(key, value)| at_most(value.into(), QUEUE_LIMIT, key))
+        ];
+        let too_many = |limit| move |(key, value): (_, u32)| at_most(value.into(), limit, key);
+        misses.into_iter().find_map(too_many(MISS_LIMIT)).or_else(|| queues.into_iter().find_map(too_many(QUEUE_LIMIT)))
     }
 }

@@ -135,8 +135,9 @@ fn values_that_do_not_go_together_say_why() {
         ("dram.channels", "2000", "at most 1024"),
         ("dram.banks", "2000", "at most 1024"),
         ("tlb.l2_ways", "3", "a multiple of the 3 ways"),
-        ("l2.mshrs", "100000", "at most 65536"),
-        ("l1.merges", "100000", "at most 65536"),
+        ("l2.mshrs", "100000", "at most 65535"),
+        ("l1.merges", "100000", "at most 65535"),
+        ("l2.posted_stores", "100000", "at most 65536"),
     ] {
         let error = refused(path, value);
         assert!(error.contains(reason), "{path}={value}: {error}");

@@ -6,7 +6,6 @@
 //! first free ones from when it is ready, together or not.
 
 use crate::set_index::Divisor;
-use std::collections::VecDeque;
 use tombolo_types::Ps;
 
 /// Fraction bits of a unit's length in picoseconds, so that units that are no whole number do not drift.
@@ -15,25 +14,29 @@ pub(crate) const FRACTION: u32 = 16;
 /// Units of one word of [`Calendar::taken`].
 const WORD: u64 = 64;
 
+/// Words that it begins with. Assumed: what a resource that is not overloaded looks ahead.
+const FEWEST: usize = 4;
+
 /// Reservations of one resource that does one thing at a time.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// Length of a unit in 2^-16 ps; `None` where work takes no time.
     unit: Option<Divisor>,
     length: u64,
-    /// Number of the first word of `taken`: nothing may be reserved before it.
+    /// Number of the first word: nothing may be reserved before it.
     first: u64,
-    /// A bit for each unit of time, set where it is taken.
-    taken: VecDeque<u64>,
-    /// Leading words of `taken` without a free unit.
-    full: usize,
+    /// A ring of words, as many as a power of two, with a bit for each unit of time, set where it is taken: word `w` at
+    /// index `w` modulo their count, from `first` on.
+    taken: Vec<u64>,
+    /// Leading words, from `first` on, without a free unit.
+    full: u64,
 }
 
 impl Calendar {
     /// An idle resource with units of `length`/65536 ps; zero for one that nothing ever waits for.
     pub fn new(length: u64) -> Calendar {
         let unit = (length > 0).then(|| Divisor::new(length));
-        Calendar { unit, length, first: 0, taken: VecDeque::new(), full: 0 }
+        Calendar { unit, length, first: 0, taken: vec![0; FEWEST], full: 0 }
     }
 
     /// How long `units` take.
@@ -51,30 +54,51 @@ impl Calendar {
             return ready;
         }
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);
-        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD) - self.first * WORD;
-        let due = (start / WORD) as usize;
-        let mut word = due.max(self.full);
+        let start = unit.split(ready.0 << FRACTION).0.max(self.first * WORD);
+        let due = start / WORD;
+        let mut word = due.max(self.first + self.full);
         let mut open = if word == due { u64::MAX << (start % WORD) } else { u64::MAX };
         let mut left = units;
-        let mut last = 0;
-        while left > 0 {
-            if word >= self.taken.len() {
-                self.taken.resize(word + 1, 0);
-            }
-            let free = !self.taken[word] & open;
+        let last = loop {
+            let taken = self.word(word);
+            let free = !*taken & open;
             if free != 0 {
                 let take = lowest(free, left);
-                self.taken[word] |= take;
+                *taken |= take;
                 left -= u64::from(take.count_ones());
-                last = (self.first + word as u64) * WORD + u64::from(take.ilog2());
+                if left == 0 {
+                    break word * WORD + u64::from(take.ilog2());
+                }
             }
             open = u64::MAX;
             word += 1;
-        }
-        while self.taken.get(self.full) == Some(&u64::MAX) {
+        };
+        while self.full < self.taken.len() as u64 && *self.word(self.first + self.full) == u64::MAX {
             self.full += 1;
         }
         (ready + self.span(units)).max(self.span(last + 1))
+    }
+
+    /// A word, not before the first; makes room for it.
+    #[inline]
+    fn word(&mut self, word: u64) -> &mut u64 {
+        if word - self.first >= self.taken.len() as u64 {
+            self.grow(word);
+        }
+        let mask = self.taken.len() - 1;
+        &mut self.taken[word as usize & mask]
+    }
+
+    /// Makes room for `word`.
+    #[cold]
+    fn grow(&mut self, word: u64) {
+        let before = std::mem::take(&mut self.taken);
+        let held = before.len() as u64;
+        let words = ((word - self.first + 1) as usize).next_power_of_two();
+        self.taken = vec![0; words];
+        for at in self.first..self.first + held {
+            self.taken[at as usize % words] = before[(at % held) as usize];
+        }
     }
 
     /// Forgets the words before `word`.
@@ -83,9 +107,11 @@ impl Calendar {
         if word <= self.first {
             return;
         }
-        let past = (word - self.first).min(self.taken.len() as u64) as usize;
-        self.taken.drain(..past);
-        self.full = self.full.saturating_sub(past);
+        let mask = self.taken.len() - 1;
+        for past in self.first..word.min(self.first + self.taken.len() as u64) {
+            self.taken[past as usize & mask] = 0;
+        }
+        self.full = self.full.saturating_sub(word - self.first);
         self.first = word;
     }
 }

@@ -4,6 +4,14 @@
 /// (Fibonacci hashing).
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// A hash of a line's number for tables inside one slice: independent of which slice the line goes to
+/// ([`crate::map::Map::slice`] takes it by the golden ratio), or the lines of a slice would share their upper bits and
+/// pile up. Source: the second multiplier of MurmurHash3's 64-bit finaliser, odd.
+#[inline]
+pub(crate) fn scatter(number: u64) -> u64 {
+    number.wrapping_mul(0xc4ce_b9fe_1a85_ec53)
+}
+
 /// A divisor known in advance: dividing by it multiplies instead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
