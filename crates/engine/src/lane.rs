@@ -17,7 +17,7 @@ pub(crate) struct Lane<M> {
     pub(crate) last_event: Ps,
 }
 
-impl<M> Lane<M> {
+impl<M: Copy + Default> Lane<M> {
     /// The lane of partition `partition`.
     pub(crate) fn new(partition: usize, home: &[u16]) -> Lane<M> {
         let own = |&home: &u16| if usize::from(home) == partition { 0 } else { FOREIGN };

@@ -30,6 +30,6 @@ mod share;
 
 pub use engine::{Engine, EngineStats};
 pub use event::Event;
-pub use partition::{Outbox, Partition, Round};
-pub use prefetch::{prefetch, prefetch_whole};
+pub use partition::{Outbox, Partition};
+pub use prefetch::prefetch;
 pub use queue::EventQueue;

@@ -2,50 +2,25 @@
 
 use crate::event::Event;
 use crate::lane::Lane;
+use crate::queue::batch_message;
 use crate::share::{Map, Neighbours};
 use tombolo_types::{ComponentId, Ps};
 
 /// One cut of the machine: the components in it, which only ever run one at a time. All partitions of an
 /// engine have one type; a machine of different parts uses an enum.
 pub trait Partition: Send {
-    /// What components tell each other. Copied a few times on its way: keep it small (24 bytes or so).
-    type Message: Send;
+    /// What components tell each other. Copied on its way: keep it small (48 bytes or so).
+    type Message: Copy + Default + Send;
 
     /// Handles one event for one of this partition's components, and schedules what follows from it.
-    fn handle(&mut self, event: Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
-
-    /// An event for `to` will be handled soon: a good time to bring the component itself into the host's caches, before
-    /// [`Partition::prefetch`] follows what it points to. Must change nothing.
-    fn prefetch_component(&self, to: ComponentId) {
-        let _ = to;
-    }
+    fn handle(&mut self, event: Event<&Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
     /// An event for `to` will be handled soon: a good time to bring what it needs into the host's caches (see
-    /// [`crate::prefetch`]). Must change nothing.
-    fn prefetch(&self, to: ComponentId, message: &Self::Message, round: Round) {
-        let _ = (to, message, round);
+    /// [`crate::prefetch()`]). Must change nothing.
+    fn prefetch(&self, to: ComponentId, message: &Self::Message) {
+        let _ = (to, message);
     }
 }
-
-/// Which of its announcements an event is at. What one round loads, the next may follow: pointers are chased
-/// without waiting for any of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
-    /// What the message itself names.
-    First,
-    /// What is found through what the first round loaded.
-    Second,
-    /// What is found through what the second round loaded.
-    Third,
-}
-
-/// How many events ahead a message is loaded, then its component, and then what is found in each round. Assumed: an
-/// event takes about as long as a load from memory; other distances were not compared.
-const MESSAGE_AHEAD: usize = 10;
-const COMPONENT_AHEAD: usize = 8;
-const FIRST_AHEAD: usize = 6;
-const SECOND_AHEAD: usize = 4;
-const THIRD_AHEAD: usize = 2;
 
 /// Where a component's messages go while it handles an event.
 pub struct Outbox<'a, M> {
@@ -57,7 +32,7 @@ pub struct Outbox<'a, M> {
     neighbours: Neighbours<'a, M>,
 }
 
-impl<'a, M> Outbox<'a, M> {
+impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// The outbox of partition `partition`.
     pub(crate) fn new(partition: u16, lane: &'a mut Lane<M>, map: Map<'a>, neighbours: Neighbours<'a, M>) -> Self {
         Outbox { now: lane.last_event, partition, lane, map, neighbours }
@@ -75,7 +50,14 @@ impl<'a, M> Outbox<'a, M> {
     /// When `at` lies before now, for a component of the same partition, or before now plus the lookahead,
     /// for one of another partition; when `from` belongs to another partition, `to` to none, or `at` is
     /// [`Ps::NEVER`]; when `from` has sent 2^32 events.
+    #[inline(always)]
     pub fn send(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: M) {
+        *self.place(at, from, to) = message;
+    }
+
+    /// Schedules an event, whose message is to be written where this says.
+    #[inline(never)]
+    fn place(&mut self, at: Ps, from: ComponentId, to: ComponentId) -> &mut M {
         let home = self.map.home_of(to);
         let local = home == self.partition;
         let least = if local { 0 } else { self.map.lookahead.0 };
@@ -83,36 +65,29 @@ impl<'a, M> Outbox<'a, M> {
             self.refuse(at, from, to);
         }
         let sequence = self.lane.next_sequence(from);
-        let event = Event { time: at, to, from, sequence, message };
+        let event = Event { time: at, to, from, sequence, message: () };
         if local {
-            self.lane.queue.push(event);
+            let (time, tie) = event.key();
+            self.lane.queue.place(time, tie)
         } else {
-            self.neighbours.send(home, event);
+            self.neighbours.place(home, event)
         }
     }
 
     /// Hands the partition all its events before `end`, in order.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
-        while let Some(late) = self.lane.queue.first_before(end) {
-            self.announce(partition);
-            let Some(event) = self.lane.queue.take_first(late) else { break };
+        let mut batch = std::mem::take(&mut self.lane.queue.batch);
+        while let Some(due) =
+            self.lane.queue.next_before(end, &mut batch, |to, message| partition.prefetch(to, message))
+        {
+            let late = self.lane.queue.late(due);
+            let event = due.with(late.as_ref().unwrap_or_else(|| batch_message(&batch, due)));
             self.now = event.time;
             self.lane.last_event = event.time;
             self.lane.events += 1;
             partition.handle(event, self);
         }
-    }
-
-    /// Tells a partition of what comes.
-    #[inline]
-    fn announce<P: Partition<Message = M>>(&mut self, partition: &P) {
-        let queue = &mut self.lane.queue;
-        queue.load_ahead(0, MESSAGE_AHEAD);
-        // Written out, so that each round is compiled for itself.
-        queue.look_ahead(1, COMPONENT_AHEAD, |to, _| partition.prefetch_component(to));
-        queue.look_ahead(2, FIRST_AHEAD, |to, message| partition.prefetch(to, message, Round::First));
-        queue.look_ahead(3, SECOND_AHEAD, |to, message| partition.prefetch(to, message, Round::Second));
-        queue.look_ahead(4, THIRD_AHEAD, |to, message| partition.prefetch(to, message, Round::Third));
+        self.lane.queue.batch = batch;
     }
 
     #[cold]

@@ -169,16 +169,19 @@ pub(crate) struct Neighbours<'a, M> {
     parcels: &'a mut [Parcel<M>],
 }
 
-impl<M> Neighbours<'_, M> {
-    /// Sends an event to another partition. On the same thread it goes straight into the queue: it lies at
-    /// or after the end of the window, so it does not matter whether that partition has run already.
-    pub(crate) fn send(&mut self, to: u16, event: Event<M>) {
+impl<M: Copy + Default> Neighbours<'_, M> {
+    /// Sends an event to another partition; its message is to be written where this says. On the same thread it goes
+    /// straight into the queue: it lies at or after the end of the window, so it does not matter whether that
+    /// partition has run already.
+    pub(crate) fn place(&mut self, to: u16, event: Event<()>) -> &mut M {
         let Place { worker, seat } = self.places[usize::from(to)];
+        let (time, tie) = event.key();
         if worker != self.worker {
             let parcel = &mut self.parcels[usize::from(worker)];
             parcel.earliest = parcel.earliest.min(event.time);
-            parcel.events.push(event);
-            return;
+            let at = parcel.events.len();
+            parcel.events.push(Event::from_key((time, tie), M::default()));
+            return &mut parcel.events[at].message;
         }
         let seat = usize::from(seat);
         self.due[seat] = self.due[seat].min(event.time);
@@ -186,7 +189,7 @@ impl<M> Neighbours<'_, M> {
             Some(behind) => &mut self.after[behind],
             None => &mut self.before[seat],
         };
-        lane.queue.push(event);
+        lane.queue.place(time, tie)
     }
 }
 

@@ -7,9 +7,10 @@ use tombolo_types::{ComponentId, Ps};
 const LOOKAHEAD: Ps = Ps(1_000);
 
 /// What a component does with a message.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Order {
     /// Nothing.
+    #[default]
     Rest,
     /// Sends an order to `to`, `delay` later; repeats it so many times, one after the other.
     Send { to: u16, delay: u64, repeats: u32 },
@@ -23,9 +24,9 @@ struct Post(Vec<(Ps, u16)>);
 
 impl Partition for Post {
     type Message = Order;
-    fn handle(&mut self, event: Event<Order>, out: &mut Outbox<'_, Order>) {
+    fn handle(&mut self, event: Event<&Order>, out: &mut Outbox<'_, Order>) {
         self.0.push((event.time, event.from.0));
-        match event.message {
+        match *event.message {
             Order::Rest => (),
             Order::Panic => panic!("component {} was told to panic", event.to.0),
             Order::Send { to, delay, repeats } => {

@@ -41,8 +41,8 @@ fn call() -> impl Strategy<Value = Call> {
 /// A queue, what it should hold, and the time of the last event popped.
 #[derive(Default)]
 struct Pair {
-    queue: EventQueue<String>,
-    reference: BTreeMap<(u64, u64), String>,
+    queue: EventQueue<u32>,
+    reference: BTreeMap<(u64, u64), u32>,
     now: u64,
     sent: u32,
 }
@@ -58,11 +58,11 @@ impl Pair {
     }
 
     fn push(&mut self, delay: u64, to: u16, from: u16) {
-        let message = format!("message {}", self.sent);
+        let message = self.sent;
         let (to, from) = (ComponentId(to), ComponentId(from));
         // Sequence numbers that do not rise with time: the order must not rest on when an event was pushed.
         let sequence = self.sent.wrapping_mul(0x9e37_79b1);
-        let event = Event { time: Ps(self.now + delay), to, from, sequence, message: message.clone() };
+        let event = Event { time: Ps(self.now + delay), to, from, sequence, message };
         self.sent += 1;
         self.reference.insert(event.key(), message);
         self.queue.push(event);

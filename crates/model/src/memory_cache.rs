@@ -56,7 +56,7 @@ impl MemoryCache {
 
     /// Puts a line there, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.lines.insert(line, Class::new(0), dirty, Ways::ALL);
+        self.lines.store(line, Class::new(0), dirty, Ways::ALL);
     }
 
     /// Reads `bytes` of `line` at `now`; returns when the last byte is there.

@@ -1,6 +1,7 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
 use crate::credits::Generation;
+use crate::mshr::EntryId;
 use crate::turning_link::Way;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Action, Data, Request};
@@ -17,6 +18,8 @@ pub struct Origin {
     pub warp: u8,
     /// Result slot of the warp, 0 to 63.
     pub result: u8,
+    /// Of a read: the SM's miss register that waits for the answer.
+    pub register: EntryId,
 }
 
 /// The flag event that a store leaves or a polling load looks for: `Token::index + 1`, 0 for none.
@@ -41,6 +44,8 @@ pub struct LineRequest<D: Data> {
     pub flag: Flag,
     /// Of a store or atomic: the credit of its sender, returned when taken.
     pub ticket: Generation,
+    /// Of a read from another L2: that L2's miss register that waits for the answer.
+    pub asker: EntryId,
 }
 
 /// What one module sends another: the content of a message on the links.
@@ -55,6 +60,8 @@ pub enum Packet<D: Data> {
     },
     /// From a home: the answer to a read.
     Fill {
+        /// The miss register that waits for it.
+        register: EntryId,
         /// The line.
         line: Line,
         /// Bytes carried.
@@ -163,7 +170,7 @@ pub enum LinkEvent {
 }
 
 /// One event's content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Message<D: Data> {
     /// To an SM: the scheduler of a sub-core may issue.
     Issue {
@@ -194,9 +201,13 @@ pub enum Message<D: Data> {
         line: Line,
         /// Bytes.
         mask: Mask,
+        /// The miss register that waits for them.
+        register: EntryId,
     },
     /// To an SM: the answer to a read.
     Fill {
+        /// Its miss register that waits for it.
+        register: EntryId,
         /// The line.
         line: Line,
         /// Bytes carried.
@@ -276,6 +287,7 @@ pub enum Message<D: Data> {
     /// To the command processor: a module has run its CTAs.
     KernelDone,
     /// To the command processor: go on with the next command.
+    #[default]
     Next,
 }
 

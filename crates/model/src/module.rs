@@ -8,7 +8,7 @@ use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use std::sync::Arc;
-use tombolo_engine::{Event, Round, prefetch_whole};
+use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, SmId};
@@ -55,46 +55,33 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         &self.controller
     }
 
-    /// Starts to load one of its components into the host's caches.
-    pub fn prefetch_unit(&self, unit: Unit) {
-        match unit {
-            Unit::Sm(sm) => prefetch_whole(&self.sms[usize::from(sm.0)]),
-            Unit::Slice(slice) => prefetch_whole(&self.slices[usize::from(slice)]),
-            Unit::Controller => {}
-        }
-    }
-
     /// Starts to load what an event of one of its components will read into the host's caches.
-    #[inline(always)]
-    pub fn prefetch(&self, unit: Unit, message: &Message<D>, round: Round) {
+    #[inline]
+    pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match (unit, message) {
-            (Unit::Sm(sm), Message::Issue { sub_core }) => {
-                self.sms[usize::from(sm.0)].prefetch_issue(*sub_core, round);
+            (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
+                self.sms[usize::from(sm.0)].prefetch(*register, *line);
             }
-            (Unit::Sm(sm), Message::Fill { line, .. }) => self.sms[usize::from(sm.0)].prefetch_fill(*line, round),
-            (
-                Unit::Slice(_),
-                Message::Local(LineRequest { line, .. })
-                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. },
-            ) if round == Round::Third => self.uncore.prefetch_memory(*line),
+            (Unit::Slice(slice), Message::Memory { line, register, .. }) => {
+                self.slices[usize::from(slice)].prefetch(*line, Some(*register));
+            }
             (
                 Unit::Slice(slice),
                 Message::Local(LineRequest { line, .. })
-                | Message::Memory { line, .. }
-                | Message::Arrive {
-                    packet:
-                        Packet::Request(LineRequest { line, .. })
-                        | Packet::Fill { line, .. }
-                        | Packet::Invalidate { line, .. },
-                    ..
-                },
-            ) => self.slices[usize::from(slice)].prefetch(*line, round),
+                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. },
+            ) => {
+                self.slices[usize::from(slice)].prefetch(*line, None);
+                self.uncore.prefetch_memory(*line);
+            }
+            (Unit::Slice(slice), Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }) => {
+                self.slices[usize::from(slice)].prefetch(*line, Some(*register));
+            }
             _ => {}
         }
     }
 
     /// Handles an event of one of its components.
-    pub fn handle(&mut self, unit: Unit, event: Event<Message<D>>, out: &mut Out<'_, D>) {
+    pub fn handle(&mut self, unit: Unit, event: Event<&Message<D>>, out: &mut Out<'_, D>) {
         self.uncore.digest.event(event.time, event.to.0);
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
@@ -104,15 +91,15 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             Unit::Slice(slice) => self.at_slice(usize::from(slice), event.message, out),
             Unit::Controller => {
                 let Module { sms, slices, uncore, controller } = self;
-                controller.handle(event.message, &mut Parts { sms, slices, uncore }, out);
+                controller.handle(*event.message, &mut Parts { sms, slices, uncore }, out);
             }
         }
     }
 
-    fn at_sm(&mut self, index: usize, message: Message<D>, out: &mut Out<'_, D>) {
+    fn at_sm(&mut self, index: usize, message: &Message<D>, out: &mut Out<'_, D>) {
         let sm = &mut self.sms[index];
         let uncore = &mut self.uncore;
-        match message {
+        match *message {
             Message::Issue { sub_core } => {
                 sm.issue(sub_core, uncore, out);
                 if sm.has_finished() {
@@ -120,20 +107,20 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                     controller.refill(index, &mut Parts { sms, slices, uncore }, out);
                 }
             }
-            Message::Fill { line, mask, data, satisfied } => {
-                sm.fill(FillMessage { line, mask, data, satisfied }, uncore, out);
+            Message::Fill { register, line, mask, data, satisfied } => {
+                sm.fill(FillMessage { register, line, mask, data, satisfied }, uncore, out);
             }
             Message::Old { warp, result, .. } => sm.old(warp, result, out),
             Message::Arrive { route, packet: Packet::Old { origin, .. } } => {
                 uncore.receive(out.now(), route.bytes);
                 sm.old(origin.warp, origin.result, out);
             }
-            Message::Arrive { route, packet: Packet::Answer { line, mask, data, satisfied, .. } } => {
+            Message::Arrive { route, packet: Packet::Answer { origin, line, mask, data, satisfied } } => {
                 let inside = uncore.receive(out.now(), route.bytes);
                 let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
                 let (sm, id) = (SmId(index as u16), uncore.layout.sm(uncore.module, SmId(index as u16)));
                 let at = uncore.deliver(inside, sm, bytes);
-                out.send(at, id, id, Message::Fill { line, mask, data, satisfied });
+                out.send(at, id, id, Message::Fill { register: origin.register, line, mask, data, satisfied });
             }
             Message::StoreReturned => sm.store_returned(uncore, out),
             Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
@@ -142,13 +129,13 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         }
     }
 
-    fn at_slice(&mut self, index: usize, message: Message<D>, out: &mut Out<'_, D>) {
+    fn at_slice(&mut self, index: usize, message: &Message<D>, out: &mut Out<'_, D>) {
         let slice = &mut self.slices[index];
         let uncore = &mut self.uncore;
-        match message {
+        match *message {
             Message::Local(request) => slice.local(request, uncore, out),
             Message::Arrive { route, packet } => slice.arrive(route, packet, uncore, out),
-            Message::Memory { line, mask } => slice.memory(line, mask, uncore, out),
+            Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
             other => panic!("{} slice{index}: got {other:?}", uncore.module),
         }
     }

@@ -72,7 +72,7 @@ impl Tlb {
     /// Holds `page` from now on; its translation is there at `ready`.
     #[inline]
     pub fn fill(&mut self, page: Page, ready: Ps) {
-        self.pages.insert(key(page), Class::default(), ready, Ways::ALL);
+        self.pages.store(key(page), Class::default(), ready, Ways::ALL);
         self.latest = Some((page, ready));
     }
 

@@ -1,7 +1,7 @@
 //! How fast the simulator is: warp instructions and line transactions a second of replay.
 //!
-//! `cargo bench -p tombolo-system --bench throughput [stream|gather|remote|threads]` prints one line a case:
-//! the median of five runs and the spread. The programs are generated; replay alone is timed.
+//! `cargo bench -p tombolo-system --bench throughput [stream|gather|remote|threads] [once]` prints one line a
+//! case: the median of five runs and the spread; with `once`, one run. The programs are generated; replay alone is timed.
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -152,13 +152,15 @@ fn spec(machine: &str, program: Arc<dyn Program>, threads: usize) -> RunSpec {
     RunSpec { machine, design, program, pages: Some(pages), threads }
 }
 
-/// Runs of each case.
-const RUNS: usize = 5;
+/// Runs of each case; one where `once` is asked for, as under a profiler.
+fn runs() -> usize {
+    if std::env::args().any(|arg| arg == "once") { 1 } else { 5 }
+}
 
 fn measure(name: &str, spec: &RunSpec) -> f64 {
-    let mut records: Vec<RunRecord> = (0..RUNS).map(|_| run(spec).expect("a sound program runs")).collect();
+    let mut records: Vec<RunRecord> = (0..runs()).map(|_| run(spec).expect("a sound program runs")).collect();
     records.sort_by(|a, b| a.host.wall_s.total_cmp(&b.host.wall_s));
-    let median = &records[RUNS / 2];
+    let median = &records[records.len() / 2];
     println!(
         "{name}: {:.2} M warp instructions/s, {:.2} M transactions/s, {:.1} events/transaction, {:.0} ns/event; \
          {:.3} s (from {:.3} to {:.3}), digest {}",
@@ -168,14 +170,14 @@ fn measure(name: &str, spec: &RunSpec) -> f64 {
         median.host.wall_s * 1e9 / median.host.events as f64 * median.host.threads as f64,
         median.host.wall_s,
         records[0].host.wall_s,
-        records[RUNS - 1].host.wall_s,
+        records[records.len() - 1].host.wall_s,
         median.digest,
     );
     median.host.wall_s
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-') && arg != "once").collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|arg| arg == name);
     if wants("stream") {
         let ctas = (STREAM_LINES / u64::from(WARPS)) as u32;

@@ -3,11 +3,11 @@
 //! barrier, those of a GPU, or all, share one.
 
 use std::sync::Arc;
-use tombolo_engine::{Event, Outbox, Partition, Round};
+use tombolo_engine::{Event, Outbox, Partition};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, host_latency};
 use tombolo_model::fabric::Fabric;
-use tombolo_model::layout::{Layout, Place, Unit};
+use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
@@ -49,35 +49,28 @@ pub struct Part<C, D: Contents> {
 impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
-    fn handle(&mut self, event: Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+    fn handle(&mut self, event: Event<&Message<D>>, out: &mut Outbox<'_, Message<D>>) {
         match self.places[usize::from(event.to.0)] {
             Place::Module(module, unit) => {
                 let index = self.module(module);
                 self.modules[index].handle(unit, event, out);
             }
-            Place::Switch => match event.message {
+            Place::Switch => match *event.message {
                 Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
                 Message::Link(event) => self.hub().fabric.handle(event, out),
                 other => panic!("the switch got {other:?}"),
             },
             Place::CommandProcessor => {
                 let hub = self.hub();
-                hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
+                hub.command_processor.handle(*event.message, &hub.protocol, &hub.map, out);
             }
         }
     }
 
-    fn prefetch_component(&self, to: ComponentId) {
+    #[inline]
+    fn prefetch(&self, to: ComponentId, message: &Message<D>) {
         if let Place::Module(module, unit) = self.places[usize::from(to.0)] {
-            self.modules[self.module(module)].prefetch_unit(unit);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, to: ComponentId, message: &Message<D>, round: Round) {
-        match self.places[usize::from(to.0)] {
-            Place::Module(_, Unit::Controller) | Place::Switch | Place::CommandProcessor => {}
-            Place::Module(module, unit) => self.modules[self.module(module)].prefetch(unit, message, round),
+            self.modules[self.module(module)].prefetch(unit, message);
         }
     }
 }

@@ -202,13 +202,10 @@ impl<S: Copy + Default> Cache<S> {
     /// Starts to load what a lookup of `line` will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
-        let set = self.index.index(line.0);
-        prefetch(&self.groups[(set << self.group_shift) / 4]);
-        prefetch(&self.seen[set]);
+        prefetch(&self.groups[(self.index.index(line.0) << self.group_shift) / 4]);
     }
 
-    /// Starts to load the slot of `line`, or the one that it would take. What [`Cache::prefetch`] loads should be
-    /// there by now.
+    /// Starts to load the slot of `line`, or the one that it would take.
     #[inline]
     pub fn prefetch_slot(&self, line: Line) {
         let set = self.index.index(line.0);
@@ -253,23 +250,38 @@ impl<S: Copy + Default> Cache<S> {
     /// state. `None`, and nothing changes, where every way of `ways` is pinned.
     #[inline]
     pub fn insert(&mut self, line: Line, class: Class, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
+        let (slot, held) = self.place(line, class, ways)?;
+        let state = Slot { line, state };
+        let before = std::mem::replace(&mut self.slots[slot], state);
+        let victim = held.map(|class| Victim { line: before.line, class, state: before.state });
+        Some(Inserted { state: &mut self.slots[slot].state, victim })
+    }
+
+    /// Does what [`Cache::insert`] does for a caller that does not ask what had to go. Returns whether there was a way.
+    #[inline]
+    pub fn store(&mut self, line: Line, class: Class, state: S, ways: Ways) -> bool {
+        let Some((slot, _)) = self.place(line, class, ways) else { return false };
+        self.slots[slot] = Slot { line, state };
+        true
+    }
+
+    /// Gives `line` a way, the one that it is in or another; returns its slot, and the class of another line that has to
+    /// go.
+    #[inline]
+    fn place(&mut self, line: Line, class: Class, ways: Ways) -> Option<(usize, Option<Class>)> {
         let set = self.set_of(line);
         self.refresh(set);
-        let held = self.find(set, line);
-        let place = match held {
-            Some(place) => place,
-            None => Place { set, way: self.choose(set, ways)? },
-        };
-        let victim = if held.is_some() { None } else { self.holder(place) };
-        if held.is_none() || self.touches {
-            self.touch(place);
+        if let Some(place) = self.find(set, line) {
+            if self.touches {
+                self.touch(place);
+            }
+            let (group, shift) = self.way_mut(place);
+            group.set_class(shift, class);
+            return Some((self.slot(place), None));
         }
-        let (group, shift) = self.way_mut(place);
-        group.store(shift, line, class, held.is_some());
-        let slot = self.slot(place);
-        self.slots[slot] = Slot { line, state };
-        self.last.set(Found { line, set, way: Some(place.way) });
-        Some(Inserted { state: &mut self.slots[slot].state, victim })
+        let (way, held) = in_set!(self, mut set, claim(self.ways, ways.0, line, class))?;
+        self.last.set(Found { line, set, way: Some(way) });
+        Some((self.slot(Place { set, way }), held))
     }
 
     /// Drops `line` and returns its state.
@@ -444,25 +456,19 @@ impl<S: Copy + Default> Cache<S> {
         group.set_age(shift, 0);
     }
 
-    /// What a way holds.
-    #[inline]
-    fn holder(&self, place: Place) -> Option<Victim<S>> {
-        let (group, shift) = self.way(place);
-        if group.is_empty(shift) {
-            return None;
-        }
-        let Slot { line, state } = self.slots[self.slot(place)];
-        Some(Victim { line, class: group.class(shift), state })
-    }
-
     /// Empties a way and returns what it held.
     #[inline]
     fn evict(&mut self, place: Place) -> Option<Victim<S>> {
-        let held = self.holder(place)?;
+        let slot = self.slot(place);
         let (group, shift) = self.way_mut(place);
+        if group.is_empty(shift) {
+            return None;
+        }
+        let class = group.class(shift);
         group.clear(shift);
         self.last.set(NOTHING);
-        Some(held)
+        let Slot { line, state } = self.slots[slot];
+        Some(Victim { line, class, state })
     }
 
     /// The way an insertion takes.

@@ -2,7 +2,7 @@
 //! words. Everything here works on all ways at once.
 
 use super::{Class, MAX_WAYS};
-use crate::set_index::GOLDEN;
+use crate::set_index::scatter;
 use tombolo_types::Line;
 
 /// Eight ways of a set, one byte each.
@@ -42,7 +42,7 @@ fn gather(highs: u64) -> u32 {
 
 #[inline]
 fn fingerprint(line: Line) -> u64 {
-    (line.0.wrapping_mul(GOLDEN) >> 56).max(1)
+    (scatter(line.0) >> 56).max(1)
 }
 
 impl Groups {
@@ -102,12 +102,10 @@ impl Group {
         self.meta &= !(0x80 << shift);
     }
 
-    /// Gives a way a line and a class; its age stays, and its pin where `held`.
+    /// Gives the line of a way another class.
     #[inline]
-    pub(super) fn store(&mut self, shift: u32, line: Line, class: Class, held: bool) {
-        let replaced = if held { 0x60 } else { 0xe0 };
-        self.prints = (self.prints & !(0xff << shift)) | fingerprint(line) << shift;
-        self.meta = (self.meta & !(replaced << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
+    pub(super) fn set_class(&mut self, shift: u32, class: Class) {
+        self.meta = (self.meta & !(0x60 << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
     }
 }
 
@@ -147,22 +145,40 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
 #[inline]
 pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) -> Option<u32> {
     let allowed = allowed & (u32::MAX >> (MAX_WAYS - ways));
-    let by_way = |highs: fn(&Group) -> u64| {
-        set.iter().enumerate().fold(0, |ways, (at, group)| ways | gather(highs(group)) << (8 * at))
-    };
-    let empty = by_way(|group| zero_bytes(group.prints)) & allowed;
-    if empty != 0 {
-        return Some(empty.trailing_zeros());
-    }
-    let allowed = allowed & !by_way(|group| group.meta & HIGH);
-    let last = u64::from(ways - 1) * LOW;
-    let mut oldest = 0;
     for (at, group) in set.iter().enumerate() {
-        oldest |= gather(zero_bytes((group.meta & AGE) ^ last)) << (8 * at);
+        let empty = zero_bytes(group.prints);
+        if empty != 0 && gather(empty) << (8 * at) & allowed != 0 {
+            return Some((gather(empty) << (8 * at) & allowed).trailing_zeros());
+        }
     }
-    if oldest & allowed != 0 {
-        return Some((oldest & allowed).trailing_zeros());
+    let last = u64::from(ways - 1) * LOW;
+    for (at, group) in set.iter().enumerate() {
+        // A byte of `meta` has its pin where a byte of zeros has its mark.
+        let oldest = zero_bytes((group.meta & AGE) ^ last) & !group.meta;
+        if oldest != 0 && gather(oldest) << (8 * at) & allowed != 0 {
+            return Some((gather(oldest) << (8 * at) & allowed).trailing_zeros());
+        }
     }
-    let age = |way: u32| set[way as usize / 8 % N].age(way % 8 * 8);
-    (0..ways).filter(|way| allowed >> way & 1 != 0).max_by_key(|&way| age(way))
+    let of = |way: u32| &set[way as usize / 8 % N];
+    let free = |way: &u32| allowed >> way & 1 != 0 && of(*way).meta >> (way % 8 * 8 + 7) & 1 == 0;
+    (0..ways).filter(free).max_by_key(|&way| of(way).age(way % 8 * 8))
+}
+
+/// Gives `line` the way that [`choose`] says and makes it the newest; returns the way, and the class of what it held.
+#[inline]
+pub(super) fn claim<const N: usize>(
+    set: &mut [Group; N],
+    ways: u32,
+    allowed: u32,
+    line: Line,
+    class: Class,
+) -> Option<(u32, Option<Class>)> {
+    let way = choose(set, ways, allowed)?;
+    let (at, shift) = (way as usize / 8 % N, way % 8 * 8);
+    let held = (!set[at].is_empty(shift)).then(|| set[at].class(shift));
+    grow_older(set, set[at].age(shift));
+    let group = &mut set[at];
+    group.prints = (group.prints & !(0xff << shift)) | fingerprint(line) << shift;
+    group.meta = (group.meta & !(0xff << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
+    Some((way, held))
 }

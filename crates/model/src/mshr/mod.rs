@@ -8,23 +8,26 @@
 
 mod list;
 
-use crate::set_index::GOLDEN;
+use crate::set_index::scatter;
 use list::{List, NIL, Slab};
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
+/// The most entries of a table, and the most requests that may wait on one.
+pub const MAX_ENTRIES: u32 = u16::MAX as u32;
+
 /// Shape of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MshrConfig {
-    /// Lines outstanding at once, at least 1.
+    /// Lines outstanding at once, 1 to [`MAX_ENTRIES`].
     pub entries: u32,
-    /// Requests that may wait on one line.
+    /// Requests that may wait on one line, at most [`MAX_ENTRIES`].
     pub merges: u32,
 }
 
 /// An entry, from its allocation until it is freed. Names are used again afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EntryId(u32);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EntryId(u16);
 
 /// Counters of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,19 +44,22 @@ pub struct MshrStats {
     pub peak: u32,
 }
 
-/// One outstanding line, or a link of the free list (through `later.head`). In one or two cache lines of the host,
-/// with the first of its waiters: most lines have no other.
+/// No line has this number.
+const FREE: Line = Line(u64::MAX);
+
+/// One outstanding line, or a link of the free list (through `later.head`). In one cache line of the host where
+/// what it holds is small enough, with the first of its waiters: most lines have no other.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry<P, W> {
+    /// [`FREE`] where it is in the free list.
     line: Line,
     payload: P,
     first: Option<W>,
     /// Waiters after the first.
     later: List,
     parked: List,
-    waiting: u32,
-    live: bool,
+    waiting: u16,
 }
 
 /// An entry that was freed: its state, and the requests that are now to be served or run again.
@@ -97,9 +103,17 @@ pub struct Mshr<P, W, R> {
 }
 
 impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
-    /// An empty table. Panics on a table without entries.
+    /// Bytes of the host that an entry takes.
+    pub const ENTRY_BYTES: usize = size_of::<Entry<P, W>>();
+
+    /// An empty table. Panics on a shape outside what [`MshrConfig`] allows.
     pub fn new(config: MshrConfig) -> Mshr<P, W, R> {
-        assert!(config.entries > 0, "a table needs at least one entry");
+        assert!(config.merges <= MAX_ENTRIES, "{} merges: at most {MAX_ENTRIES} are possible", config.merges);
+        assert!(
+            (1..=MAX_ENTRIES).contains(&config.entries),
+            "{} entries: 1 to {MAX_ENTRIES} are possible",
+            config.entries
+        );
         let slots = (config.entries as usize * 2).next_power_of_two().max(2);
         Mshr {
             config,
@@ -121,35 +135,21 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         prefetch(&self.slots[self.ideal(hash(line))]);
     }
 
-    /// Starts to load the entry of `line`. What [`Mshr::prefetch`] loads should be there by now.
+    /// Starts to load an entry into the host's caches.
     #[inline]
-    pub fn prefetch_entry(&self, line: Line) {
-        if let Some(id) = self.candidate(line) {
-            prefetch(&self.entries[id as usize]);
-        }
+    pub fn prefetch_entry(&self, id: EntryId) {
+        prefetch(&self.entries[id.0 as usize]);
     }
 
-    /// The first waiter of `line`, for another prefetch. What [`Mshr::prefetch_entry`] loads should be there by now.
+    /// Whether an entry is in use for `line`.
     #[inline]
-    pub fn first_waiter(&self, line: Line) -> Option<&W> {
-        self.candidate(line).and_then(|id| self.entries[id as usize].first.as_ref())
+    pub fn holds(&self, id: EntryId, line: Line) -> bool {
+        self.entries[id.0 as usize].line == line
     }
 
     /// The entry of `line`.
     #[inline]
     pub fn find(&self, line: Line) -> Option<EntryId> {
-        self.probe(line, |entry| self.entries[entry].line == line).map(EntryId)
-    }
-
-    /// The first entry whose slot looks like that of `line`, unread.
-    #[inline]
-    fn candidate(&self, line: Line) -> Option<u32> {
-        self.probe(line, |_| true)
-    }
-
-    /// The first entry, of those whose slots look like that of `line`, that is `wanted`.
-    #[inline]
-    fn probe(&self, line: Line, wanted: impl Fn(usize) -> bool) -> Option<u32> {
         let hash = hash(line);
         let mut at = self.ideal(hash);
         loop {
@@ -157,8 +157,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             if slot == VACANT {
                 return None;
             }
-            if self.is_of(slot, hash) && wanted(self.number(slot)) {
-                return Some(self.number(slot) as u32);
+            if self.is_of(slot, hash) && self.entries[self.number(slot)].line == line {
+                return Some(EntryId(self.number(slot) as u16));
             }
             at = self.after(at);
         }
@@ -192,8 +192,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.used += 1;
         self.stats.allocations += 1;
         self.stats.peak = self.stats.peak.max(self.used);
-        let entry =
-            Entry { line, payload, first: None, later: List::EMPTY, parked: List::EMPTY, waiting: 0, live: true };
+        let entry = Entry { line, payload, first: None, later: List::EMPTY, parked: List::EMPTY, waiting: 0 };
         let id = match self.free {
             NIL => {
                 self.entries.push(entry);
@@ -211,7 +210,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             at = self.after(at);
         }
         self.slots[at] = hash & !self.numbers() | u64::from(id);
-        Some(EntryId(id))
+        Some(EntryId(id as u16))
     }
 
     /// Lets `waiter` wait on an entry, behind the others. `false` where as many wait as may: park the
@@ -220,7 +219,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     pub fn push_waiter(&mut self, id: EntryId, waiter: W) -> bool {
         let merges = self.config.merges;
         let entry = live(&mut self.entries, id);
-        if entry.waiting == merges {
+        if u32::from(entry.waiting) == merges {
             return false;
         }
         entry.waiting += 1;
@@ -277,9 +276,9 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
         self.unlink(id, line);
         let entry = &mut self.entries[id.0 as usize];
-        entry.live = false;
+        entry.line = FREE;
         entry.later.head = self.free;
-        self.free = id.0;
+        self.free = id.0.into();
         self.used -= 1;
         Freed { line, payload, first, later, parked }
     }
@@ -316,7 +315,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// Entries in use, for a report of who waits for whom; the order means nothing but is the same in every
     /// run.
     pub fn entries(&self) -> impl Iterator<Item = EntryId> {
-        (0..).zip(&self.entries).filter(|(_, entry)| entry.live).map(|(id, _)| EntryId(id))
+        (0..).zip(&self.entries).filter(|(_, entry)| entry.line != FREE).map(|(id, _)| EntryId(id))
     }
 
     /// Requests that wait on an entry, first come first.
@@ -343,7 +342,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     #[inline]
     fn entry(&self, id: EntryId) -> &Entry<P, W> {
         let entry = &self.entries[id.0 as usize];
-        debug_assert!(entry.live, "{id:?} was freed");
+        debug_assert!(entry.line != FREE, "{id:?} was freed");
         entry
     }
 
@@ -409,13 +408,13 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 
 #[inline]
 fn hash(line: Line) -> u64 {
-    line.0.wrapping_mul(GOLDEN)
+    scatter(line.0)
 }
 
 #[inline]
 fn live<P, W>(entries: &mut [Entry<P, W>], id: EntryId) -> &mut Entry<P, W> {
     let entry = &mut entries[id.0 as usize];
-    debug_assert!(entry.live, "{id:?} was freed");
+    debug_assert!(entry.line != FREE, "{id:?} was freed");
     entry
 }
 

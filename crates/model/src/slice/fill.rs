@@ -1,23 +1,24 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
 use super::{Arrived, Slice, Waiter};
+use crate::mshr::EntryId;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
 use tombolo_types::Ps;
 
 impl<D: Contents> Slice<D> {
-    /// The bytes of a miss have come: install, serve, free, run what parked.
+    /// The bytes of a miss have come: install, serve, free, run what parked. `entry`: the one that waits for them.
     pub(super) fn fill<C: Coherence>(
         &mut self,
         bytes: Arrived<D>,
+        entry: EntryId,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         let Arrived { line, mask, data } = bytes;
-        let entry =
-            self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", uncore.module));
+        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.module);
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
         let leaves = self.occupy(ready, weight, uncore);
         let before = self.view_line(line, Some(entry), uncore);
@@ -32,8 +33,8 @@ impl<D: Contents> Slice<D> {
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             self.serve(waiter, &slot, bytes, leaves, uncore, out);
         }
-        if let Some(ticket) = freed.payload.flush {
-            self.flush_line(line, Some(ticket), uncore, out);
+        if freed.payload.flushes {
+            self.flush_line(line, Some(freed.payload.ticket), uncore, out);
         }
         while let Some(item) = self.mshr.next_parked(&mut freed) {
             match self.mshr.find(line) {

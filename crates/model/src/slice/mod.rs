@@ -26,9 +26,10 @@ use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use std::collections::VecDeque;
-use tombolo_engine::Round;
 use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
 use tombolo_types::{ComponentId, Line, Mask, Serializer};
+
+const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 
 /// Levels of requests, least first.
 const LEVELS: usize = 3;
@@ -45,8 +46,10 @@ struct Item<D: Contents> {
 struct Miss {
     pending: Pending,
     class: Class,
-    /// A release waits for the line's dirty bytes, which leave after the fill: the store credit it waits for.
-    flush: Option<Generation>,
+    /// Whether a release waits for the line's dirty bytes, which leave after the fill, and if so the store credit that it
+    /// waits for. Apart, because a miss register must fit a cache line of the host.
+    flushes: bool,
+    ticket: Generation,
 }
 
 /// A read that waits for a miss.
@@ -56,6 +59,8 @@ struct Waiter {
     origin: Origin,
     mask: Mask,
     flag: Flag,
+    /// Of another L2: its miss register.
+    asker: EntryId,
 }
 
 /// The bytes of a line that answer a read.
@@ -113,19 +118,15 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what an event about `line` will read into the host's caches.
-    #[inline(always)]
-    pub fn prefetch(&self, line: Line, round: Round) {
-        match round {
-            Round::First => {
-                self.cache.prefetch(line);
-                self.mshr.prefetch(line);
-            }
-            Round::Second => {
-                self.cache.prefetch_slot(line);
-                self.mshr.prefetch_entry(line);
-            }
-            Round::Third => {}
+    /// Starts to load what an event about `line`, and the miss register that waits for it, will read into the host's
+    /// caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line, register: Option<EntryId>) {
+        self.cache.prefetch(line);
+        self.mshr.prefetch(line);
+        if let Some(register) = register {
+            self.mshr.prefetch_entry(register);
+            self.cache.prefetch_slot(line);
         }
     }
 
@@ -148,7 +149,9 @@ impl<D: Contents> Slice<D> {
                 self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
             }
             Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
-            Packet::Fill { line, mask, data } => self.fill(Arrived { line, mask, data }, ready, uncore, out),
+            Packet::Fill { register, line, mask, data } => {
+                self.fill(Arrived { line, mask, data }, register, ready, uncore, out);
+            }
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
                 let to = uncore.layout.controller(route.source);
@@ -169,9 +172,16 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Memory has answered a fetch.
-    pub fn memory<C: Coherence>(&mut self, line: Line, mask: Mask, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    pub fn memory<C: Coherence>(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        register: EntryId,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
         let data = uncore.read_memory(line);
-        self.fill(Arrived { line, mask, data }, out.now(), uncore, out);
+        self.fill(Arrived { line, mask, data }, register, out.now(), uncore, out);
     }
 
     /// Runs what waits in the input queues for a store credit.

@@ -1,6 +1,7 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
+use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -130,19 +131,23 @@ impl<D: Contents> Slice<D> {
         let leaves = self.occupy(ready, moved(item, outcome, uncore), uncore);
         self.keep_line(before, after, leaves, uncore, out);
         self.keep_entry(before, after, leaves, uncore, out);
+        let mut register = None;
         if before.pending.is_none()
             && let Some(pending) = after.pending
         {
             let class = Class::of(&uncore.map, uncore.module, after.homes);
-            self.start_miss(item, pending, class, outcome, uncore);
+            register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
         let is_store = !matches!(item.body.request, Request::Read { .. });
         let mut accepted = leaves;
         for &(target, request) in outcome.forwards.iter().flatten() {
-            self.forward(item, target, request, leaves, uncore, out);
+            let asker = register.unwrap_or_default();
+            let item = Item { body: LineRequest { asker, ..item.body }, ..*item };
+            self.forward(&item, target, request, leaves, uncore, out);
         }
         if let Some(mask) = outcome.fetch {
-            self.fetch(line, mask, leaves, uncore, out);
+            let register = register.expect("bytes are fetched for a new miss");
+            self.fetch(line, mask, register, leaves, uncore, out);
         }
         if let Some((mask, data)) = outcome.write {
             accepted = self.write_memory(line, mask, data, leaves, uncore);
@@ -169,9 +174,12 @@ impl<D: Contents> Slice<D> {
         class: Class,
         outcome: &Outcome<D>,
         uncore: &mut Uncore<C, D>,
-    ) {
+    ) -> EntryId {
         let line = item.body.line;
-        let entry = self.mshr.allocate(line, Miss { pending, class, flush: None }).expect("room was checked before");
+        let entry = self
+            .mshr
+            .allocate(line, Miss { pending, class, flushes: false, ticket: Generation::default() })
+            .expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -181,6 +189,7 @@ impl<D: Contents> Slice<D> {
         if outcome.park {
             self.park(entry, *item, uncore);
         }
+        entry
     }
 
     pub(super) fn forward<C: Coherence>(
@@ -218,6 +227,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         line: Line,
         mask: Mask,
+        register: EntryId,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -225,7 +235,7 @@ impl<D: Contents> Slice<D> {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
         let done = uncore.fetch(leaves, line, Bytes(bytes));
-        out.send(done, self.id, self.id, Message::Memory { line, mask });
+        out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
     /// Writes to memory; returns when its queue has taken the bytes.
@@ -260,7 +270,8 @@ impl<D: Contents> Slice<D> {
                 let at = uncore.deliver(leaves, to.origin.sm, bytes);
                 let sm = uncore.layout.sm(uncore.module, to.origin.sm);
                 let satisfied = uncore.flags.knows(to.flag);
-                out.send(at, self.id, sm, Message::Fill { line, mask, data, satisfied });
+                let register = to.origin.register;
+                out.send(at, self.id, sm, Message::Fill { register, line, mask, data, satisfied });
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.protocol.passes_reads() => {
                 let satisfied = uncore.flags.knows(to.flag);
@@ -271,7 +282,8 @@ impl<D: Contents> Slice<D> {
                 for flag in uncore.flags.news(line, module) {
                     uncore.send(leaves, module, Packet::Flag { line, flag }, out, self.id);
                 }
-                uncore.send(leaves, module, Packet::Fill { line, mask, data }, out, self.id);
+                let register = to.asker;
+                uncore.send(leaves, module, Packet::Fill { register, line, mask, data }, out, self.id);
             }
             (Reply::Old { data }, _) if to.origin.module == uncore.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
@@ -328,7 +340,7 @@ fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
     let mask = match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
     };
-    Waiter { from: item.from, origin: item.body.origin, mask, flag: item.body.flag }
+    Waiter { from: item.from, origin: item.body.origin, mask, flag: item.body.flag, asker: item.body.asker }
 }
 
 /// Bytes that a request moves through the slice.

@@ -4,6 +4,7 @@ use super::Slice;
 use crate::cache::Class as CacheClass;
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
+use crate::mshr::EntryId;
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
@@ -21,8 +22,10 @@ impl<D: Contents> Slice<D> {
         for line in self.lines_where(|class, state| elsewhere.contains(class) && !state.dirty.is_empty()) {
             match self.mshr.find(line) {
                 Some(entry) => {
-                    let flush = &mut self.mshr.get_mut(entry).flush;
-                    flush.get_or_insert_with(|| uncore.own_stores.credits.take());
+                    let miss = self.mshr.get_mut(entry);
+                    if !miss.flushes {
+                        (miss.flushes, miss.ticket) = (true, uncore.own_stores.credits.take());
+                    }
                 }
                 None => self.flush_line(line, None, uncore, out),
             }
@@ -185,11 +188,12 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) -> (Option<Generation>, Ps) {
         let mut taken = out.now();
-        let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0 };
+        let nobody = EntryId::default();
+        let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in outcome.forwards.iter().flatten() {
             uncore.stats.writebacks += 1;
             let ticket = ticket.take().unwrap_or_else(|| uncore.own_stores.credits.take());
-            let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket };
+            let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket, asker: nobody };
             uncore.send(leaves, target, Packet::Request(body), out, self.id);
         }
         if let Some((mask, data)) = outcome.write {

@@ -5,6 +5,7 @@ use super::warp::{RESULTS, Wait};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::mshr::EntryId;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
@@ -30,10 +31,6 @@ enum Sent {
     /// The warp waits for this and repeats the transaction.
     Waits(Wait),
 }
-
-/// How many transactions ahead of its own a divergent access starts to load what they look up. Assumed: a
-/// transaction takes about as long as a load from memory; other distances were not compared.
-const ACCESSES_AHEAD: usize = 3;
 
 /// The transactions of a memory instruction, and whether their result comes back; `None` for what has none.
 fn accesses(op: Op) -> Option<(Accesses, bool)> {
@@ -70,11 +67,8 @@ impl<D: Contents> Sm<D> {
         }
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
-            let left = &self.cta(slot).stream.accesses[accesses.range()][usize::from(self.warps[slot].issued)..];
-            let Access { line, mask } = left[0];
-            if let Some(ahead) = left.get(ACCESSES_AHEAD) {
-                self.prefetch_access(ahead.line);
-            }
+            let at = accesses.start as usize + usize::from(self.warps[slot].issued);
+            let Access { line, mask } = self.cta(slot).stream.accesses[at];
             let transaction = Transaction { slot, line, mask, scope, flag, returns };
             let sent = match op {
                 Op::Store { .. } => self.store(transaction, uncore, out),
@@ -94,6 +88,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// The next transaction of the memory instruction that a warp is at.
+    #[inline]
     pub(super) fn next_access(&self, slot: usize) -> Option<&Access> {
         let (accesses, _) = accesses(self.op(slot))?;
         let index = accesses.start as usize + usize::from(self.warps[slot].issued);
@@ -275,23 +270,28 @@ impl<D: Contents> Sm<D> {
         self.expect(slot, result);
         let at = self.depart(line, out.now(), 0, uncore);
         let request = Request::Read { mask: sectors, scope };
-        self.send(transaction, request, Generation::default(), at, uncore, out);
+        let body = self.body(transaction, request, Generation::default(), entry, uncore);
+        self.send(body, at, uncore, out);
     }
 
-    fn send<C: Coherence>(
-        &mut self,
+    /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
+    fn body<C: Coherence>(
+        &self,
         transaction: Transaction,
         request: Request<D>,
         ticket: Generation,
-        at: Ps,
+        register: EntryId,
         uncore: &Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    ) -> LineRequest<D> {
         let Transaction { slot, line, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
-        let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result };
-        let to = uncore.layout.slice(uncore.module, uncore.map.slice(line));
-        out.send(at, self.id, to, Message::Local(LineRequest { line, request, origin, flag, ticket }));
+        let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result, register };
+        LineRequest { line, request, origin, flag, ticket, asker: EntryId::default() }
+    }
+
+    fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
+        let to = uncore.layout.slice(uncore.module, uncore.map.slice(body.line));
+        out.send(at, self.id, to, Message::Local(body));
     }
 
     fn store<C: Coherence>(
@@ -309,7 +309,8 @@ impl<D: Contents> Sm<D> {
         self.leave(flag);
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let request = Request::Write { mask, scope, data, tracked: true };
-        self.send(transaction, request, ticket, at, uncore, out);
+        let body = self.body(transaction, request, ticket, EntryId::default(), uncore);
+        self.send(body, at, uncore, out);
         Sent::Yes
     }
 
@@ -332,7 +333,8 @@ impl<D: Contents> Sm<D> {
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let update = uncore.watch.atomic(uncore.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
-        self.send(transaction, request, ticket, at, uncore, out);
+        let body = self.body(transaction, request, ticket, EntryId::default(), uncore);
+        self.send(body, at, uncore, out);
         Sent::Yes
     }
 

@@ -85,11 +85,6 @@ impl<D: Contents> Sm<D> {
         self.ready_at[self.slots(index)].iter().copied().min().unwrap_or(Ps::NEVER)
     }
 
-    /// A warp of a sub-core that is ready first.
-    pub(super) fn next_ready(&self, index: usize) -> usize {
-        self.slots(index).min_by_key(|&slot| self.ready_at[slot]).expect("a sub-core has warps")
-    }
-
     /// The warp slots of a sub-core.
     pub(super) fn slots(&self, index: usize) -> std::ops::Range<usize> {
         let each = self.slots_per_sub_core();

@@ -16,14 +16,14 @@ mod warp;
 use crate::cache::Cache;
 use crate::calendar::{Calendar, FRACTION};
 use crate::message::{Flag, Message};
-use crate::mshr::{Mshr, MshrConfig};
+use crate::mshr::{EntryId, Mshr, MshrConfig};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use std::collections::VecDeque;
 use sub_core::SubCore;
-use tombolo_engine::{Round, prefetch};
+use tombolo_engine::prefetch;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::Coherence;
@@ -280,70 +280,24 @@ impl<D: Contents> Sm<D> {
         self.flags.clear();
     }
 
-    /// Starts to load what an issue event will read into the host's caches.
-    #[inline(always)]
-    pub fn prefetch_issue(&self, sub_core: u8, round: Round) {
-        let index = usize::from(sub_core);
-        match round {
-            Round::First => prefetch(&self.ready_at[self.slots(index).start]),
-            Round::Second => prefetch(&self.warps[self.next_ready(index)]),
-            Round::Third => {
-                let warp = &self.warps[self.next_ready(index)];
-                if let Some(cta) = &self.ctas[usize::from(warp.cta)]
-                    && let Some(op) = cta.stream.ops.get(warp.pc as usize)
-                {
-                    prefetch(op);
-                }
-            }
-        }
-    }
-
-    /// Starts to load what the fill of `line` will read into the host's caches, and what the warp that takes its
-    /// miss register will.
-    #[inline(always)]
-    pub fn prefetch_fill(&self, line: Line, round: Round) {
-        if let Some(&warp) = self.mshr.backlog().next() {
-            self.prefetch_resume(usize::from(warp), round);
-        }
-        match round {
-            Round::First => self.prefetch_access(line),
-            Round::Second => {
-                self.l1.prefetch_slot(line);
-                self.mshr.prefetch_entry(line);
-            }
-            Round::Third => {
-                if let Some(waiter) = self.mshr.first_waiter(line) {
-                    prefetch(&self.warps[usize::from(waiter.warp)]);
-                    prefetch(&self.outstanding[usize::from(waiter.warp)]);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch_resume(&self, slot: usize, round: Round) {
-        match round {
-            Round::First => prefetch(&self.warps[slot]),
-            Round::Second | Round::Third => {
-                let Some(access) = self.next_access(slot) else { return };
-                match round {
-                    Round::First | Round::Second => prefetch(access),
-                    Round::Third => self.prefetch_access(access.line),
-                }
-            }
-        }
-    }
-
-    /// Starts to load what a transaction of `line` will look up first.
-    pub(super) fn prefetch_access(&self, line: Line) {
+    /// Starts to load what a fill of `line` will read into the host's caches, and what the warp that takes its miss
+    /// register will.
+    #[inline]
+    pub fn prefetch(&self, register: EntryId, line: Line) {
         self.l1.prefetch(line);
         self.mshr.prefetch(line);
+        self.mshr.prefetch_entry(register);
+        if let Some(&warp) = self.mshr.backlog().next()
+            && let Some(access) = self.next_access(usize::from(warp))
+        {
+            prefetch(access);
+        }
     }
 
     /// The answer to a read has come.
     pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        let FillMessage { line, mask, data, satisfied } = message;
-        let entry = self.mshr.find(line).unwrap_or_else(|| panic!("{}: a fill of {line} nobody asked for", self.sm));
+        let FillMessage { register: entry, line, mask, data, satisfied } = message;
+        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
         let Miss { pending, flag } = *self.mshr.get(entry);
         let before = self.l1.peek(line).copied();
         let mut after = before;
@@ -447,8 +401,8 @@ impl<D: Contents> Sm<D> {
             }
             (None, Some(new)) => {
                 // The victim is clean: an L1 writes through.
-                let inserted = self.l1.insert(line, crate::cache::Class::new(0), new, uncore.l1_ways(line));
-                inserted.expect("no L1 line is pinned");
+                let stored = self.l1.store(line, crate::cache::Class::new(0), new, uncore.l1_ways(line));
+                assert!(stored, "no L1 line is pinned");
             }
         }
     }
@@ -477,6 +431,8 @@ fn ones(count: usize) -> u64 {
 /// The content of [`Message::Fill`].
 #[derive(Clone, Copy, Debug)]
 pub struct FillMessage<D> {
+    /// The miss register that waits for it.
+    pub register: EntryId,
     /// The line.
     pub line: Line,
     /// Bytes carried.
