@@ -8,6 +8,9 @@ use crate::share::{Map, Share};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
+/// The end of time, 281 s: models may compute with 16 more bits than it has. What is due then or later is never handled.
+pub const HORIZON: Ps = Ps(1 << 48);
+
 /// Partitions with the events that wait for them.
 ///
 /// Time goes in windows: each begins at the earliest event that waits anywhere and lasts for the lookahead,
@@ -33,6 +36,8 @@ pub struct EngineStats {
     pub last_event: Ps,
     /// Threads that took part: as many as asked for, but no more than there are partitions.
     pub threads: usize,
+    /// Whether events are left that are due at or after [`HORIZON`].
+    pub beyond: bool,
 }
 
 impl<P: Partition> Engine<P> {
@@ -69,8 +74,8 @@ impl<P: Partition> Engine<P> {
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
     }
 
-    /// Handles events until none is left, on up to `threads` threads, the calling one among them. May be
-    /// called again after more has been scheduled.
+    /// Handles events until none is left before [`HORIZON`], on up to `threads` threads, the calling one among them. May
+    /// be called again after more has been scheduled.
     ///
     /// # Panics
     /// With the panic of a handler; where several partitions panic in the same window, with that of the first
@@ -87,7 +92,8 @@ impl<P: Partition> Engine<P> {
         };
         self.unfinished = false;
         let events = self.lanes.iter().map(|lane| lane.events).sum::<u64>() - before;
-        EngineStats { events, windows, last_event: self.now(), threads }
+        let beyond = self.lanes.iter().any(|lane| !lane.queue.is_empty());
+        EngineStats { events, windows, last_event: self.now(), threads, beyond }
     }
 
     /// Time of the last event handled; zero before the first.
@@ -123,7 +129,7 @@ fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message
     let run = AssertUnwindSafe(|| {
         loop {
             let start = share.earliest();
-            if start == Ps::NEVER {
+            if start >= HORIZON {
                 return;
             }
             windows += 1;

@@ -28,7 +28,7 @@ mod prefetch;
 mod queue;
 mod share;
 
-pub use engine::{Engine, EngineStats};
+pub use engine::{Engine, EngineStats, HORIZON};
 pub use event::Event;
 pub use partition::{Outbox, Partition};
 pub use prefetch::prefetch;

@@ -7,6 +7,7 @@
 
 use crate::balance;
 use crate::barrier::{Barrier, Line};
+use crate::engine::HORIZON;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::partition::Partition;
@@ -136,7 +137,7 @@ impl<'a, P: Partition> Crew<'a, P> {
 
     /// Sets the next window, which begins at `start`, while no other thread runs.
     fn plan(&self, start: Ps) {
-        let over = start == Ps::NEVER || self.table().panic.is_some();
+        let over = start >= HORIZON || self.table().panic.is_some();
         let end = if over { OVER } else { self.map.window_end(start, self.partitions).0 };
         self.end.0.store(end, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! One thread's share of the partitions, and their way through a window.
 
+use crate::engine::HORIZON;
 use crate::event::Event;
 use crate::lane::Lane;
 use crate::partition::{Outbox, Partition};
@@ -26,7 +27,7 @@ impl Map<'_> {
     /// End of the window that begins at `start`: one of `partitions` partitions alone has no one to wait
     /// for.
     pub(crate) fn window_end(&self, start: Ps, partitions: usize) -> Ps {
-        if partitions == 1 { Ps::NEVER } else { Ps(start.0.saturating_add(self.lookahead.0)) }
+        if partitions == 1 { HORIZON } else { Ps(start.0.saturating_add(self.lookahead.0)).min(HORIZON) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Delivery at the edges: nothing to do, long flights, rules broken, handlers that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tombolo_engine::{Engine, Event, Outbox, Partition};
+use tombolo_engine::{Engine, Event, HORIZON, Outbox, Partition};
 use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
@@ -67,6 +67,20 @@ fn an_empty_engine_has_nothing_to_do() {
         let stats = posts().run(threads);
         assert_eq!((stats.events, stats.windows, stats.last_event), (0, 0, Ps::ZERO));
     }
+}
+
+#[test]
+fn what_is_due_at_the_horizon_is_left() {
+    let alone = || Engine::new(vec![Post::default()], vec![0; 4], LOOKAHEAD);
+    for (threads, engine) in [(1, posts as fn() -> Engine<Post>), (3, posts), (1, alone)] {
+        let mut engine = engine();
+        for delay in [HORIZON.0 - 1, HORIZON.0] {
+            tell(&mut engine, 0, 1, Order::Send { to: 2, delay, repeats: 0 });
+        }
+        let stats = engine.run(threads);
+        assert_eq!((stats.events, stats.last_event, stats.beyond), (3, HORIZON - Ps(1), true), "{threads} threads");
+    }
+    assert!(!posts().run(1).beyond, "nothing is left of nothing");
 }
 
 #[test]

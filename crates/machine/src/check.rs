@@ -42,6 +42,9 @@ const QUEUE_LIMIT: u64 = 1 << 16;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
 const MISS_LIMIT: u64 = (1 << 16) - 1;
 
+/// Levels of requests at an L2 slice, each of which must find a miss register that the others leave it.
+const MISS_LEVELS: u32 = 3;
+
 /// `Some` fault unless `holds`.
 fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Fault> {
     (!holds).then(|| Fault { key, reason: reason() })
@@ -90,8 +93,8 @@ impl MachineConfig {
     fn topology_fault(&self) -> Option<Fault> {
         let modules = self.topology.modules() as u64;
         let units = u64::from(self.topology.sms_per_module) + u64::from(self.l2.slices) + OTHER_COMPONENTS;
-        demand(modules <= 256, "topology.modules_per_gpu", || {
-            format!("{} GPUs of as many make {modules} modules; at most 256 have ids", self.topology.gpus)
+        demand(modules <= 255, "topology.modules_per_gpu", || {
+            format!("{} GPUs of as many make {modules} modules; at most 255 have ids", self.topology.gpus)
         })
         .or_else(|| {
             demand(modules * units < 1 << 16, "topology.sms_per_module", || {
@@ -104,15 +107,10 @@ impl MachineConfig {
     fn sm_fault(&self) -> Option<Fault> {
         let sm = &self.sm;
         demand(matches!(sm.warp_width, 32 | 64), "sm.warp_width", || "a warp has 32 or 64 lanes".into())
-            .or_else(|| at_most(sm.warps.into(), 1024, "sm.warps"))
+            .or_else(|| at_most(sm.warps.into(), 64, "sm.warps"))
             .or_else(|| {
                 demand(sm.warps.is_multiple_of(sm.sub_cores), "sm.sub_cores", || {
                     format!("{} warps cannot be shared equally", sm.warps)
-                })
-            })
-            .or_else(|| {
-                demand(sm.warps / sm.sub_cores <= 64, "sm.sub_cores", || {
-                    format!("{} warps a sub-core; at most 64 are supported", sm.warps / sm.sub_cores)
                 })
             })
             .or_else(|| {
@@ -230,6 +228,14 @@ impl MachineConfig {
             ("tlb.walkers", self.tlb.walkers),
         ];
         let too_many = |limit| move |(key, value): (_, u32)| at_most(value.into(), limit, key);
-        misses.into_iter().find_map(too_many(MISS_LIMIT)).or_else(|| queues.into_iter().find_map(too_many(QUEUE_LIMIT)))
+        misses
+            .into_iter()
+            .find_map(too_many(MISS_LIMIT))
+            .or_else(|| queues.into_iter().find_map(too_many(QUEUE_LIMIT)))
+            .or_else(|| {
+                demand(self.l2.mshrs >= MISS_LEVELS, "l2.mshrs", || {
+                    format!("at least {MISS_LEVELS}: requests of SMs, of other modules and at a home each need one")
+                })
+            })
     }
 }

@@ -143,6 +143,8 @@ const SIZES: &[(&str, u64)] = &[
     ("MiB", 1 << 20),
     ("GB", 1 << 30),
     ("GiB", 1 << 30),
+    ("TB", 1 << 40),
+    ("TiB", 1 << 40),
 ];
 /// Largest size, in bytes. Source: a 49-bit virtual address (GPS, Table 1).
 const SIZE_LIMIT: u64 = 1 << 49;
@@ -154,7 +156,8 @@ const RATES: &[(&str, u64)] =
 const RATE_LIMIT: u64 = 10_000_000_000_000_000;
 
 /// Times in picoseconds.
-const TIMES: &[(&str, u64)] = &[("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
+const TIMES: &[(&str, u64)] =
+    &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
 /// Largest time, in picoseconds: one second, assumed, beyond any latency of a machine.
 const TIME_LIMIT: u64 = 1_000_000_000_000;
 
@@ -223,8 +226,7 @@ impl Quantity for LineSize {
 }
 
 impl Quantity for Rate {
-    const EXPECTED: &'static str =
-        "a rate above zero, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
+    const EXPECTED: &'static str = "a rate above zero and at most 10000 TB/s, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
 
     fn parse(text: &str, clock: Clock) -> Option<Rate> {
         if text == "infinite" {

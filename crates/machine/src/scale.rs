@@ -51,7 +51,8 @@ impl std::str::FromStr for Scale {
         fraction.map(Scale).ok_or_else(|| ConfigError::Scale {
             scale: text.to_owned(),
             machine: "any machine".to_owned(),
-            reason: "expected a fraction above 0 and at most 1, such as 1/16, 0.0625 or 1".to_owned(),
+            reason: "expected a fraction above 0 and at most 1 of whole numbers up to 65535, such as 1/16, 0.0625 or 1"
+                .to_owned(),
         })
     }
 }

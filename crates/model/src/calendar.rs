@@ -6,6 +6,7 @@
 //! first free ones from when it is ready, together or not.
 
 use crate::set_index::Divisor;
+use tombolo_engine::HORIZON;
 use tombolo_types::Ps;
 
 /// Fraction bits of a unit's length in picoseconds, so that units that are no whole number do not drift.
@@ -39,18 +40,21 @@ impl Calendar {
         Calendar { unit, length, first: 0, taken: vec![0; FEWEST], full: 0 }
     }
 
-    /// How long `units` take.
+    /// How long `units` take; no longer than to [`HORIZON`].
     #[inline]
     pub fn span(&self, units: u64) -> Ps {
-        Ps((units * self.length) >> FRACTION)
+        Ps(units.saturating_mul(self.length) >> FRACTION)
     }
 
     /// Reserves `units` from `ready` on; returns when they are over. `now`, at most `ready`, tells that
-    /// nothing will be asked for before it. Times are below 2^48 ps (281 s).
+    /// nothing will be asked for before it. Times are below [`HORIZON`]; what is ready later is never seen.
     #[inline]
     pub fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
         let Some(unit) = self.unit else { return ready };
         if units == 0 {
+            return ready;
+        }
+        if ready >= HORIZON {
             return ready;
         }
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);

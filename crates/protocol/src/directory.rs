@@ -29,6 +29,9 @@ pub enum Sharer {
 }
 
 impl Sharers {
+    /// Modules, and GPUs, that a set has bits for.
+    pub const MOST: usize = 32;
+
     /// Only this one.
     pub fn only(sharer: Sharer) -> Sharers {
         let mut sharers = Sharers::default();

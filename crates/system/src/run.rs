@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
 use std::time::Instant;
-use tombolo_engine::{Engine, EngineStats};
+use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::design::{self, Invalidate, Links};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
@@ -25,7 +25,7 @@ use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
-use tombolo_protocol::{Coherence, Fault, Topology};
+use tombolo_protocol::{Coherence, Fault, Sharers, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate};
 
@@ -75,6 +75,9 @@ pub enum RunError {
     /// The recording is damaged.
     #[error("{0}")]
     Stream(#[from] StreamError),
+    /// More simulated time than the model can tell apart.
+    #[error("the program takes more than {HORIZON} of simulated time, the most that can be simulated")]
+    TooLong,
     /// Nothing can happen any more and the program has not ended.
     #[error("the run cannot advance at {at}; who waits for whom:\n{report}")]
     Stuck {
@@ -212,6 +215,20 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Whether a directory entry can name every module.
+fn check_directory(spec: &RunSpec, protocol: &impl Coherence) -> Result<(), RunError> {
+    let modules = spec.machine.topology.modules();
+    if protocol.has_directory() && modules > Sharers::MOST {
+        return Err(RunError::DoesNotFit(format!(
+            "design {}: a directory entry names at most {} modules, machine {} has {modules}",
+            spec.design.name,
+            Sharers::MOST,
+            spec.machine.name
+        )));
+    }
+    Ok(())
+}
+
 /// A run that lacks its protocol.
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
@@ -225,6 +242,7 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
         let Simulation { spec, pages, extras, watch } = self;
+        check_directory(spec, &protocol)?;
         let machine = Arc::new(with_links(&spec.machine, spec.design.links));
         let layout = layout(&machine);
         let map = Map::new(&machine, pages);
@@ -311,6 +329,9 @@ impl Outcome<'_> {
         let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
         if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
             return Err(RunError::Stream(StreamError { message }));
+        }
+        if self.stats.beyond {
+            return Err(RunError::TooLong);
         }
         if !hub.command_processor.is_done() {
             return Err(self.stuck(&hub.command_processor, &modules));

@@ -144,6 +144,33 @@ fn a_flag_nobody_sets_ends_the_run_with_a_report() {
 }
 
 #[test]
+fn a_run_beyond_the_horizon_ends_with_an_error() {
+    let machine = machine(&["gpu_link.rate=1B/s"]);
+    let program = Directed::new(vec![
+        kernel([0], |_, warp| _ = warp.write([4, 5, 6])),
+        kernel([12], |_, warp| _ = warp.read([4, 5, 6])),
+    ]);
+    let spec = RunSpec { machine, design: design("hmg", &[]), program, pages: None, threads: 1 };
+    assert!(
+        matches!(run(&spec), Err(RunError::TooLong)),
+        "lines take minutes: {:?}",
+        run(&spec).map(|record| record.time_s)
+    );
+}
+
+#[test]
+fn a_directory_names_no_more_modules_than_it_has_bits() {
+    let machine = machine(&["topology.gpus=16"]);
+    let spec = |name| {
+        let program = Directed::new(vec![vec![Cta::new(); 64]]);
+        RunSpec { machine: Arc::clone(&machine), design: design(name, &[]), program, pages: None, threads: 1 }
+    };
+    let refused = run(&spec("nhcc")).expect_err("64 modules").to_string();
+    assert!(refused.contains("a directory entry names at most 32 modules, machine hmg-4x4 has 64"), "{refused}");
+    assert!(run(&spec("software-flat")).is_ok(), "who has no directory needs no bits");
+}
+
+#[test]
 fn write_back_leaves_stores_at_home_until_they_are_released() {
     let machine = machine(&[]);
     let kernels = || {

@@ -42,7 +42,7 @@ fn weight(random: u64) -> u32 {
 
 /// A graph file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {message}")]
+#[error("{file}{}: {message}", if *line == 0 { String::new() } else { format!(":{line}") })]
 pub struct GraphError {
     /// The file.
     pub file: String,
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_file_of_another_kind_is_refused() {
         let error = read_graph(Path::new("roads.txt")).unwrap_err();
-        assert_eq!(error.to_string(), "roads.txt:0: expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket)");
+        assert_eq!(error.to_string(), "roads.txt: expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket)");
         assert!(read_graph(Path::new("/nowhere/roads.gr")).unwrap_err().message.contains("cannot be opened"));
     }
 }
