@@ -37,6 +37,10 @@ impl Plan {
         if claim.of.is_empty() {
             return refuse("it needs cells in `of`, or a `mechanism`");
         }
+        let bounds = [claim.paper, claim.above, claim.below, Some(claim.tolerance)];
+        if bounds.into_iter().flatten().any(|bound| !bound.is_finite()) {
+            return refuse("its numbers must be finite");
+        }
         match claim.kind {
             Kind::Identity if claim.paper.is_none() => return refuse("an identity needs the paper's value"),
             Kind::Direction if claim.above.is_none() && claim.below.is_none() => {
@@ -169,9 +173,7 @@ fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Rep
     };
     let verdict = match (claim.kind, holds) {
         (Kind::Magnitude, _) => Verdict::Shown,
-        (Kind::Direction, _) if measured.is_some() && repetitions.iter().any(|one| one.holds != holds) => {
-            Verdict::NotRobust
-        }
+        (Kind::Direction, _) if measured.is_some() && repetitions.iter().any(|one| !one.agrees) => Verdict::NotRobust,
         (_, true) => Verdict::Holds,
         (_, false) => Verdict::Fails,
     };

@@ -20,8 +20,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
     Some(match name {
         "directory_sharers" => f64::from(machine.directory_sharers()),
         "directory_bits_per_entry" => f64::from(machine.directory_bits_per_entry()),
-        // The paper counts 1000 bytes a kilobyte here: 12288 entries of 55 bits are 84480 bytes.
-        "directory_storage_kb" => storage / 1000.0,
+        "directory_storage_kb" => storage / 1024.0,
         "directory_share_of_l2_percent" => 100.0 * storage / machine.l2.bytes as f64,
         "directory_reach_mb" => machine.directory_reach_bytes() as f64 / f64::from(1 << 20),
         // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.

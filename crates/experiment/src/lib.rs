@@ -78,4 +78,4 @@ pub use outcome::{Counter, Outcome, Pass};
 pub use plan::{Plan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};
 pub use store::Store;
-pub use study::{Options, Shard, Study, StudyError};
+pub use study::{Finished, Options, Shard, Study, StudyError};

@@ -172,13 +172,18 @@ impl Plan {
         self.spec.set.iter().chain(of_steps).try_for_each(|setting| self.check_setting("set", setting.get(), setting))
     }
 
-    /// An error where `setting`, which stands for `written`, names nothing of a machine or a design. A value that does
-    /// not fit fails at its point.
+    /// An error where `setting`, which stands for `written`, names nothing of a machine or a design, or a value that its
+    /// key cannot take. One that does not fit beside the others fails at its point.
     fn check_setting(&self, key: &'static str, setting: &str, written: &Text) -> Result<(), SpecError> {
+        let refuse = |error: ConfigError| self.file.refuse(key, written, error.to_string());
         for machine in &self.machines {
             let mut machine = machine.description.clone();
-            tombolo_machine::apply(&[setting], &mut machine, &mut [])
-                .map_err(|error| self.file.refuse(key, written, error.to_string()))?;
+            let mut designs: Vec<_> = self.designs.iter().map(|design| design.description.clone()).collect();
+            tombolo_machine::apply(&[setting], &mut machine, &mut designs).map_err(refuse)?;
+            let unfit = designs.iter().filter_map(|design| design.check().err()).chain(machine.check().err());
+            if let Some(error) = unfit.into_iter().find(|error| matches!(error, ConfigError::Value { .. })) {
+                return Err(refuse(error));
+            }
         }
         Ok(())
     }
@@ -314,7 +319,12 @@ impl Plan {
                 return shape("rows", reason);
             }
         }
-        for shown in [rows, columns] {
+        let named = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let id = &self.spec.id;
+        if id.is_empty() || id.starts_with('.') || !id.chars().all(named) {
+            return shape("id", format!("{id:?} names a folder: letters, digits, -, _ and . inside"));
+        }
+        for shown in [rows, columns, Dimension::Workload] {
             let labels = self.labels(shown);
             if let Some(twice) = labels.iter().enumerate().find(|(at, label)| labels[..*at].contains(label)) {
                 return shape("rows", format!("{:?} stands for two", twice.1));
@@ -379,6 +389,9 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
             refuse_unstated(&of, one, &suite.stated)?;
         }
     }
+    let known: Vec<String> = planned.iter().map(|one| one.label.clone()).collect();
+    refuse_unknown(file, "except", &spec.except, &known)?;
+    planned.retain(|one| spec.except.iter().all(|label| label.get() != one.label));
     match choice {
         ScaleChoice::Quick => {
             let known: Vec<String> = planned.iter().map(|one| one.label.clone()).collect();

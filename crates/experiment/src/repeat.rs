@@ -106,20 +106,25 @@ fn half_and_twice(value: &str) -> Option<[String; 2]> {
     (!unit.is_empty() || number > 1).then(|| [half, format!("{}{unit}", number.checked_mul(2).unwrap_or(number))])
 }
 
-/// What each change makes of each direction: by claim, in the order of the file.
+/// What each change makes of each direction: by claim, in the order of the file. Beside the same workloads without it,
+/// for a direction of all workloads may not be one of those that are run again.
 pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers<'_>) -> Vec<Vec<Repetition>> {
     let mut all = vec![Vec::new(); plan.spec.claim.len()];
     for change in changes {
         let table = Table::of(plan, change, numbers);
+        let nothing = Change { only: change.only.clone(), ..Change::default() };
+        let unchanged = Table::of(plan, &nothing, numbers);
         for (claim, repetitions) in plan.spec.claim.iter().zip(&mut all) {
             if claim.kind != Kind::Direction || claim.mechanism.is_some() || !has_rows(claim, &table) {
                 continue;
             }
-            let measured = measured(claim, &table);
-            let holds = measured.is_some_and(|value| is_as_claimed(claim, value));
+            let holds = |value: Option<f64>| value.is_some_and(|value| is_as_claimed(claim, value));
+            let (measured, unchanged) = (measured(claim, &table), measured(claim, &unchanged));
+            let agrees = measured.is_some() && holds(measured) == holds(unchanged);
             let of = change.only.as_ref().map(|only| only.iter().map(|index| plan.workloads[*index].label.as_str()));
             let of = of.map(|labels| format!(" ({})", labels.collect::<Vec<_>>().join(", "))).unwrap_or_default();
-            repetitions.push(Repetition { change: format!("{}{of}", change.label), measured, holds });
+            let change = format!("{}{of}", change.label);
+            repetitions.push(Repetition { change, measured, holds: holds(measured), unchanged, agrees });
         }
     }
     all

@@ -35,7 +35,7 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

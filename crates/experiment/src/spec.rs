@@ -41,6 +41,9 @@ pub struct Experiment {
     /// Name of a suite that ships, whose workloads follow `workloads`.
     #[serde(default)]
     pub suite: Option<Text>,
+    /// Workloads of the suite that are left out, by label. The caption says why.
+    #[serde(default)]
+    pub except: Vec<Text>,
     /// Settings of every point, such as `l2.bytes=6MB`.
     #[serde(default)]
     pub set: Vec<Text>,

@@ -64,6 +64,15 @@ pub enum StudyError {
     Store(#[from] StoreError),
 }
 
+/// What a run of a study leaves.
+#[derive(Clone, Debug)]
+pub enum Finished {
+    /// The report.
+    Whole(Box<Document>),
+    /// Of a shard: the points that gave no result.
+    Shard(Vec<Failure>),
+}
+
 impl Study {
     /// The experiments of a paper, or the one called `figure`.
     ///
@@ -73,7 +82,12 @@ impl Study {
         let (about, mut experiments) = preset::paper(name)?;
         if let Some(id) = figure {
             let known: Vec<String> = experiments.iter().map(|(_, spec)| spec.id.clone()).collect();
-            let wanted = if id.chars().all(|c| c.is_ascii_digit()) { format!("figure-{id}") } else { id.to_owned() };
+            // As `list experiments` has it, as the report has it, or its number.
+            let short = id.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(id);
+            let wanted = match short.chars().all(|c| c.is_ascii_digit()) {
+                true => format!("figure-{short}"),
+                false => short.to_owned(),
+            };
             experiments.retain(|(_, spec)| spec.id == wanted);
             if experiments.is_empty() {
                 return Err(preset::unknown("figure", id, known));
@@ -116,11 +130,11 @@ impl Study {
         Ok(failures.map(|failure| format!("{}: {}", failure.point, failure.error)).collect())
     }
 
-    /// Runs what is not finished and writes the tables and the document into the folder. `None` of a shard.
+    /// Runs what is not finished and writes the tables and the document into the folder; of a shard, runs it alone.
     ///
     /// # Errors
     /// Results cannot be kept. What was finished is kept and not run again.
-    pub fn run(&self, options: &Options<'_>) -> Result<Option<Document>, StudyError> {
+    pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
         let (points, mut failures) = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| {
@@ -128,13 +142,17 @@ impl Study {
             cut(shard.index)..cut(shard.index + 1)
         });
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
-        if options.shard.is_some() {
-            return Ok(None);
+        if options.shard.is_some_and(|shard| shard.index > 0) {
+            // The first shard tells what cannot be run at all.
+            failures.clear();
         }
         failures.extend(points.iter().filter_map(|point| {
             let error = results.get(point.key())?.as_ref().err()?;
             Some(Failure { point: point.label(), error: error.clone() })
         }));
+        if options.shard.is_some() {
+            return Ok(Finished::Shard(failures));
+        }
         let document = self.document(options, &results, failures)?;
         let sheet = Sheet::of(&points, &results);
         write_whole(&options.out.join("results.csv"), sheet.csv().as_bytes())?;
@@ -143,7 +161,7 @@ impl Study {
         let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
         write_whole(&options.out.join("report.json"), &json)?;
         write_whole(&options.out.join("report.html"), tombolo_report::html(&document).as_bytes())?;
-        Ok(Some(document))
+        Ok(Finished::Whole(Box::new(document)))
     }
 
     /// All points, each once, those of one recording together; and those that cannot be.

@@ -384,9 +384,10 @@ impl MachineConfig {
         self.directory.tag_bits + 1 + self.directory_sharers()
     }
 
-    /// Bytes of storage of a module's directory, rounded up. Source: HMG, section VII-C.
+    /// Bytes of storage of a module's directory, whole bytes an entry: 12K entries of 55 bits are the paper's 84 KB, of
+    /// 1024 bytes as its other sizes are. Source: HMG, section VII-C.
     pub fn directory_storage_bytes(&self) -> u64 {
-        (u64::from(self.directory.entries) * u64::from(self.directory_bits_per_entry())).div_ceil(8)
+        u64::from(self.directory.entries) * u64::from(self.directory_bits_per_entry().div_ceil(8))
     }
 }
 

@@ -177,6 +177,10 @@ pub struct Repetition {
     pub measured: Option<f64>,
     /// Whether the direction came out.
     pub holds: bool,
+    /// What the same workloads give without the change.
+    pub unchanged: Option<f64>,
+    /// Whether the direction came out, or not, as it does without the change.
+    pub agrees: bool,
 }
 
 /// A machine or a design as used.

@@ -14,7 +14,7 @@ pub(crate) struct MachineArguments {
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
     /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25
-    #[arg(long, value_name = "F", default_value = "1")]
+    #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
 }
 

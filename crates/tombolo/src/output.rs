@@ -20,6 +20,17 @@ pub(crate) struct OutputArguments {
 }
 
 impl OutputArguments {
+    /// An error where the file is also that of `flag`.
+    pub(crate) fn refuse_same(&self, flag: &'static str, other: &Path) -> Result<(), Failure> {
+        match &self.out {
+            Some(out) if out == other => {
+                let value = other.display().to_string();
+                Err(Failure::Argument { flag, value, reason: "--out writes the same file".to_owned() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// An error, before any work is done, where the file could not be written.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.out.as_deref().map_or(Ok(()), probe)

@@ -7,7 +7,8 @@ use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
 use std::path::Path;
 use std::process::ExitCode;
-use tombolo_experiment::{Options, ScaleChoice, Shard, Study};
+use tombolo_experiment::slurm::quoted;
+use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
@@ -20,7 +21,7 @@ const INTERRUPTED: i32 = 130;
 #[derive(clap::Args)]
 pub(crate) struct StudyArguments {
     /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
-    #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale)]
+    #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale, allow_negative_numbers = true)]
     pub(crate) scale: ScaleChoice,
     /// Repeats directions also with assumed values halved and doubled, which takes long
     #[arg(long)]
@@ -46,8 +47,36 @@ fn scale(text: &str) -> Result<ScaleChoice, String> {
 impl StudyArguments {
     /// Runs `study` into `out` and prints what came out. Status 2 where a point gave no result.
     pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, Failure> {
-        let progress = Progress::new(study.count(self.robust)?);
         tell_when_interrupted(out);
+        match self.run(study, out, shard)? {
+            Finished::Shard(failures) if failures.is_empty() => Ok(ExitCode::SUCCESS),
+            Finished::Shard(_) => Ok(ExitCode::from(WRONG_INPUT)),
+            Finished::Whole(document) => {
+                show(self.json, &document, |_| text(&document, out))?;
+                Ok(self.status(&[*document]))
+            }
+        }
+    }
+
+    /// Runs studies one after the other, each into the folder of its name in `out`, and prints what came out of all.
+    pub(crate) fn execute_all(&self, studies: &[Study], out: &Path) -> Result<ExitCode, Failure> {
+        tell_when_interrupted(out);
+        let folders = studies.iter().map(|study| out.join(study.name()));
+        let mut documents = Vec::new();
+        for (study, folder) in studies.iter().zip(folders.clone()) {
+            if let Finished::Whole(document) = self.run(study, &folder, None)? {
+                documents.push(*document);
+            }
+        }
+        show(self.json, &documents, |_| {
+            documents.iter().zip(folders).map(|(document, folder)| text(document, &folder)).collect()
+        })?;
+        Ok(self.status(&documents))
+    }
+
+    /// Runs a study and says which points gave no result.
+    fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<Finished, Failure> {
+        let progress = Progress::new(study.count(self.robust)?);
         let options = Options {
             out,
             threads: self.threads.count(),
@@ -57,20 +86,29 @@ impl StudyArguments {
             version: env!("CARGO_PKG_VERSION"),
             watcher: &progress,
         };
-        let document = study.run(&options)?;
+        let finished = study.run(&options)?;
         drop(progress);
-        let Some(document) = document else { return Ok(ExitCode::SUCCESS) };
-        for failure in &document.failures {
+        let failures = match &finished {
+            Finished::Whole(document) => &document.failures,
+            Finished::Shard(failures) => failures,
+        };
+        for failure in failures {
             complain(&format!("error: {}: {}", failure.point, failure.error));
         }
-        show(self.json, &document, |_| text(&document, out))?;
-        Ok(self.status(&document))
+        Ok(finished)
     }
 
-    fn status(&self, document: &Document) -> ExitCode {
+    /// Refuses `--json` where `flag` `value` makes no document.
+    pub(crate) fn refuse_json(&self, flag: &'static str, value: &str) -> Result<(), Failure> {
+        let reason = || "it prints no document: leave --json out".to_owned();
+        if self.json { Err(Failure::Argument { flag, value: value.to_owned(), reason: reason() }) } else { Ok(()) }
+    }
+
+    fn status(&self, documents: &[Document]) -> ExitCode {
         let must = |claim: &&Claim| matches!(claim.kind, ClaimKind::Identity | ClaimKind::Mechanism);
-        let broken = document.claims.iter().filter(must).any(|claim| claim.verdict != Verdict::Holds);
-        match (document.failures.is_empty(), self.strict && broken) {
+        let claims = documents.iter().flat_map(|document| &document.claims);
+        let broken = claims.filter(must).any(|claim| claim.verdict != Verdict::Holds);
+        match (documents.iter().all(|document| document.failures.is_empty()), self.strict && broken) {
             (false, _) => ExitCode::from(WRONG_INPUT),
             (true, true) => ExitCode::from(NO),
             (true, false) => ExitCode::SUCCESS,
@@ -80,7 +118,7 @@ impl StudyArguments {
 
 /// The command line as given, which makes the report again.
 fn command() -> String {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,6 +1,6 @@
 //! The result of one run, for people.
 
-use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
+use crate::table::{Cell, Look, Table, bytes, count, percent, seconds, small};
 use tombolo_system::RunRecord;
 use tombolo_system::checker::{Checked, Violation};
 use tombolo_system::record::LinkRecord;
@@ -75,7 +75,7 @@ fn lines(run: &RunRecord) -> Vec<(&'static str, String)> {
     lines.push(("L2 counters", coherence.join(", ")));
     let energy = &run.energy_pj;
     let joules = (energy.l1 + energy.l2 + energy.dram + energy.module_links + energy.gpu_links) * 1e-12;
-    lines.push(("energy", format!("{joules:.4} J moving data")));
+    lines.push(("energy", format!("{}J moving data", small(joules))));
     lines.push(("digest", run.digest.clone()));
     lines.push((
         "simulated in",

@@ -138,10 +138,15 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 
 /// Simulated or real time: `1.23 ms`.
 pub(crate) fn seconds(value: f64) -> String {
-    const UNITS: [(f64, &str); 3] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
-    match UNITS.iter().find(|(unit, _)| value >= *unit) {
-        Some((unit, name)) => format!("{:.2} {name}", value / unit),
-        None => format!("{:.2} ns", value * 1e9),
+    format!("{}s", small(value))
+}
+
+/// A number with the prefix of a unit that follows: `1.23 m`.
+pub(crate) fn small(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 3] = [(1.0, ""), (1e-3, "m"), (1e-6, "u")];
+    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, prefix)) => format!("{:.2} {prefix}", value / unit),
+        None => format!("{:.2} n", value * 1e9),
     }
 }
 

@@ -80,20 +80,20 @@ fn row(claim: &Claim) -> Markup {
 }
 
 fn repetitions(repetitions: &[Repetition], unit: &str) -> Markup {
-    let held = repetitions.iter().filter(|repetition| repetition.holds).count();
+    let agree = repetitions.iter().filter(|repetition| repetition.agrees).count();
     html! {
         @if repetitions.is_empty() {
             (MISSING)
         } @else {
             details {
-                summary { (held) " of " (repetitions.len()) " hold" }
+                summary { (agree) " of " (repetitions.len()) " agree" }
                 ul.repetitions {
                     @for repetition in repetitions {
-                        @let verdict = if repetition.holds { Verdict::Holds } else { Verdict::Fails };
+                        @let verdict = if repetition.agrees { Verdict::Holds } else { Verdict::NotRobust };
                         li {
                             span class={ "verdict " (class(verdict)) } { (sign(verdict)) } " " (repetition.change) ": "
-                            (quantity(repetition.measured, unit))
-                            span.unseen { " " (verdict.name()) }
+                            (quantity(repetition.measured, unit)) ", unchanged " (quantity(repetition.unchanged, unit))
+                            span.unseen { @if repetition.agrees { " agrees" } @else { " differs" } }
                         }
                     }
                 }

@@ -93,8 +93,11 @@ fn text(listed: &[Listed], colours: bool) -> String {
     for one in listed {
         table.row(vec![Cell::new(&one.name, Look::Strong), Cell::plain(&one.description)]);
         for parameter in &one.parameters {
-            let default = if parameter.default.is_empty() { "none" } else { parameter.default };
-            let value = format!("{}: {} [default: {default}]", parameter.name, parameter.description);
+            let default = match parameter.default {
+                "" => "optional".to_owned(),
+                default => format!("default: {default}"),
+            };
+            let value = format!("{}: {} [{default}]", parameter.name, parameter.description);
             table.row(vec![Cell::plain(""), Cell::plain(value)]);
         }
     }

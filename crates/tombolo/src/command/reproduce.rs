@@ -10,10 +10,13 @@ use tombolo_experiment::preset::papers;
 /// The papers of this simulator; some of their experiments are not part of it yet.
 const PAPERS: [&str; 5] = ["numa-gpu", "umh", "hmg", "gps", "cpelide"];
 
+/// In place of a paper: every one whose experiments ship.
+const ALL: &str = "all";
+
 /// What to reproduce.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Paper: numa-gpu, umh, hmg, gps or cpelide
+    /// Paper: hmg or numa-gpu, or all of these, each into a folder of its own; umh, gps and cpelide are to come
     paper: String,
     /// One figure alone: its number, or a name of `list experiments`
     #[arg(long, value_name = "F")]
@@ -32,8 +35,12 @@ impl Arguments {
         if let Some(paper) = PAPERS.iter().find(|paper| **paper == self.paper && !known.contains(paper)) {
             return Err(Failure::NotYet { paper, known: known.join(", ") });
         }
-        let study = Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", self.paper)));
+        if self.paper == ALL && self.figure.is_none() {
+            let studies = known.iter().map(|paper| Study::of_paper(paper, None, self.study.scale));
+            return self.study.execute_all(&studies.collect::<Result<Vec<_>, _>>()?, &out);
+        }
+        let study = Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?;
         self.study.execute(&study, &out, None)
     }
 }

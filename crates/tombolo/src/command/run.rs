@@ -59,7 +59,10 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         self.output.check()?;
-        self.timeline.as_deref().map_or(Ok(()), probe)?;
+        if let Some(timeline) = &self.timeline {
+            self.output.refuse_same("--timeline", timeline)?;
+            probe(timeline)?;
+        }
         let threads = self.threads.count();
         let progress = Progress::new(1);
         let source = self.source(&hardware, threads, &progress)?;

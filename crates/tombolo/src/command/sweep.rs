@@ -5,6 +5,7 @@ use crate::output::complain;
 use crate::study::StudyArguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tombolo_experiment::slurm::quoted;
 use tombolo_experiment::{Shard, Study, slurm};
 
 /// What to sweep.
@@ -45,11 +46,19 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let study = Study::of_file(&self.spec, self.study.scale)?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
+        if let Some(shard) = self.shard {
+            self.study.refuse_json("--shard", &format!("{}/{}", shard.index, shard.of))?;
+        }
         if self.engine == Engine::Local {
             return self.study.execute(&study, &out, self.shard);
         }
+        self.study.refuse_json("--engine", "slurm")?;
         let script = slurm::script(&out, &self.words(&out), usize::from(self.jobs), self.study.threads.count())?;
-        complain(&format!("{} points; submit with: sbatch {}", study.count(self.study.robust)?, script.display()));
+        complain(&format!(
+            "{} points; submit with: sbatch {}",
+            study.count(self.study.robust)?,
+            quoted(&script.display().to_string())
+        ));
         Ok(ExitCode::SUCCESS)
     }
 

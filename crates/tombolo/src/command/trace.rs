@@ -108,7 +108,8 @@ fn text(info: &TraceInfo, colours: bool) -> String {
     for (way, copies) in [("to", info.copies_to_device), ("from", info.copies_to_host)] {
         text.push_str(&format!("{} copies {way} the device: {}\n", copies.count, bytes(copies.bytes)));
     }
-    let headings = ["kernel", "launches", "CTAs", "warps", "warp instructions", "global", "shared", "transactions"];
+    let headings =
+        ["kernel", "launches", "CTAs", "warps", "warp instructions", "global, local", "shared", "transactions"];
     let mut table = Table::new(1).with_headings(headings);
     for kernel in &info.kernels {
         let memory = kernel.memory_instructions;

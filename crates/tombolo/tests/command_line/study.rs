@@ -195,6 +195,20 @@ fn shards_make_what_a_whole_sweep_makes() {
     assert!(script.status.success(), "{}", stderr(&script));
     let text = bench.read("cluster/sweep.sbatch");
     assert!(text.contains("#SBATCH --array=0-2") && text.contains("--shard \"$SLURM_ARRAY_TASK_ID/3\""), "{text}");
+    for words in [["--shard", "0/3"], ["--engine", "slurm"]] {
+        let refused = bench.sweep("none", &[&words[..], &["--json"]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&refused).contains("leave --json out"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn a_shard_tells_of_points_that_cannot_be() {
+    let bench = Bench::new(&SPEC.replace("gpu_link.rate=400GB/s", "l2.ways=4096"));
+    let first = bench.sweep("out", &["--shard", "0/2"]);
+    assert_eq!(first.status.code(), Some(2));
+    assert!(stderr(&first).contains("l2.ways"), "{}", stderr(&first));
+    assert!(bench.sweep("out", &["--shard", "1/2"]).status.success(), "told once");
 }
 
 #[test]
@@ -221,7 +235,10 @@ fn a_sweep_has_the_keys_that_scripts_rely_on() {
     for key in ["id", "kind", "text", "paper", "measured", "unit", "verdict"] {
         assert!(claim.get(key).is_some(), "{key}");
     }
-    assert_eq!(claim["repetitions"].as_array().map(Vec::len), Some(1), "another seed");
+    let repetitions = claim["repetitions"].as_array().expect("a list");
+    assert_eq!(repetitions.len(), 1, "another seed");
+    assert_eq!(repetitions[0]["unchanged"], claim["measured"], "all workloads are run again");
+    assert_eq!(repetitions[0]["agrees"], repetitions[0]["holds"] == (claim["verdict"] != "fails"));
     let figure = &document["figures"][0];
     assert_eq!(figure["columns"], serde_json::json!(["bandwidth", "nhcc", "hmg"]));
     let table = bench.read("out/results.csv");
@@ -256,6 +273,10 @@ fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
     refused("row = \"400\"", "row = \"401\"", &["spec.toml:33: claim.row = \"401\"", "did you mean", "400"]);
     refused("mean = \"geometric\"", "", &["rows", "only workloads have a mean"]);
     refused("id = \"small\"", "id = ", &["spec.toml:2: "]);
+    refused("id = \"small\"", "id = \"../small\"", &["id", "names a folder"]);
+    refused("gpu_link.rate=100GB/s", "gpu_link.rate=fast", &["spec.toml:25: set = ", "expected a rate above zero"]);
+    refused("above = 1.0", "above = nan", &["faster-links-help", "must be finite"]);
+    refused("triad,elements=65536,iterations=2", "pathfinder,columns=65536,rows=60", &["stands for two"]);
 }
 
 #[test]
@@ -268,6 +289,7 @@ fn a_paper_that_does_not_ship_yet_is_told_apart_from_one_that_is_none() {
         stderr(&output)
     );
     assert!(stderr(&outcome(&["reproduce", "hmgg"])).contains("did you mean hmg?"));
+    assert!(stderr(&outcome(&["reproduce", "all", "--figure", "8"])).contains("no paper is called \"all\""));
     assert!(stderr(&outcome(&["reproduce", "hmg", "--figure", "15"])).contains("no figure is called \"15\""));
 }
 
