@@ -76,7 +76,7 @@ pub enum RunError {
     #[error("{0}")]
     Stream(#[from] StreamError),
     /// More simulated time than the model can tell apart.
-    #[error("the program takes more than {HORIZON} of simulated time, the most that can be simulated")]
+    #[error("the program takes more than {:.0} s of simulated time, the most that can be simulated", HORIZON.seconds())]
     TooLong,
     /// Nothing can happen any more and the program has not ended.
     #[error("the run cannot advance at {at}; who waits for whom:\n{report}")]
