@@ -57,7 +57,8 @@ pub fn mi300a() -> Result<Vec<Measurement>, MeasuredError> {
     Ok(rows)
 }
 
-/// Reads a table of comma-separated values with a heading; `file` is its name in errors.
+/// Reads a table of comma-separated values with a heading, cells in quotes or not; no name or number has a comma in it.
+/// `file` is its name in errors.
 ///
 /// # Errors
 /// A missing column, a line of another width, an unknown benchmark, a size that it cannot have, a time that is not
@@ -67,7 +68,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (first, heading) =
         lines.next().ok_or_else(|| fail(1, format!("it is empty; expected {}", COLUMNS.join(","))))?;
-    let heading: Vec<&str> = heading.split(',').map(str::trim).collect();
+    let heading = cells(heading.trim_start_matches('\u{feff}'));
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
         *place = heading.iter().position(|name| *name == column).ok_or_else(|| {
@@ -76,7 +77,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     }
     let mut all = Vec::new();
     for (line, text) in lines {
-        let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+        let cells = cells(text);
         if cells.len() != heading.len() {
             return Err(fail(line, format!("{} cells; the heading has {}", cells.len(), heading.len())));
         }
@@ -94,6 +95,11 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
         Ok(Measurement { benchmark: benchmark.to_owned(), size: size.to_owned(), measured_ms, case, sound: true })
     };
     all.iter().copied().zip(places_in_sizes(&all)).map(measurement).collect()
+}
+
+/// The cells of a line, without quotes.
+fn cells(line: &str) -> Vec<&str> {
+    line.split(',').map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
 /// Of each of `rows` (line, benchmark, size, time), which of the measured rows of its size it is.
@@ -147,7 +153,8 @@ mod tests {
 
     #[test]
     fn columns_may_stand_in_any_order() {
-        let rows = read("t.csv", "min_ms,avg_ms,problem_size,kernel_name\n0.5,0.7,1024,relu\n").unwrap();
+        let rows =
+            read("t.csv", "\u{feff}min_ms,avg_ms,\"problem_size\",kernel_name\n0.5,0.7,1024,\"relu\"\n").unwrap();
         assert_eq!((rows[0].benchmark.as_str(), rows[0].measured_ms), ("relu", 0.5));
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE|DIR")]
     litmus: Vec<PathBuf>,
     /// Also checks N random programs, whose final states the memory model itself is asked for
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
     /// The series of random programs
     #[arg(long, value_name = "S", requires = "random", default_value_t = 1)]
