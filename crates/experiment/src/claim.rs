@@ -204,3 +204,28 @@ fn blank(claim: &spec::Claim) -> Claim {
         repetitions: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(measured: f64, repetitions: &[(f64, f64, bool)]) -> Verdict {
+        let claim: spec::Claim = toml::from_str("id = 'a'\nkind = 'direction'\ntext = ''\nabove = 1.0").unwrap();
+        let repetition = |&(measured, unchanged, agrees): &(f64, f64, bool)| Repetition {
+            change: String::new(),
+            measured: Some(measured),
+            holds: measured > 1.0,
+            unchanged: Some(unchanged),
+            agrees,
+        };
+        judge_figure(&claim, Some(measured), repetitions.iter().map(repetition).collect()).verdict
+    }
+
+    #[test]
+    fn a_direction_is_not_robust_where_a_change_and_not_a_choice_of_workloads_turns_it() {
+        assert_eq!(verdict(1.1, &[(1.2, 1.1, true), (0.9, 0.9, true)]), Verdict::Holds);
+        assert_eq!(verdict(1.1, &[(1.2, 1.1, true), (0.9, 1.1, false)]), Verdict::NotRobust);
+        assert_eq!(verdict(0.9, &[(1.1, 0.9, false)]), Verdict::NotRobust);
+        assert_eq!(verdict(0.9, &[(0.8, 0.9, true)]), Verdict::Fails);
+    }
+}

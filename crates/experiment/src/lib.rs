@@ -46,7 +46,8 @@
 //! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
 //! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. [`mechanism`]: directed programs.
-//! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters.
+//! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
+//!   [`shell`]: words of a command line.
 //!
 //! Not here: how a document is drawn (crate `report`), and what a point does (crate `system`).
 //!
@@ -67,6 +68,7 @@ pub mod point;
 pub mod preset;
 pub mod reader;
 mod repeat;
+pub mod shell;
 pub mod slurm;
 pub mod spec;
 pub mod store;

@@ -1,6 +1,7 @@
 //! A script for clusters that run Slurm: an array of jobs, each a part of the points, into one shared folder.
 
 use crate::error::StoreError;
+use crate::shell::quoted;
 use crate::store::write_whole;
 use std::path::{Path, PathBuf};
 
@@ -34,26 +35,9 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
     Ok(path)
 }
 
-/// A word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
-        assert_eq!(quoted("a-b/c.toml"), "a-b/c.toml");
-        assert_eq!(quoted("my sweep"), "'my sweep'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-    }
 
     #[test]
     fn a_script_has_a_job_a_part() {

@@ -40,10 +40,10 @@ const LANES_LIMIT: u64 = 64;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
-const MISS_LIMIT: u64 = (1 << 16) - 1;
+pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 
 /// Levels of requests at an L2 slice, each of which must find a miss register that the others leave it.
-const MISS_LEVELS: u32 = 3;
+pub const MISS_LEVELS: u32 = 3;
 
 /// `Some` fault unless `holds`.
 fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Fault> {

@@ -34,6 +34,7 @@ pub mod scale;
 mod section;
 mod tree;
 
+pub use check::{MISS_LEVELS, MISS_LIMIT};
 pub use description::{
     Described, DescribedValue, Description, Listed, apply, design, list_designs, list_machines, machine,
 };

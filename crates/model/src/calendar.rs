@@ -51,10 +51,7 @@ impl Calendar {
     #[inline]
     pub fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
         let Some(unit) = self.unit else { return ready };
-        if units == 0 {
-            return ready;
-        }
-        if ready >= HORIZON {
+        if units == 0 || ready >= HORIZON {
             return ready;
         }
         self.advance(unit.split(now.0 << FRACTION).0 / WORD);

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
 use std::path::Path;
 use std::process::ExitCode;
-use tombolo_experiment::slurm::quoted;
+use tombolo_experiment::shell::quoted;
 use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};

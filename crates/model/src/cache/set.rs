@@ -147,16 +147,22 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) 
     let allowed = allowed & (u32::MAX >> (MAX_WAYS - ways));
     for (at, group) in set.iter().enumerate() {
         let empty = zero_bytes(group.prints);
-        if empty != 0 && gather(empty) << (8 * at) & allowed != 0 {
-            return Some((gather(empty) << (8 * at) & allowed).trailing_zeros());
+        if empty != 0 {
+            let ways = gather(empty) << (8 * at) & allowed;
+            if ways != 0 {
+                return Some(ways.trailing_zeros());
+            }
         }
     }
     let last = u64::from(ways - 1) * LOW;
     for (at, group) in set.iter().enumerate() {
         // A byte of `meta` has its pin where a byte of zeros has its mark.
         let oldest = zero_bytes((group.meta & AGE) ^ last) & !group.meta;
-        if oldest != 0 && gather(oldest) << (8 * at) & allowed != 0 {
-            return Some((gather(oldest) << (8 * at) & allowed).trailing_zeros());
+        if oldest != 0 {
+            let ways = gather(oldest) << (8 * at) & allowed;
+            if ways != 0 {
+                return Some(ways.trailing_zeros());
+            }
         }
     }
     let of = |way: u32| &set[way as usize / 8 % N];

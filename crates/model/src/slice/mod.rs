@@ -21,18 +21,21 @@ use crate::cache::Cache;
 use crate::credits::Generation;
 use crate::directory::Directory;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
-use crate::mshr::{EntryId, Mshr, MshrConfig};
+use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use std::collections::VecDeque;
+use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
 use tombolo_types::{ComponentId, Line, Mask, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
+// A machine that passes its checks has no more miss registers than there are names.
+const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 
 /// Levels of requests, least first.
-const LEVELS: usize = 3;
+const LEVELS: usize = MISS_LEVELS as usize;
 
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]

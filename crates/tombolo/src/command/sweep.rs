@@ -5,7 +5,7 @@ use crate::output::complain;
 use crate::study::StudyArguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tombolo_experiment::slurm::quoted;
+use tombolo_experiment::shell::quoted;
 use tombolo_experiment::{Shard, Study, slurm};
 
 /// What to sweep.
