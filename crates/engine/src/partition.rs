@@ -59,19 +59,30 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     #[inline(never)]
     fn place(&mut self, at: Ps, from: ComponentId, to: ComponentId) -> &mut M {
         let home = self.map.home_of(to);
-        let local = home == self.partition;
-        let least = if local { 0 } else { self.map.lookahead.0 };
-        if at.0 < self.now.0.saturating_add(least) || at == Ps::NEVER {
+        if home != self.partition {
+            return self.place_elsewhere(at, from, to, home);
+        }
+        if at < self.now || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
-        let sequence = self.lane.next_sequence(from);
-        let event = Event { time: at, to, from, sequence, message: () };
-        if local {
-            let (time, tie) = event.key();
-            self.lane.queue.place(time, tie)
-        } else {
-            self.neighbours.place(home, event)
+        let (time, tie) = self.number(at, from, to).key();
+        self.lane.queue.place(time, tie)
+    }
+
+    /// Schedules an event for a component of partition `home`, another one.
+    #[inline(never)]
+    fn place_elsewhere(&mut self, at: Ps, from: ComponentId, to: ComponentId, home: u16) -> &mut M {
+        if at.0 < self.now.0.saturating_add(self.map.lookahead.0) || at == Ps::NEVER {
+            self.refuse(at, from, to);
         }
+        let event = self.number(at, from, to);
+        self.neighbours.place(home, event)
+    }
+
+    /// The next event of a component, without its message.
+    #[inline(always)]
+    fn number(&mut self, time: Ps, from: ComponentId, to: ComponentId) -> Event<()> {
+        Event { time, to, from, sequence: self.lane.next_sequence(from), message: () }
     }
 
     /// Hands the partition all its events before `end`, in order.

@@ -255,11 +255,11 @@ impl<M: Copy + Default> EventQueue<M> {
         self.occupancy.clear(ring);
         while tail != NONE {
             let (last, first) = (tail as usize, tail as usize / CHUNK * CHUNK);
-            for slot in &self.slots[first..=last] {
-                self.run.push(key(slot.time, slot.tie, batch.len() as u32));
-                batch.push(slot.message);
-                soon(ComponentId((slot.tie >> 48) as u16), &slot.message);
-            }
+            let chunk = &self.slots[first..=last];
+            let keys = (batch.len() as u32..).zip(chunk);
+            self.run.extend(keys.map(|(index, slot)| key(slot.time, slot.tie, index)));
+            batch.extend(chunk.iter().map(|slot| slot.message));
+            chunk.iter().for_each(|slot| soon(ComponentId((slot.tie >> 48) as u16), &slot.message));
             tail = std::mem::replace(&mut self.before[last / CHUNK], self.free);
             self.free = last as u32;
         }

@@ -29,13 +29,14 @@ impl Plan {
         Ok(())
     }
 
-    /// The repetitions of this run; those that take long only where `robust`.
+    /// The repetitions of this run; those that take long, as all do at paper scale, only where `robust`.
     pub(crate) fn changes(&self, robust: bool) -> Result<Vec<Change>, SpecError> {
         if self.spec.claim.iter().all(|claim| claim.kind != Kind::Direction || claim.mechanism.is_some()) {
             return Ok(Vec::new());
         }
         let mut changes = Vec::new();
-        for repeat in self.spec.repeat.iter().filter(|repeat| robust || !repeat.on_request) {
+        let quick = self.choice != ScaleChoice::Paper;
+        for repeat in self.spec.repeat.iter().filter(|repeat| robust || quick && !repeat.on_request) {
             let only = self.only(repeat);
             if only.as_ref().is_some_and(Vec::is_empty) {
                 continue;

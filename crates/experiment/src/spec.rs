@@ -415,7 +415,7 @@ pub enum Take {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// Runs only where it is asked for (`--robust`), because it takes long.
+    /// Runs only where it is asked for (`--robust`), because it takes long. At paper scale every repetition does.
     #[serde(default)]
     pub on_request: bool,
     /// Other seeds.

@@ -53,6 +53,16 @@ fn every_direction_measured_by_simulation_is_repeated() {
 }
 
 #[test]
+fn at_paper_scale_directions_are_repeated_where_that_is_asked_for_alone() {
+    let points =
+        |choice, robust| Study::of_paper("hmg", Some("8"), choice).expect("ships").count(robust).expect("resolves");
+    let without_repetitions = points(ScaleChoice::Paper, false);
+    assert!(points(ScaleChoice::Quick, false) > without_repetitions);
+    assert!(points(ScaleChoice::Paper, true) > without_repetitions);
+    assert!(points(ScaleChoice::Fixed("1/8".parse().expect("a scale")), false) > without_repetitions);
+}
+
+#[test]
 fn what_is_halved_and_doubled_is_marked_assumed_where_it_stands() {
     for name in papers() {
         for (_, spec) in paper(name).expect("readable").1 {

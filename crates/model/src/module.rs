@@ -59,6 +59,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match (unit, message) {
+            (Unit::Sm(sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
             (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
                 self.sms[usize::from(sm.0)].prefetch(*register, *line);
             }

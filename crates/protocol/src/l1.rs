@@ -41,11 +41,11 @@ pub enum Load<D> {
 }
 
 /// A load of `mask` at `scope` (`Cta` where weak). May drop the line: a strong load beyond the CTA must not
-/// leave an older copy behind that a later weak load would read.
+/// leave an older copy behind that a later weak load would read. `pending`: the line's miss, looked up where it counts.
 pub fn load<D: Data>(
     protocol: &impl Coherence,
     line: &mut Option<L1Line<D>>,
-    pending: Option<L1Pending>,
+    pending: impl FnOnce() -> Option<L1Pending>,
     mask: Mask,
     scope: Scope,
 ) -> Load<D> {
@@ -56,7 +56,7 @@ pub fn load<D: Data>(
     {
         return Load::Hit(present.data);
     }
-    match pending {
+    match pending() {
         Some(pending) if may_merge(protocol, pending, mask, scope) => Load::Merge,
         Some(_) => Load::Stall,
         None => {

@@ -23,7 +23,8 @@ pub(crate) struct StudyArguments {
     /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
     #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale, allow_negative_numbers = true)]
     pub(crate) scale: ScaleChoice,
-    /// Repeats directions also with assumed values halved and doubled, which takes long
+    /// Repeats directions also with assumed values halved and doubled, which takes long; at paper scale nothing is repeated
+    /// without it
     #[arg(long)]
     pub(crate) robust: bool,
     /// Status 1 where an identity or a mechanism fails

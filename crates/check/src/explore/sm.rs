@@ -211,7 +211,7 @@ impl<P: Coherence> Machine<'_, P> {
         if evict_first {
             slot.line = None;
         }
-        let result = l1::load(&self.protocol, &mut slot.line, slot.pending, mask_of(at.cell), order.scope);
+        let result = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask_of(at.cell), order.scope);
         let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
         match result {
             Load::Hit(data) => state.registers[register as usize].value = data.0[at.cell as usize],

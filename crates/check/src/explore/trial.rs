@@ -206,7 +206,7 @@ impl<P: Coherence> Machine<'_, P> {
         [stale, stored, updated].into_iter().all(|pending| {
             let mut line = None;
             l1::fill(&self.protocol, &mut line, pending, mask, data);
-            line.is_none() && l1::load(&self.protocol, &mut line, Some(pending), mask, scope) == Load::Stall
+            line.is_none() && l1::load(&self.protocol, &mut line, || Some(pending), mask, scope) == Load::Stall
         })
     }
 

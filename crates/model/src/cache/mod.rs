@@ -202,7 +202,11 @@ impl<S: Copy + Default> Cache<S> {
     /// Starts to load what a lookup of `line` will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
-        prefetch(&self.groups[(self.index.index(line.0) << self.group_shift) / 4]);
+        let set = self.index.index(line.0);
+        prefetch(&self.groups[(set << self.group_shift) / 4]);
+        if self.sweeps != 0 {
+            prefetch(&self.seen[set]);
+        }
     }
 
     /// Starts to load the slot of `line`, or the one that it would take.
@@ -213,6 +217,16 @@ impl<S: Copy + Default> Cache<S> {
         let way = if equal == 0 { self.choose(set, Ways::ALL) } else { Some(equal.trailing_zeros()) };
         if let Some(way) = way {
             prefetch(&self.slots[self.slot(Place { set, way })]);
+        }
+    }
+
+    /// Starts to load the slot of `line` where it is held.
+    #[inline]
+    pub fn prefetch_held(&self, line: Line) {
+        let set = self.index.index(line.0);
+        let equal = in_set!(self, set, alike(line));
+        if equal != 0 {
+            prefetch(&self.slots[self.slot(Place { set, way: equal.trailing_zeros() })]);
         }
     }
 

@@ -34,7 +34,43 @@ fn zero_bytes(word: u64) -> u64 {
     !(((word & !HIGH) + !HIGH) | word | !HIGH)
 }
 
+/// Which bytes of the words are `byte`: bit `i` for byte `i`, of the first word the lowest.
+#[inline]
+fn equal<const N: usize>(words: [u64; N], byte: u8) -> u32 {
+    let mut found = 0;
+    for (at, pair) in words.chunks(2).enumerate() {
+        let bits = match *pair {
+            [low, high] => equal_bytes(low, high, byte),
+            [low] => equal_bytes(low, low, byte) & 0xff,
+            _ => 0,
+        };
+        found |= bits << (16 * at);
+    }
+    found
+}
+
+/// Which of sixteen bytes are `byte`, by bit.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe {
+        let words = _mm_set_epi64x(high as i64, low as i64);
+        _mm_movemask_epi8(_mm_cmpeq_epi8(words, _mm_set1_epi8(byte as i8))) as u32
+    }
+}
+
+/// Which of sixteen bytes are `byte`, by bit.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
+    let of = |word: u64| gather(zero_bytes(word ^ u64::from(byte) * LOW));
+    of(low) | of(high) << 8
+}
+
 /// Gathers the high bits of the eight bytes: bit `i` from byte `i`.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 fn gather(highs: u64) -> u32 {
     ((highs >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
@@ -112,12 +148,7 @@ impl Group {
 /// The ways of a set by bit whose hash is that of `line`.
 #[inline]
 pub(super) fn alike<const N: usize>(set: &[Group; N], line: Line) -> u32 {
-    let print = fingerprint(line) * LOW;
-    let mut equal = 0;
-    for (at, group) in set.iter().enumerate() {
-        equal |= gather(zero_bytes(group.prints ^ print)) << (8 * at);
-    }
-    equal
+    equal(set.map(|group| group.prints), fingerprint(line) as u8)
 }
 
 /// Makes a way of age `age` the newest: what was newer grows one older. The way's own age is left to the caller.
@@ -145,25 +176,14 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
 #[inline]
 pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) -> Option<u32> {
     let allowed = allowed & (u32::MAX >> (MAX_WAYS - ways));
-    for (at, group) in set.iter().enumerate() {
-        let empty = zero_bytes(group.prints);
-        if empty != 0 {
-            let ways = gather(empty) << (8 * at) & allowed;
-            if ways != 0 {
-                return Some(ways.trailing_zeros());
-            }
-        }
+    let empty = equal(set.map(|group| group.prints), 0) & allowed;
+    if empty != 0 {
+        return Some(empty.trailing_zeros());
     }
-    let last = u64::from(ways - 1) * LOW;
-    for (at, group) in set.iter().enumerate() {
-        // A byte of `meta` has its pin where a byte of zeros has its mark.
-        let oldest = zero_bytes((group.meta & AGE) ^ last) & !group.meta;
-        if oldest != 0 {
-            let ways = gather(oldest) << (8 * at) & allowed;
-            if ways != 0 {
-                return Some(ways.trailing_zeros());
-            }
-        }
+    // A pinned way is no match.
+    let oldest = equal(set.map(|group| group.meta & (AGE | HIGH)), (ways - 1) as u8) & allowed;
+    if oldest != 0 {
+        return Some(oldest.trailing_zeros());
     }
     let of = |way: u32| &set[way as usize / 8 % N];
     let free = |way: &u32| allowed >> way & 1 != 0 && of(*way).meta >> (way % 8 * 8 + 7) & 1 == 0;
@@ -187,4 +207,23 @@ pub(super) fn claim<const N: usize>(
     group.prints = (group.prints & !(0xff << shift)) | fingerprint(line) << shift;
     group.meta = (group.meta & !(0xff << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
     Some((way, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_found_one_by_one(words: [u64; 4], byte: u8) {
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+            let expected = bytes.enumerate().fold(0, |found, (at, other)| found | u32::from(other == byte) << at);
+            prop_assert_eq!(equal(words, byte), expected);
+            prop_assert_eq!(equal([words[0], words[1]], byte), expected & 0xffff);
+            prop_assert_eq!(equal([words[0]], byte), expected & 0xff);
+            let gathered = gather(zero_bytes(words[0] ^ (u64::from(byte) * LOW)));
+            prop_assert_eq!(gathered, expected & 0xff, "the way of other processors");
+        }
+    }
 }

@@ -83,6 +83,7 @@ impl<D: Contents> Sm<D> {
             self.stats.transactions += 1;
             self.warps[slot].issued += 1;
         }
+        self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
         self.finish_access(slot, returns);
         Progress::Done
     }
@@ -194,8 +195,11 @@ impl<D: Contents> Sm<D> {
         let mask = transaction.mask.sectors(self.costs.sector_grains);
         let before = self.l1.lookup(line).copied();
         let mut after = before;
-        let entry = self.mshr.find(line);
-        let pending = entry.map(|entry| self.mshr.get(entry).pending);
+        let mut entry = None;
+        let pending = || {
+            entry = self.mshr.find(line);
+            entry.map(|entry| self.mshr.get(entry).pending)
+        };
         let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
         let result = self.warps[slot].current_slot();
         match action {

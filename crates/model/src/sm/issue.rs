@@ -57,8 +57,10 @@ impl<D: Contents> Sm<D> {
         }
         self.sub_cores[index].free_at = at;
         let due = self.earliest(index).max(at);
-        if due < Ps::NEVER {
-            self.schedule(index, due, out);
+        if due < Ps::NEVER
+            && let Some(slot) = self.pick(index, due)
+        {
+            self.schedule(index, slot, due, out);
         }
     }
 

@@ -294,6 +294,35 @@ impl<D: Contents> Sm<D> {
         }
     }
 
+    /// Starts to load what a warp will issue next into the host's caches.
+    #[inline]
+    fn prefetch_stream(&self, slot: usize) {
+        let warp = &self.warps[slot];
+        if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)] {
+            if let Some(op) = stream.ops.get(warp.pc as usize) {
+                prefetch(op);
+            }
+            if let Some(access) = stream.accesses.get(warp.next_access as usize) {
+                prefetch(access);
+            }
+        }
+    }
+
+    /// Starts to load what an issue event of a sub-core will read into the host's caches: what the warp that is likely to
+    /// issue does next, and what its next transaction will look up.
+    #[inline]
+    pub fn prefetch_issue(&self, sub_core: u8) {
+        let slot = self.sub_cores[usize::from(sub_core)].likely;
+        self.prefetch_stream(slot);
+        let warp = &self.warps[slot];
+        if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)]
+            && let Some(access) = stream.accesses.get(warp.next_access as usize)
+        {
+            self.mshr.prefetch(access.line);
+            self.l1.prefetch_held(access.line);
+        }
+    }
+
     /// The answer to a read has come.
     pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let FillMessage { register: entry, line, mask, data, satisfied } = message;
@@ -365,13 +394,15 @@ impl<D: Contents> Sm<D> {
         self.ready_at[slot] = at;
         let index = slot / self.slots_per_sub_core();
         let due = at.max(self.sub_cores[index].free_at).max(out.now());
-        self.schedule(index, due, out);
+        self.schedule(index, slot, due, out);
     }
 
-    /// Has a sub-core issue at `due`, unless it does so earlier anyway.
-    fn schedule(&mut self, index: usize, due: Ps, out: &mut Out<'_, D>) {
+    /// Has a sub-core issue at `due`, for a warp, unless it does so earlier anyway.
+    fn schedule(&mut self, index: usize, slot: usize, due: Ps, out: &mut Out<'_, D>) {
+        self.prefetch_stream(slot);
         if due < self.sub_cores[index].next {
             self.sub_cores[index].next = due;
+            self.sub_cores[index].likely = slot;
             out.send(due, self.id, self.id, Message::Issue { sub_core: index as u8 });
         }
     }

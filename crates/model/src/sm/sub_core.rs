@@ -13,11 +13,13 @@ pub(super) struct SubCore {
     pub(super) next: Ps,
     /// The warp it issued last.
     pub(super) current: usize,
+    /// The warp that its next issue event was scheduled for: the one that is likely to issue.
+    pub(super) likely: usize,
 }
 
 impl Default for SubCore {
     fn default() -> SubCore {
-        SubCore { free_at: Ps::ZERO, carry: 0, next: Ps::NEVER, current: 0 }
+        SubCore { free_at: Ps::ZERO, carry: 0, next: Ps::NEVER, current: 0, likely: 0 }
     }
 }
 

@@ -29,11 +29,14 @@ pub(super) enum Wait {
     Flag,
 }
 
+const _: () = assert!(size_of::<Warp>() == 64);
+
 /// Results that can be outstanding: one bit each.
 pub(super) const RESULTS: u8 = 64;
 
-/// One resident warp. When it is ready stands apart, in an array that the scheduler scans.
+/// One resident warp, in one cache line of the host. When it is ready stands apart, in an array that the scheduler scans.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Warp {
     /// Next instruction, as an index into the CTA's stream.
     pub(super) pc: u32,
@@ -47,6 +50,8 @@ pub(super) struct Warp {
     pub(super) hit_at: Ps,
     /// When the latest scratchpad access has its data.
     pub(super) shared_at: Ps,
+    /// The transaction after those of its last memory instruction: the first of its next, where its stream is canonical.
+    pub(super) next_access: u32,
     /// CTA slot.
     pub(super) cta: u8,
     /// The result slot that the next load takes, modulo 64.
@@ -79,6 +84,7 @@ impl Warp {
             several: 0,
             hit_at: Ps::ZERO,
             shared_at: Ps::ZERO,
+            next_access: 0,
             cta,
             next_result: 0,
             issued: 0,

@@ -76,10 +76,9 @@ impl Recording {
         (cta - block.first < block.ctas).then_some((place, block))
     }
 
-    fn unpack(&self, block: &Block) -> Result<Arc<[u8]>, StreamError> {
+    fn unpack(&self, block: &Block) -> Result<Vec<u8>, StreamError> {
         self.store
             .unpack(block)
-            .map(Arc::from)
             .map_err(|error| StreamError { message: format!("cannot read back a block of the recording: {error}") })
     }
 }
@@ -108,15 +107,19 @@ impl Program for Recording {
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
         let missing = || StreamError { message: format!("kernel {kernel} has no CTA {cta}") };
         let (place, block) = self.block(kernel, cta).ok_or_else(missing)?;
-        let key = (kernel, place as u32);
-        let raw = match self.cache.get(key) {
-            Some(raw) => raw,
-            // A block of one CTA will hardly be asked for again soon.
-            None if block.ctas == 1 => self.unpack(block)?,
-            None => self.cache.put(key, self.unpack(block)?),
+        let mut read = |raw: &[u8]| {
+            let bytes = cta_bytes(raw, block.ctas, cta - block.first).ok_or_else(missing)?;
+            decode(bytes, into).map(|_| ())
         };
-        let bytes = cta_bytes(&raw, block.ctas, cta - block.first).ok_or_else(missing)?;
-        decode(bytes, into).map(|_| ())
+        if block.ctas == 1 {
+            // It will hardly be asked for again soon.
+            return read(&self.unpack(block)?);
+        }
+        let key = (kernel, place as u32);
+        match self.cache.get(key) {
+            Some(raw) => read(&raw),
+            None => read(&self.cache.put(key, Arc::from(self.unpack(block)?))),
+        }
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn scatter(
         let (line, mask) = (line_size.line_of(at), line_size.mask(at, bytes));
         // Neighbouring lanes mostly share a line: look at the latest hit first.
         match accesses.get_mut(last) {
-            Some(access) if access.line == line => access.mask |= mask,
-            _ => match accesses[first..].iter().position(|access| access.line == line) {
+            Some(access) if { access.line } == line => access.mask |= mask,
+            _ => match accesses[first..].iter().position(|access| { access.line } == line) {
                 Some(place) => {
                     last = first + place;
                     accesses[last].mask |= mask;

@@ -73,7 +73,7 @@ fn vectoradd_reads_two_arrays_and_writes_one() {
     else {
         panic!("two loads, the wait of the addition for both, a store: {memory:?}");
     };
-    assert_eq!(stream.accesses[first.range()][0].line.0, (0x7fb0_fc43_0e00 + 256 * 4) / 128);
+    assert_eq!({ stream.accesses[first.range()][0].line }.0, (0x7fb0_fc43_0e00 + 256 * 4) / 128);
     let info = trace::info(&folder(VECTORADD)).unwrap();
     assert_eq!(info.footprint_lines, 3 * 200_000_u64.div_ceil(128));
     assert_eq!(info.transactions, 3 * 1563);

@@ -80,7 +80,7 @@ fn merge(access: Access, parts: u32, start: usize, new: &mut Vec<Access>) {
             mask.0 |= 1 << (part * grains + grain);
         }
     }
-    match new[start..].iter_mut().find(|other| other.line == line) {
+    match new[start..].iter_mut().find(|other| { other.line } == line) {
         Some(other) => other.mask |= mask,
         None => new.push(Access { line, mask }),
     }

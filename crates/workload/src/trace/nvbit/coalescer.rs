@@ -62,15 +62,15 @@ impl<'a> Coalescer<'a> {
     fn add(&mut self, line: Line, mask: Mask) {
         let mine = &mut self.accesses[self.start..];
         match mine.last_mut() {
-            Some(last) if last.line == line => {
+            Some(last) if { last.line } == line => {
                 last.mask |= mask;
                 return;
             }
-            Some(last) if self.sorted && last.line > line => self.sorted = false,
+            Some(last) if self.sorted && { last.line } > line => self.sorted = false,
             _ => {}
         }
         if !self.sorted
-            && let Some(same) = mine.iter_mut().find(|access| access.line == line)
+            && let Some(same) = mine.iter_mut().find(|access| { access.line } == line)
         {
             same.mask |= mask;
             return;
@@ -205,7 +205,7 @@ mod tests {
         let accesses = local(u32::MAX, &[0xff_fff8; 32], 8);
         assert_eq!(accesses.len(), 2, "two words of 32 lanes are two lines");
         assert!(accesses.iter().all(|access| access.mask == Mask::ALL));
-        assert_eq!(accesses[1].line.0, (3 * 256 * 32 + 63 * 128) / 128, "the last word of the block of warp 3");
+        assert_eq!({ accesses[1].line }.0, (3 * 256 * 32 + 63 * 128) / 128, "the last word of the block of warp 3");
     }
 
     #[test]
