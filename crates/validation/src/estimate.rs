@@ -21,10 +21,6 @@ use tombolo_workload::simt::ArrayInfo;
 
 /// Seed of generated inputs: any number.
 const SEED: u64 = 1;
-/// Reading a flag back from the device and acting on it, beyond copying another one in. Source: fitted on bfs
-/// nodes1024 of degree 4: 38 us a level, of which the flag in takes `WRITE_S`.
-const READ_BACK_S: f64 = 26e-6;
-
 /// The host's wait for all kernels, and its event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its copies
 /// and launches.
 const SYNCHRONIZE_S: f64 = 14.5e-6;
@@ -200,7 +196,10 @@ impl Estimator {
         let (first, next) = (host.launch_latency.seconds(), host.dependent_launch_latency.seconds());
         match launches + body.fills {
             0 => 0.0,
-            rounds if body.rounds => rounds as f64 * (first + WRITE_S + READ_BACK_S),
+            rounds if body.rounds => {
+                // A flag in, the launch, the wait for it, and the flag back.
+                rounds as f64 * (WRITE_S + first + SYNCHRONIZE_S + host.copy_latency.seconds())
+            }
             all => first + (all - 1) as f64 * next + if body.synchronizes { SYNCHRONIZE_S } else { 0.0 },
         }
     }

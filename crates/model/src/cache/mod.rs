@@ -220,14 +220,22 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Starts to load the slot of `line` where it is held.
+    /// Starts to load what a lookup of `line` will read into the host's caches: its set, and its slot where it is held.
     #[inline]
     pub fn prefetch_held(&self, line: Line) {
         let set = self.index.index(line.0);
-        let equal = in_set!(self, set, alike(line));
-        if equal != 0 {
-            prefetch(&self.slots[self.slot(Place { set, way: equal.trailing_zeros() })]);
-        }
+        let way = if self.ways as usize * size_of::<Slot<S>>() <= HOST_LINE {
+            // All slots of the set share a cache line of the host.
+            prefetch(&self.groups[(set << self.group_shift) / 4]);
+            0
+        } else {
+            let equal = in_set!(self, set, alike(line));
+            if equal == 0 {
+                return;
+            }
+            equal.trailing_zeros()
+        };
+        prefetch(&self.slots[self.slot(Place { set, way })]);
     }
 
     /// The state of `line`, which becomes the newest of its set.

@@ -68,7 +68,11 @@ impl<D: Contents> Sm<D> {
         let flag = self.flag(slot);
         while self.warps[slot].issued < accesses.len {
             let at = accesses.start as usize + usize::from(self.warps[slot].issued);
-            let Access { line, mask } = self.cta(slot).stream.accesses[at];
+            let (first, rest) = self.cta(slot).stream.accesses[at..accesses.range().end].split_at(1);
+            if let Some(next) = rest.first() {
+                self.l1.prefetch_held(next.line);
+            }
+            let Access { line, mask } = first[0];
             let transaction = Transaction { slot, line, mask, scope, flag, returns };
             let sent = match op {
                 Op::Store { .. } => self.store(transaction, uncore, out),

@@ -284,7 +284,7 @@ impl<D: Contents> Sm<D> {
     /// register will.
     #[inline]
     pub fn prefetch(&self, register: EntryId, line: Line) {
-        self.l1.prefetch(line);
+        self.l1.prefetch_held(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         if let Some(&warp) = self.mshr.backlog().next()
@@ -314,6 +314,12 @@ impl<D: Contents> Sm<D> {
     pub fn prefetch_issue(&self, sub_core: u8) {
         let slot = self.sub_cores[usize::from(sub_core)].likely;
         self.prefetch_stream(slot);
+        self.prefetch_lookup(slot);
+    }
+
+    /// Starts to load what the next transaction of a warp will look up.
+    #[inline]
+    fn prefetch_lookup(&self, slot: usize) {
         let warp = &self.warps[slot];
         if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)]
             && let Some(access) = stream.accesses.get(warp.next_access as usize)
