@@ -35,8 +35,8 @@ impl Plan {
             return Ok(Vec::new());
         }
         let mut changes = Vec::new();
-        let quick = self.choice != ScaleChoice::Paper;
-        for repeat in self.spec.repeat.iter().filter(|repeat| robust || quick && !repeat.on_request) {
+        let takes_long = |repeat: &Repeat| repeat.on_request || self.choice == ScaleChoice::Paper;
+        for repeat in self.spec.repeat.iter().filter(|repeat| robust || !takes_long(repeat)) {
             let only = self.only(repeat);
             if only.as_ref().is_some_and(Vec::is_empty) {
                 continue;

@@ -10,7 +10,8 @@ use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
 
-/// One line transaction of a warp instruction. In 12 bytes: thousands of resident warps are read from where they are.
+/// One line transaction of a warp instruction. In 12 bytes, for thousands of warps are resident at once; so fields are
+/// copied (`{ access.line } == line`) where a comparison would borrow them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed(4))]
 pub struct Access {

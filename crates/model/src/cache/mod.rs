@@ -202,7 +202,11 @@ impl<S: Copy + Default> Cache<S> {
     /// Starts to load what a lookup of `line` will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
-        let set = self.index.index(line.0);
+        self.prefetch_set(self.index.index(line.0));
+    }
+
+    #[inline]
+    fn prefetch_set(&self, set: usize) {
         prefetch(&self.groups[(set << self.group_shift) / 4]);
         if self.sweeps != 0 {
             prefetch(&self.seen[set]);
@@ -224,9 +228,9 @@ impl<S: Copy + Default> Cache<S> {
     #[inline]
     pub fn prefetch_held(&self, line: Line) {
         let set = self.index.index(line.0);
+        self.prefetch_set(set);
         let way = if self.ways as usize * size_of::<Slot<S>>() <= HOST_LINE {
-            // All slots of the set share a cache line of the host.
-            prefetch(&self.groups[(set << self.group_shift) / 4]);
+            // All slots of the set share a cache line of the host, or two.
             0
         } else {
             let equal = in_set!(self, set, alike(line));

@@ -57,9 +57,8 @@ impl<D: Contents> Sm<D> {
         }
         self.sub_cores[index].free_at = at;
         let due = self.earliest(index).max(at);
-        if due < Ps::NEVER
-            && let Some(slot) = self.pick(index, due)
-        {
+        if due < Ps::NEVER {
+            let slot = self.pick(index, due).expect("the first warp to be ready is ready then");
             self.schedule(index, slot, due, out);
         }
     }

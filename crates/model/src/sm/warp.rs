@@ -29,8 +29,6 @@ pub(super) enum Wait {
     Flag,
 }
 
-const _: () = assert!(size_of::<Warp>() == 64);
-
 /// Results that can be outstanding: one bit each.
 pub(super) const RESULTS: u8 = 64;
 
@@ -73,6 +71,8 @@ pub(super) struct Warp {
     /// Whether the plan of the stage at hand has been run.
     pub(super) synced: bool,
 }
+
+const _: () = assert!(size_of::<Warp>() == 64);
 
 impl Warp {
     /// A warp about to run instructions `pc..end` of the stream in `cta`.
