@@ -199,39 +199,55 @@ fn unzigzag(value: u64) -> u64 {
 /// of `bytes.len()`. On an error `into` holds what came before it.
 pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> {
     into.clear();
-    let mut decoder = Decoder { bytes, at: 0, stream: into, before: 0..0, last: 0 };
-    let warps = decoder.count("warps")?;
-    let tokens = decoder.count("tokens")?;
-    for _ in 0..tokens {
-        let token = decoder.number()?;
-        let narrow = u32::try_from(token).map_err(|_| decoder.error(format_args!("token {token} exceeds 32 bits")))?;
-        decoder.stream.tokens.push(Token(narrow));
+    let mut decoder =
+        Decoder { bytes, at: 0, stream: into, before: Vec::new(), lines: Vec::new(), next: 0, last: 0, error: None };
+    match decoder.cta() {
+        Ok(()) => Ok(decoder.at),
+        Err(Damaged) => Err(decoder.error.expect("who finds damage says which")),
     }
-    for _ in 0..warps {
-        decoder.warp()?;
-    }
-    Ok(decoder.at)
 }
+
+/// The bytes are none that [`encode`] writes; the decoder knows why. Without content, so that what is decoded comes back in
+/// registers.
+#[derive(Clone, Copy, Debug)]
+struct Damaged;
 
 struct Decoder<'a> {
     bytes: &'a [u8],
     at: usize,
     stream: &'a mut CtaStream,
-    /// Instructions of the warp before that have not served as a guess yet.
-    before: std::ops::Range<usize>,
+    /// First lines of the warp before, one for each memory instruction with an access.
+    before: Vec<u64>,
+    /// Those of this warp.
+    lines: Vec<u64>,
+    /// The next of `before` to serve as a guess.
+    next: usize,
     /// The latest line of this warp.
     last: u64,
+    error: Option<StreamError>,
 }
 
 /// The inlining is for speed: decoding is a fifth faster when position and guesses stay in registers.
 impl Decoder<'_> {
     #[cold]
-    fn error(&self, what: std::fmt::Arguments<'_>) -> StreamError {
-        StreamError { message: format!("byte {} of the encoded CTA: {what}", self.at) }
+    fn error(&mut self, what: std::fmt::Arguments<'_>) -> Damaged {
+        self.error = Some(StreamError { message: format!("byte {} of the encoded CTA: {what}", self.at) });
+        Damaged
+    }
+
+    fn cta(&mut self) -> Result<(), Damaged> {
+        let warps = self.count("warps")?;
+        let tokens = self.count("tokens")?;
+        for _ in 0..tokens {
+            let token = self.number()?;
+            let narrow = u32::try_from(token).map_err(|_| self.error(format_args!("token {token} exceeds 32 bits")))?;
+            self.stream.tokens.push(Token(narrow));
+        }
+        (0..warps).try_for_each(|_| self.warp())
     }
 
     #[inline(always)]
-    fn byte(&mut self) -> Result<u8, StreamError> {
+    fn byte(&mut self) -> Result<u8, Damaged> {
         match self.bytes.get(self.at) {
             Some(&byte) => {
                 self.at += 1;
@@ -242,12 +258,12 @@ impl Decoder<'_> {
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Result<u64, StreamError> {
+    fn number(&mut self) -> Result<u64, Damaged> {
         let first = self.byte()?;
         if first < 0x80 { Ok(u64::from(first)) } else { self.long_number(first) }
     }
 
-    fn long_number(&mut self, first: u8) -> Result<u64, StreamError> {
+    fn long_number(&mut self, first: u8) -> Result<u64, Damaged> {
         let mut value = u64::from(first & 0x7f);
         for shift in (7..64).step_by(7) {
             let byte = self.byte()?;
@@ -263,7 +279,7 @@ impl Decoder<'_> {
     }
 
     /// A count of things of at least one byte each: no more than bytes are left.
-    fn count(&mut self, what: &str) -> Result<usize, StreamError> {
+    fn count(&mut self, what: &str) -> Result<usize, Damaged> {
         let count = self.number()?;
         let left = self.bytes.len() - self.at;
         if count > left as u64 {
@@ -273,7 +289,7 @@ impl Decoder<'_> {
     }
 
     /// The argument of an instruction written by `put_small`, from `low` to `high`.
-    fn small(&mut self, argument: u8, what: &str, low: u16, high: u16) -> Result<u16, StreamError> {
+    fn small(&mut self, argument: u8, what: &str, low: u16, high: u16) -> Result<u16, Damaged> {
         let value = if argument == 0 { self.number()? } else { u64::from(argument) };
         match u16::try_from(value) {
             Ok(value) if (low..=high).contains(&value) => Ok(value),
@@ -281,16 +297,17 @@ impl Decoder<'_> {
         }
     }
 
-    fn warp(&mut self) -> Result<(), StreamError> {
+    fn warp(&mut self) -> Result<(), Damaged> {
         let ops = self.count("instructions")?;
         let start = self.stream.ops.len();
         self.stream.ops.reserve(ops);
-        self.last = 0;
+        (self.next, self.last) = (0, 0);
         for _ in 0..ops {
             let op = self.op()?;
             self.stream.ops.push(op);
         }
-        self.before = start..self.stream.ops.len();
+        std::mem::swap(&mut self.before, &mut self.lines);
+        self.lines.clear();
         if u32::try_from(self.stream.ops.len()).is_err() || u32::try_from(self.stream.accesses.len()).is_err() {
             return Err(self.error(format_args!("more than 2^32 instructions or accesses in a CTA")));
         }
@@ -298,13 +315,13 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn order(&mut self) -> Result<PackedOrder, StreamError> {
+    fn order(&mut self) -> Result<PackedOrder, Damaged> {
         let byte = self.byte()?;
         PackedOrder::from_byte(byte).ok_or_else(|| self.error(format_args!("{byte} is no memory order")))
     }
 
     #[inline(always)]
-    fn mask(&mut self) -> Result<Mask, StreamError> {
+    fn mask(&mut self) -> Result<Mask, Damaged> {
         match self.byte()? {
             grain @ 0..=31 => Ok(Mask(1 << grain)),
             MASK_ALL => Ok(Mask::ALL),
@@ -324,7 +341,7 @@ impl Decoder<'_> {
     }
 
     #[inline(always)]
-    fn op(&mut self) -> Result<Op, StreamError> {
+    fn op(&mut self) -> Result<Op, Damaged> {
         let lead = self.byte()?;
         let argument = lead >> 4;
         let weak = PackedOrder::from(Order::WEAK);
@@ -333,16 +350,18 @@ impl Decoder<'_> {
             kind::LOAD => Op::Load { order: weak, accesses: self.accesses(argument)? },
             kind::STORE => Op::Store { order: weak, accesses: self.accesses(argument)? },
             kind::BARRIER => Op::Barrier,
+            kind::USE if argument > 0 => Op::Use { distance: argument },
             kind::USE => {
-                let distance = self.small(argument, "use distance", 1, u16::from(MAX_DISTANCE))?;
+                let distance = self.small(0, "use distance", 1, u16::from(MAX_DISTANCE))?;
                 Op::Use { distance: distance as u8 }
             }
-            kind::SHARED => Op::Shared { passes: self.small(argument, "passes", 1, u16::MAX)? },
+            kind::SHARED if argument > 0 => Op::Shared { passes: u16::from(argument) },
+            kind::SHARED => Op::Shared { passes: self.small(0, "passes", 1, u16::MAX)? },
             other => self.rare(other, argument)?,
         })
     }
 
-    fn compute(&mut self, class: u8) -> Result<Op, StreamError> {
+    fn compute(&mut self, class: u8) -> Result<Op, Damaged> {
         let class = match class {
             0 => ComputeClass::Fp32,
             1 => ComputeClass::Int,
@@ -352,11 +371,17 @@ impl Decoder<'_> {
             5 => ComputeClass::Other,
             other => return Err(self.error(format_args!("{other} is no class of arithmetic"))),
         };
-        let count = self.small(0, "instruction count", 1, u16::MAX)?;
+        let count = match self.bytes.get(self.at) {
+            Some(&count @ 1..0x80) => {
+                self.at += 1;
+                u16::from(count)
+            }
+            _ => self.small(0, "instruction count", 1, u16::MAX)?,
+        };
         Ok(Op::Compute { class, count })
     }
 
-    fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, StreamError> {
+    fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, Damaged> {
         Ok(match kind {
             kind::ORDERED_LOAD => {
                 let (order, accesses) = self.ordered(argument)?;
@@ -387,7 +412,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn token(&mut self, argument: u8) -> Result<u16, StreamError> {
+    fn token(&mut self, argument: u8) -> Result<u16, Damaged> {
         let token = self.small(argument, "token index", 0, u16::MAX)?;
         if usize::from(token) >= self.stream.tokens.len() {
             let tokens = self.stream.tokens.len();
@@ -396,31 +421,34 @@ impl Decoder<'_> {
         Ok(token)
     }
 
-    fn ordered(&mut self, argument: u8) -> Result<(PackedOrder, Accesses), StreamError> {
+    fn ordered(&mut self, argument: u8) -> Result<(PackedOrder, Accesses), Damaged> {
         let (len, full) = self.length(argument)?;
         let order = self.order()?;
         Ok((order, self.lines(len, full)?))
     }
 
     #[inline(always)]
-    fn length(&mut self, argument: u8) -> Result<(u8, bool), StreamError> {
+    fn length(&mut self, argument: u8) -> Result<(u8, bool), Damaged> {
         let short = argument & ESCAPE;
         let len = if short == ESCAPE { self.byte()? } else { short };
         Ok((len, argument & FULL != 0))
     }
 
     #[inline(always)]
-    fn accesses(&mut self, argument: u8) -> Result<Accesses, StreamError> {
+    fn accesses(&mut self, argument: u8) -> Result<Accesses, Damaged> {
         let (len, full) = self.length(argument)?;
         self.lines(len, full)
     }
 
     #[inline(always)]
-    fn lines(&mut self, len: u8, full: bool) -> Result<Accesses, StreamError> {
+    fn lines(&mut self, len: u8, full: bool) -> Result<Accesses, Damaged> {
         let start = self.stream.accesses.len() as u32;
         for place in 0..len {
             let expected = if place == 0 { self.guess() } else { self.last.wrapping_add(1) };
             self.last = expected.wrapping_add(unzigzag(self.number()?));
+            if place == 0 {
+                self.lines.push(self.last);
+            }
             let mask = if full { Mask::ALL } else { self.mask()? };
             self.stream.accesses.push(Access { line: Line(self.last), mask });
         }
@@ -430,19 +458,9 @@ impl Decoder<'_> {
     /// The first line of the next memory instruction of the warp before, or the last line.
     #[inline(always)]
     fn guess(&mut self) -> u64 {
-        for at in self.before.by_ref() {
-            let first = match self.stream.ops[at] {
-                Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. }
-                    if accesses.len > 0 =>
-                {
-                    accesses.start
-                }
-                Op::WaitUntil { access, .. } => access,
-                _ => continue,
-            };
-            return self.stream.accesses[first as usize].line.0;
-        }
-        self.last
+        let guess = self.before.get(self.next).copied().unwrap_or(self.last);
+        self.next += 1;
+        guess
     }
 }
 

@@ -125,11 +125,14 @@ impl<D: Contents> Slice<D> {
     /// caches.
     #[inline]
     pub fn prefetch(&self, line: Line, register: Option<EntryId>) {
-        self.cache.prefetch(line);
         self.mshr.prefetch(line);
-        if let Some(register) = register {
-            self.mshr.prefetch_entry(register);
-            self.cache.prefetch_slot(line);
+        match register {
+            Some(register) => {
+                self.cache.prefetch(line);
+                self.mshr.prefetch_entry(register);
+                self.cache.prefetch_slot(line);
+            }
+            None => self.cache.prefetch_held(line),
         }
     }
 

@@ -25,6 +25,9 @@ struct Transaction {
     returns: bool,
 }
 
+/// Transactions of an instruction whose lookups are loaded ahead.
+const AHEAD: usize = 4;
+
 /// How one transaction fared.
 enum Sent {
     Yes,
@@ -66,13 +69,19 @@ impl<D: Contents> Sm<D> {
             uncore.watch.load(uncore.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot);
+        let all = accesses.range();
+        if self.warps[slot].issued == 0 {
+            for access in self.cta(slot).stream.accesses[all.clone()].iter().take(AHEAD).skip(1) {
+                self.prefetch_access(access.line);
+            }
+        }
         while self.warps[slot].issued < accesses.len {
             let at = accesses.start as usize + usize::from(self.warps[slot].issued);
-            let (first, rest) = self.cta(slot).stream.accesses[at..accesses.range().end].split_at(1);
-            if let Some(next) = rest.first() {
-                self.l1.prefetch_held(next.line);
+            let rest = &self.cta(slot).stream.accesses[at..all.end];
+            if let Some(later) = rest.get(AHEAD) {
+                self.prefetch_access(later.line);
             }
-            let Access { line, mask } = first[0];
+            let Access { line, mask } = rest[0];
             let transaction = Transaction { slot, line, mask, scope, flag, returns };
             let sent = match op {
                 Op::Store { .. } => self.store(transaction, uncore, out),

@@ -324,9 +324,15 @@ impl<D: Contents> Sm<D> {
         if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)]
             && let Some(access) = stream.accesses.get(warp.next_access as usize)
         {
-            self.mshr.prefetch(access.line);
-            self.l1.prefetch_held(access.line);
+            self.prefetch_access(access.line);
         }
+    }
+
+    /// Starts to load what a transaction for `line` will look up.
+    #[inline]
+    fn prefetch_access(&self, line: Line) {
+        self.mshr.prefetch(line);
+        self.l1.prefetch_held(line);
     }
 
     /// The answer to a read has come.
