@@ -1,4 +1,8 @@
-//! How many threads to use. No result depends on it.
+//! How many threads to use, and work for them. No result depends on it.
+
+use crate::failure::Failure;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The flag.
 #[derive(Clone, Copy, clap::Args)]
@@ -14,4 +18,27 @@ impl ThreadsArgument {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
     }
+}
+
+/// What `work` makes of each item, in the order of the items, with up to `threads` threads: an item each. The last item
+/// begins first, for tables put what is large behind what is small.
+pub(crate) fn each<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Result<R, Failure>>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let worker = || {
+        while let Some(index) = items.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1) {
+            let result = work(&items[index]);
+            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        (1..threads.min(items.len())).for_each(|_| _ = scope.spawn(worker));
+        worker();
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_iter().map(|result| result.expect("every item was taken by a worker")).collect()
 }

@@ -47,6 +47,8 @@ pub struct Probe {
 /// A probe's result beside the published one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
+    /// The machine.
+    pub machine: String,
     /// What was probed.
     pub name: &'static str,
     /// In what.
@@ -136,6 +138,7 @@ impl Probe {
             Quantity::Gigabytes => amount / time_s / 1e9,
         };
         Ok(Finding {
+            machine: machine.name.clone(),
             name: self.name,
             quantity: self.quantity,
             published: self.published,

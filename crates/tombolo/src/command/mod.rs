@@ -1,9 +1,10 @@
 //! The subcommands, one file each: its arguments, and an `execute` that answers with an exit status. Adding one
-//! is a file, its line in the list of modules, and its variant and line below.
+//! is a file, its line in the list of modules, and its variant and line below. `probes` is a part of `validate`.
 
 mod check;
 mod compare;
 mod list;
+mod probes;
 mod report;
 mod reproduce;
 mod run;

@@ -1,15 +1,15 @@
-//! `validate`: simulated beside measured kernel times.
+//! `validate`: simulated beside measured kernel times. `--probes` is [`super::probes`].
 
+use super::probes;
 use crate::failure::Failure;
 use crate::output::{complain, probe, show, write_whole};
 use crate::progress::Progress;
 use crate::table::{Cell, Look, Table};
-use crate::threads::ThreadsArgument;
+use crate::threads::{ThreadsArgument, each};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tombolo_experiment::campaign::{Watcher, unbroken};
 use tombolo_machine::{apply, design, machine};
 use tombolo_report::document::{Chart, ChartKind, Figure};
@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Runs everything in place of samples: slow
     #[arg(long)]
     whole: bool,
+    /// Probes the latencies and bandwidths of v100 and h100 instead, beside published ones
+    #[arg(long, conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
+    probes: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
     /// Prints one JSON document instead of text
@@ -63,9 +66,12 @@ struct Answer {
 impl Arguments {
     /// Runs every row and prints how far it is from its measurement.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        self.out.as_deref().map_or(Ok(()), probe)?;
+        if self.probes {
+            return probes::answer(&self.settings, self.threads.count(), self.json, self.out.as_deref());
+        }
         let estimator = self.estimator()?;
         let measured = self.measured()?;
-        self.out.as_deref().map_or(Ok(()), probe)?;
         let rows = estimate_all(&estimator, &measured, self.threads.count())?;
         let sampled = rows.iter().filter(|row| row.sampled).count();
         let answer = Answer {
@@ -124,25 +130,14 @@ impl Arguments {
     }
 }
 
-/// The simulated times of all rows, in their order, with up to `threads` threads: a row each.
+/// The simulated times of all rows, in their order.
 fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize) -> Result<Vec<Row>, Failure> {
     let progress = Progress::new(measured.len());
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Row, Failure>>>> = Mutex::new(measured.iter().map(|_| None).collect());
-    let work = || {
-        // The largest rows stand last in each benchmark's part of a table: from the end, they begin first.
-        while let Some(index) = measured.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1) {
-            let row = progress.during(&measured[index].benchmark, || estimate(estimator, &measured[index]));
-            progress.advanced(1, None);
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(row);
-        }
-    };
-    std::thread::scope(|scope| {
-        (1..threads.min(measured.len())).for_each(|_| _ = scope.spawn(work));
-        work();
-    });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().map(|row| row.expect("every row was taken by a worker")).collect()
+    each(measured, threads, |measured| {
+        let row = progress.during(&measured.benchmark, || estimate(estimator, measured));
+        progress.advanced(1, None);
+        row
+    })
 }
 
 fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failure> {

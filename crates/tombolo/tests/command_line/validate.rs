@@ -54,6 +54,25 @@ fn a_wrong_table_is_refused_with_its_line() {
     }
 }
 
+#[test]
+fn probes_stand_beside_what_was_published() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    let path = page.to_str().expect("UTF-8");
+    let answer = json(&["validate", "--probes", "--json", "--out", path]);
+    let probes = answer["probes"].as_array().expect("probes");
+    let of = |machine| probes.iter().filter(|probe| probe["machine"] == machine).count();
+    assert_eq!((of("v100"), of("h100"), probes.len()), (8, 8, 16));
+    for probe in probes {
+        let value = |key: &str| probe[key].as_f64().expect("a number");
+        assert!((0.85..1.3).contains(&(value("simulated") / value("published"))), "{probe}");
+    }
+    assert!(fs::read_to_string(page).expect("written").contains("h100: DRAM, latency"));
+    let output = outcome(&["validate", "--probes", "--machine", "v100"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--machine"), "{}", stderr(&output));
+}
+
 /// A machine so small that a stream does not fit it.
 const FEW: [&str; 4] = ["--set", "topology.sms_per_module=1", "--set", "sm.ctas=4"];
 

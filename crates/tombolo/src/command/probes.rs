@@ -1,0 +1,121 @@
+//! `validate --probes`: latencies and bandwidths of the machines that microbenchmarks were run on, beside theirs.
+
+use crate::failure::Failure;
+use crate::output::{show, write_whole};
+use crate::progress::Progress;
+use crate::table::{Cell, Table};
+use crate::threads::each;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tombolo_experiment::campaign::{Watcher, unbroken};
+use tombolo_machine::{apply, design, machine};
+use tombolo_report::document::{Chart, ChartKind, Figure, Row};
+use tombolo_report::{Document, html};
+use tombolo_validation::probe::{Finding, PROBES, Probe, Quantity};
+
+/// The design that probes run under: machines of one module are alike under all that do not write back.
+const DESIGN: &str = "no-remote-caching";
+
+/// The answer.
+#[derive(Serialize)]
+struct Answer {
+    tombolo: &'static str,
+    probes: Vec<Finding>,
+}
+
+/// Runs all probes with `settings` and prints what they find; writes a page to `out`.
+pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Option<&Path>) -> Result<ExitCode, Failure> {
+    let progress = Progress::over(PROBES.len(), "probes");
+    let probes = each(&PROBES, threads, |probe| {
+        let finding = progress.during(probe.name, || find(probe, settings));
+        progress.advanced(1, None);
+        finding
+    })?;
+    let answer = Answer { tombolo: env!("CARGO_PKG_VERSION"), probes };
+    if let Some(path) = out {
+        write_whole(path, html(&answer.document(settings)).as_bytes())?;
+    }
+    show(json, &answer, |colours| answer.text(colours))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(probe: &Probe, settings: &[String]) -> Result<Finding, Failure> {
+    let mut machine = machine(probe.machine)?;
+    let mut designs = [design(DESIGN)?];
+    apply(settings, &mut machine, &mut designs)?;
+    let [design] = &designs;
+    let (machine, design) = (Arc::new(machine.check()?), design.check()?);
+    let label = format!("{} on {}", probe.name, probe.machine);
+    unbroken(&label, || {
+        probe.find(&machine, &design).map_err(|error| Failure::Estimate { label: label.clone(), error: error.into() })
+    })
+}
+
+fn unit(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Cycles => "cycles",
+        Quantity::Gigabytes => "GB/s",
+    }
+}
+
+impl Answer {
+    fn text(&self, colours: bool) -> String {
+        let headings = ["machine", "probe", "unit", "source", "published", "simulated", "ratio"];
+        let mut table = Table::new(4).with_headings(headings);
+        for finding in &self.probes {
+            let words = [&finding.machine, finding.name, unit(finding.quantity), &finding.source];
+            let numbers = [
+                format!("{:.1}", finding.published),
+                format!("{:.1}", finding.simulated),
+                format!("{:.2}", finding.simulated / finding.published),
+            ];
+            table.row(words.map(String::from).into_iter().chain(numbers).map(Cell::plain).collect());
+        }
+        table.render(colours)
+    }
+
+    fn document(&self, settings: &[String]) -> Document {
+        let set: String = settings.iter().map(|setting| format!(" --set {setting}")).collect();
+        Document {
+            title: "NVIDIA's GPUs against published microbenchmarks".into(),
+            paper: "validation".into(),
+            scale: "1".into(),
+            tombolo: self.tombolo.into(),
+            command: format!("tombolo validate --probes{set}"),
+            figures: vec![
+                self.figure("latency", "Latency from load to load", Quantity::Cycles),
+                self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),
+            ],
+            notes: vec!["A probe is run at two lengths, and the difference counts.".into()],
+            ..Document::default()
+        }
+    }
+
+    fn figure(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
+        let row = |finding: &Finding| Row {
+            label: format!("{}: {}", finding.machine, finding.name),
+            values: vec![Some(finding.published), Some(finding.simulated)],
+            summary: false,
+        };
+        let mut sources: Vec<&str> = self.probes.iter().map(|finding| &*finding.source).collect();
+        sources.dedup();
+        Figure {
+            id: id.into(),
+            title: title.into(),
+            caption: format!("Published: {}.", sources.join("; ")),
+            chart: Chart {
+                kind: ChartKind::Bars,
+                x: "probe".into(),
+                y: title.into(),
+                unit: unit(quantity).into(),
+                log_y: true,
+                reference: None,
+            },
+            columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
+            rows: self.probes.iter().filter(|finding| finding.quantity == quantity).map(row).collect(),
+            published: Vec::new(),
+        }
+    }
+}
