@@ -215,7 +215,7 @@ impl Convolution {
         let place = self.place(cta, images);
         let slabs = self.shape.terms().div_ceil(place.tile.depth);
         let product = place.tile.multiply(cta, slabs, |warp, slab| {
-            let mut pieces = Vec::with_capacity(8);
+            let mut pieces = Vec::with_capacity(place.tile.words());
             self.fetch_weights(warp, &place, slab, &mut pieces);
             self.fetch_patches(warp, &place, slab, &mut pieces);
             pieces

@@ -116,6 +116,11 @@ impl Tile {
         self.thread.0 * self.thread.1
     }
 
+    /// Words of both slabs that a thread fetches: no more pieces are fetched.
+    pub(super) fn words(&self) -> usize {
+        ((self.rows + self.columns) * self.depth / self.threads) as usize
+    }
+
     /// Rounds in which the CTA's threads, a thread a column, pass over `rows` rows.
     pub(super) fn rounds(&self, rows: u32) -> u32 {
         rows * self.columns / self.threads

@@ -67,7 +67,7 @@ impl Product {
         let row = cta.index() % row_tiles * tile.rows;
         let column = cta.index() / row_tiles * tile.columns;
         let product = tile.multiply(cta, self.terms.div_ceil(tile.depth), |warp, slab| {
-            let mut pieces = Vec::with_capacity(4);
+            let mut pieces = Vec::with_capacity(tile.words() / 4);
             self.fetch(warp, Side::Left, (row, slab * tile.depth), &mut pieces);
             self.fetch(warp, Side::Right, (column, slab * tile.depth), &mut pieces);
             pieces

@@ -196,7 +196,7 @@ impl<'a> Host<'a> {
         K: Fn(&mut Cta<'_>),
     {
         self.record(grid, Discipline::Ordered, None, |launch, store| {
-            record_range(launch, store, 0..launch.info.ctas, &kernel)
+            Scratch::default().record(launch, store, 0..launch.info.ctas, &kernel)
         })
     }
 
@@ -358,22 +358,31 @@ fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
 type Recorded = Result<(Vec<Block>, u64), RecordError>;
 type RecordedPiece = Result<(KernelInfo, Vec<Block>, u64), RecordError>;
 
-/// Records CTAs `range` on this thread.
-fn record_range(
-    launch: &Launch<'_>,
-    store: &Store,
-    range: std::ops::Range<u32>,
-    kernel: &impl Fn(&mut Cta<'_>),
-) -> Recorded {
-    let mut packer = Packer::new(store, range.start);
-    let (mut record, mut stream) = (CtaRecord::default(), CtaStream::default());
-    for index in range {
-        guarded(|| kernel(&mut Cta::new(launch, &mut record, None, index)))
-            .map_err(|fault| RecordError::kernel(launch.info, fault))?;
-        record.finish(&[], &mut stream);
-        packer.push(&stream)?;
+/// What a thread records a CTA into, kept from CTA to CTA for its allocations.
+#[derive(Default)]
+struct Scratch {
+    record: CtaRecord,
+    stream: CtaStream,
+}
+
+impl Scratch {
+    /// Records CTAs `range`.
+    fn record(
+        &mut self,
+        launch: &Launch<'_>,
+        store: &Store,
+        range: Range<u32>,
+        kernel: &impl Fn(&mut Cta<'_>),
+    ) -> Recorded {
+        let mut packer = Packer::new(store, range.start);
+        for index in range {
+            guarded(|| kernel(&mut Cta::new(launch, &mut self.record, None, index)))
+                .map_err(|fault| RecordError::kernel(launch.info, fault))?;
+            self.record.finish(&[], &mut self.stream);
+            packer.push(&self.stream)?;
+        }
+        packer.finish()
     }
-    packer.finish()
 }
 
 /// Records the grid in shares, which threads take in turn; shares depend on the grid alone.
@@ -388,14 +397,17 @@ fn record_shares(
     let shares = ctas.div_ceil(share);
     let next = AtomicU32::new(0);
     let done: Mutex<Vec<Option<Recorded>>> = Mutex::new((0..shares).map(|_| None).collect());
-    let work = || loop {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        if index >= shares {
-            break;
+    let work = || {
+        let mut scratch = Scratch::default();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= shares {
+                break;
+            }
+            let range = index * share..((index + 1) * share).min(ctas);
+            let recorded = scratch.record(launch, store, range, kernel);
+            done.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = Some(recorded);
         }
-        let range = index * share..((index + 1) * share).min(ctas);
-        let recorded = record_range(launch, store, range, kernel);
-        done.lock().unwrap_or_else(PoisonError::into_inner)[index as usize] = Some(recorded);
     };
     std::thread::scope(|scope| {
         (1..threads.min(shares)).for_each(|_| _ = scope.spawn(work));

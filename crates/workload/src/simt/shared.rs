@@ -102,25 +102,28 @@ impl Warp<'_> {
 /// Passes of an access in which each lane that is on touches `words` words from `word(lane)`: the most
 /// distinct words of one bank, at least 1.
 fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
-    let mut touched = [0_u64; MAX_LANES * MAX_WORDS];
-    let mut count = 0;
+    /// End of a list.
+    const NONE: u8 = u8::MAX;
+    // By bank, its distinct words: the latest, and from each the one before it.
+    let (mut latest, mut counts) = ([NONE; BANKS], [0_u8; BANKS]);
+    let (mut distinct, mut before) = ([0_u64; MAX_LANES * MAX_WORDS], [NONE; MAX_LANES * MAX_WORDS]);
+    let mut next = 0_u8;
     for lane in lanes(active) {
         for at in word(lane)..word(lane) + words {
-            touched[count] = at;
-            count += 1;
+            let bank = at as usize % BANKS;
+            let mut known = latest[bank];
+            while known != NONE && distinct[usize::from(known)] != at {
+                known = before[usize::from(known)];
+            }
+            if known == NONE {
+                (distinct[usize::from(next)], before[usize::from(next)]) = (at, latest[bank]);
+                latest[bank] = next;
+                counts[bank] += 1;
+                next = next.wrapping_add(1);
+            }
         }
     }
-    let touched = &mut touched[..count];
-    if !touched.is_sorted() {
-        touched.sort_unstable();
-    }
-    let mut banks = [0_u16; BANKS];
-    let mut before = None;
-    for &at in &*touched {
-        banks[at as usize % BANKS] += u16::from(before != Some(at));
-        before = Some(at);
-    }
-    banks.into_iter().max().map_or(1, |most| most.max(1))
+    counts.into_iter().max().map_or(1, |most| u16::from(most.max(1)))
 }
 
 #[cfg(test)]
