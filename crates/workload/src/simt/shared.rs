@@ -103,11 +103,11 @@ impl Warp<'_> {
 /// distinct words of one bank, at least 1.
 fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
     /// End of a list.
-    const NONE: u8 = u8::MAX;
+    const NONE: u16 = u16::MAX;
     // By bank, its distinct words: the latest, and from each the one before it.
-    let (mut latest, mut counts) = ([NONE; BANKS], [0_u8; BANKS]);
+    let (mut latest, mut counts) = ([NONE; BANKS], [0_u16; BANKS]);
     let (mut distinct, mut before) = ([0_u64; MAX_LANES * MAX_WORDS], [NONE; MAX_LANES * MAX_WORDS]);
-    let mut next = 0_u8;
+    let mut next = 0_u16;
     for lane in lanes(active) {
         for at in word(lane)..word(lane) + words {
             let bank = at as usize % BANKS;
@@ -119,18 +119,34 @@ fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
                 (distinct[usize::from(next)], before[usize::from(next)]) = (at, latest[bank]);
                 latest[bank] = next;
                 counts[bank] += 1;
-                next = next.wrapping_add(1);
+                next += 1;
             }
         }
     }
-    counts.into_iter().max().map_or(1, |most| u16::from(most.max(1)))
+    counts.into_iter().max().map_or(1, |most| most.max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     const WARP: u64 = u32::MAX as u64;
+
+    proptest! {
+        #[test]
+        fn passes_are_the_most_distinct_words_of_a_bank(
+            active in any::<u64>(), log_words in 0_u32..=2, all in prop::collection::vec(0_u64..400, MAX_LANES),
+        ) {
+            let words = 1 << log_words;
+            let on = (0..MAX_LANES).filter(|lane| active >> lane & 1 != 0);
+            let touched: BTreeSet<u64> = on.flat_map(|lane| all[lane]..all[lane] + words).collect();
+            let of = |bank| touched.iter().filter(|&&at| at as usize % BANKS == bank).count();
+            let most = (0..BANKS).map(of).max().unwrap_or(0).max(1);
+            prop_assert_eq!(usize::from(passes(active, words, |lane| all[lane])), most);
+        }
+    }
 
     #[test]
     fn passes_count_the_words_of_the_busiest_bank() {
