@@ -13,6 +13,10 @@ use tombolo_protocol::{Coherence, Pending, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
+/// How many transactions before its own one's lookup is loaded into the host's caches. Assumed: a transaction takes some
+/// hundred nanoseconds of the host, and its memory answers in as many; no other value was tried.
+const AHEAD: usize = 4;
+
 /// One line transaction of the instruction at hand.
 #[derive(Clone, Copy)]
 struct Transaction {
@@ -24,9 +28,6 @@ struct Transaction {
     /// Whether a result comes back.
     returns: bool,
 }
-
-/// Transactions of an instruction whose lookups are loaded ahead.
-const AHEAD: usize = 4;
 
 /// How one transaction fared.
 enum Sent {

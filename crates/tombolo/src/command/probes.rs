@@ -15,7 +15,7 @@ use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::{Document, html};
 use tombolo_validation::probe::{Finding, PROBES, Probe, Quantity};
 
-/// The design that probes run under: machines of one module are alike under all that do not write back.
+/// The design that probes run under: on a machine of one module nothing is remote, and its own caches are kept.
 const DESIGN: &str = "no-remote-caching";
 
 /// The answer.
@@ -99,7 +99,8 @@ impl Answer {
             values: vec![Some(finding.published), Some(finding.simulated)],
             summary: false,
         };
-        let mut sources: Vec<&str> = self.probes.iter().map(|finding| &*finding.source).collect();
+        let findings = || self.probes.iter().filter(|finding| finding.quantity == quantity);
+        let mut sources: Vec<&str> = findings().map(|finding| &*finding.source).collect();
         sources.dedup();
         Figure {
             id: id.into(),
@@ -114,7 +115,7 @@ impl Answer {
                 reference: None,
             },
             columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
-            rows: self.probes.iter().filter(|finding| finding.quantity == quantity).map(row).collect(),
+            rows: findings().map(row).collect(),
             published: Vec::new(),
         }
     }
