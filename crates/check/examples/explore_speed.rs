@@ -8,7 +8,7 @@
 //! holds it.
 
 use std::path::Path;
-use tombolo_check::verify::{Budget, Case, Design, Verdict, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, Promise, Verdict, read_tests, verify};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 
 /// The series of random programs.
@@ -120,5 +120,6 @@ fn design(name: &str) -> Design {
             _ => panic!("{part:?} is none of back, remote, downgrade"),
         }
     }
-    Design::new(name, protocol, options, protocol != "ideal").expect("the protocol is listed")
+    let promise = if protocol == "ideal" { Promise::Nothing } else { Promise::Ptx };
+    Design::new(name, protocol, options, promise).expect("the protocol is listed")
 }

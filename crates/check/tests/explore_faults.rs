@@ -27,7 +27,7 @@ fn every_broken_rule_is_caught() {
 fn the_same_tests_pass_where_no_rule_is_broken() {
     for mutant in mutants(PROTOCOLS) {
         let Mutant { protocol, test, .. } = &mutant;
-        let shape = Shape { gpus: 2, modules_per_gpu: 2, sharing: Sharing::Apart, gpu_homes: true, shared_sms: true };
+        let shape = Shape { gpus: 2, modules_per_gpu: 3, sharing: Sharing::Apart, gpu_homes: true, shared_sms: true };
         let layout = &layouts(&test.program, shape)[0];
         let allowed = outcomes(&test.program, &Limits::default()).ok();
         let forbidden = |state: &FinalState| allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));

@@ -4,8 +4,8 @@
 mod explore_shapes;
 
 use explore_shapes::{
-    STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_on, mp,
-    mp_second_reader, sb, spread, wrc,
+    STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_of_three, layouts_on,
+    mp, mp_second_reader, sb, spread, wrc,
 };
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
 use tombolo_check::litmus::Program;
@@ -25,7 +25,9 @@ fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
     for protocol in PROTOCOLS {
         for scope in ["gpu", "sys"] {
             for test in [cowr(scope), cowr_after_load(scope), atomics(scope), mp(scope), sb(scope)] {
-                for layout in spread(layouts_of(&test, Sharing::Apart, true), 3) {
+                let two = spread(layouts_of(&test, Sharing::Apart, true), 3);
+                let three = spread(layouts_of_three(&test, Sharing::Apart), 3);
+                for layout in two.into_iter().chain(three) {
                     for start in STARTS {
                         for write in [WritePolicy::Through, WritePolicy::Back] {
                             let mut config = Config { start, max_states: 4_000, ..Config::new(protocol) };
@@ -98,7 +100,9 @@ fn reductions_lose_no_outcome_of_three_threads() {
     let (mut compared, mut with, mut without) = (0, 0, 0);
     for test in ["gpu", "sys"].into_iter().flat_map(|scope| [wrc(scope), mp_second_reader(scope)]) {
         for protocol in PROTOCOLS {
-            for layout in spread(layouts_of(&test, Sharing::Apart, true), 8) {
+            let two = spread(layouts_of(&test, Sharing::Apart, true), 8);
+            let three = spread(layouts_of_three(&test, Sharing::Apart), 4);
+            for layout in two.into_iter().chain(three) {
                 let config = Config { max_states: 1_500, ..Config::new(protocol) };
                 let reduced = explore(&test, &layout, &config);
                 let full = Config { reductions: Reductions::NONE, max_states: 12_000, ..config };

@@ -4,14 +4,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
+use tombolo_check::verify::{
+    Budget, Case, Design, DesignReport, Event, Expected, Promise, Verdict, Watch, read_tests, verify,
+};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
 
 fn design(protocol: &str, options: Options) -> Design {
-    Design::new(protocol, protocol, options, protocol != "ideal").expect("it is listed")
+    let promise = if protocol == "ideal" { Promise::Nothing } else { Promise::Ptx };
+    Design::new(protocol, protocol, options, promise).expect("it is listed")
 }
 
 fn promising() -> Vec<Design> {
@@ -109,7 +112,7 @@ fn designs_that_are_explored_alike_share_their_explorations() {
             self.0.lock().unwrap().push(format!("{test} {design}"));
         }
     }
-    let named = |name, options| Design::new(name, "hmg", options, true).expect("it is listed");
+    let named = |name, options| Design::new(name, "hmg", options, Promise::Ptx).expect("it is listed");
     let back = Options { write: WritePolicy::Back, ..Options::default() };
     let designs = [named("one", Options::default()), named("other", back), named("twin", Options::default())];
     let cases: Vec<Case> = (0..3).map(|index| Case::random(3, index, 2)).collect();

@@ -178,7 +178,9 @@ fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Rep
         (_, false) => Verdict::Fails,
     };
     let cause = match (measured, verdict) {
-        (None, _) => Some("a point that it needs gave no result".to_owned()),
+        (None, _) => {
+            Some("a number that it needs is missing: a point gave no result, or has no such counter".to_owned())
+        }
         (Some(_), Verdict::Fails | Verdict::NotRobust) => claim.cause.clone(),
         (Some(_), Verdict::Holds | Verdict::Shown) => None,
     };

@@ -11,8 +11,11 @@ pub(crate) const NAMES: [&str; 6] = [
     "directory_storage_kb",
     "directory_share_of_l2_percent",
     "directory_reach_mb",
-    "workloads_that_fill_it_percent",
+    OF_WORKLOADS,
 ];
+
+/// The one of [`NAMES`] that also needs what the paper states of its workloads.
+pub(crate) const OF_WORKLOADS: &str = "workloads_that_fill_it_percent";
 
 /// The value of `name`, one of [`NAMES`].
 pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &str) -> Option<f64> {
@@ -24,7 +27,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         "directory_share_of_l2_percent" => 100.0 * storage / machine.l2.bytes as f64,
         "directory_reach_mb" => machine.directory_reach_bytes() as f64 / f64::from(1 << 20),
         // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
-        "workloads_that_fill_it_percent" if !stated.is_empty() => {
+        OF_WORKLOADS if !stated.is_empty() => {
             let filling = stated.iter().filter(|one| one.ctas > machine.topology.sms() as u64).count();
             100.0 * filling as f64 / stated.len() as f64
         }

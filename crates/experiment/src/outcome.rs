@@ -61,8 +61,14 @@ impl Counter {
 
 /// Path of what is computed from the machine alone.
 pub(crate) const HARDWARE: &str = "hardware.";
-/// Path of links, whose names are the machine's.
+/// Path of links.
 const LINKS: &str = "links.";
+/// Links of a machine; a number follows the first word.
+const LINK_NAMES: [(&str, &str); 3] = [("gpu", ".in"), ("gpu", ".out"), ("module", ".out")];
+/// Counters of a link.
+const LINK_COUNTERS: [&str; 5] = ["bytes", "data_bytes", "utilization", "lanes", "lanes_turned"];
+/// Fields of a record that are no counters: of the host, for people, or a history.
+const NO_COUNTERS: [&str; 4] = ["host", "notes", "check", "local_ways"];
 
 impl Outcome {
     /// Every counter that is equal on every host, by path: `l2.hits`, `links.gpu0.out.bytes`.
@@ -72,7 +78,7 @@ impl Outcome {
             Outcome::Simulation(record) => {
                 let value = serde_json::to_value(record).expect("its keys are strings");
                 let fields = value.as_object().expect("a record is an object");
-                let simulated = fields.iter().filter(|(name, _)| !["host", "notes", "check"].contains(&name.as_str()));
+                let simulated = fields.iter().filter(|(name, _)| !NO_COUNTERS.contains(&name.as_str()));
                 simulated.for_each(|(name, value)| flatten(name, value, &mut counters));
             }
             Outcome::Sharing(record) => {
@@ -111,9 +117,20 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
     }
 }
 
-/// The pass that counts `path`; an error lists the paths there are. Links are only known with a machine.
+/// Whether `path` is a counter of a link. How many links there are only a machine says.
+fn is_of_link(path: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let named = |link: &str| {
+        let inner = |(word, way): (&str, &str)| link.strip_prefix(word)?.strip_suffix(way).map(is_number);
+        LINK_NAMES.into_iter().any(|name| inner(name) == Some(true))
+    };
+    let parts = path.strip_prefix(LINKS).and_then(|link| link.rsplit_once('.'));
+    parts.is_some_and(|(link, counter)| named(link) && LINK_COUNTERS.contains(&counter))
+}
+
+/// The pass that counts `path`; an error lists the paths there are, those of links with N for their number.
 pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
-    if path.starts_with(LINKS) {
+    if is_of_link(path) {
         return Ok(Pass::Simulation);
     }
     let sharing = Outcome::Sharing(SharingRecord::default()).counters();
@@ -124,7 +141,10 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if run.iter().any(|known| known == path) {
         return Ok(Pass::Simulation);
     }
-    Err(run.into_iter().chain(sharing.into_keys()).collect())
+    let of_links = LINK_NAMES
+        .into_iter()
+        .flat_map(|(word, way)| LINK_COUNTERS.map(|counter| format!("{LINKS}{word}N{way}.{counter}")));
+    Err(run.into_iter().chain(sharing.into_keys()).chain(of_links).collect())
 }
 
 /// Paths of the numbers of a run's record.
@@ -171,6 +191,10 @@ mod tests {
         assert_eq!(pass_of("time_s"), Ok(Pass::Simulation));
         assert_eq!(pass_of("coherence.stores_on_shared"), Ok(Pass::Simulation));
         assert_eq!(pass_of("links.gpu0.out.bytes"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("links.module12.out.utilization"), Ok(Pass::Simulation));
+        for wrong in ["links.gpu0.out.byte", "links.gpu.out.bytes", "links.gpu0.up.bytes", "links.module1.in.bytes"] {
+            assert!(pass_of(wrong).is_err_and(|known| known.contains(&"links.gpuN.out.bytes".to_owned())), "{wrong}");
+        }
         assert_eq!(pass_of("sharing.inter_gpu_loads"), Ok(Pass::Sharing));
         let known = pass_of("l2.hit").unwrap_err();
         assert!(known.contains(&"l2.hits".to_owned()));

@@ -5,12 +5,15 @@ use crate::hardware;
 use crate::outcome::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
-use crate::spec::{Baseline, Dimension, Experiment, Mean, Metric, StatedWorkload, Step, SuiteWorkload, Text};
+use crate::spec::{Axis, Baseline, Dimension, Experiment, Mean, Metric, StatedWorkload, Step, SuiteWorkload, Text};
 use crate::workload::{WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::error::near;
 use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale};
+
+/// Most combinations of steps of all axes. Source: assumed, a hundred times what anybody would wait for.
+const MOST_STEPS: usize = 100_000;
 
 /// The scale that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +128,7 @@ impl Plan {
             file,
             choice,
         };
+        plan.check_lists()?;
         plan.steps = plan.all_steps()?;
         let metrics = std::mem::take(&mut plan.spec.metric);
         for metric in &metrics {
@@ -203,6 +207,10 @@ impl Plan {
         let mut origins = Vec::new();
         for path in metric.value.iter().chain(&metric.per) {
             origins.push(match path.get().strip_prefix(HARDWARE) {
+                Some(hardware::OF_WORKLOADS) if self.stated.is_empty() => {
+                    let reason = "it needs a suite whose workloads the paper states";
+                    return Err(self.file.refuse("metric.value", path, reason));
+                }
                 Some(name) if hardware::NAMES.contains(&name) => None,
                 Some(_) => {
                     let known: Vec<String> = hardware::NAMES.iter().map(|name| format!("{HARDWARE}{name}")).collect();
@@ -298,6 +306,25 @@ impl Plan {
             .iter()
             .position(|known| known == label.get())
             .ok_or_else(|| self.file.refuse(key, label, told("it is not there", label.get(), &labels)))
+    }
+
+    /// Every list that cells are taken from must hold something, and all axes together not too much.
+    fn check_lists(&self) -> Result<(), SpecError> {
+        let spec = &self.spec;
+        let steps = |axis: &Axis| axis.step.len();
+        let empty = [
+            ("machines", spec.machines.is_empty()),
+            ("metric", spec.metric.is_empty()),
+            ("axis.step", spec.axis.iter().any(|axis| steps(axis) == 0)),
+        ];
+        if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return Err(self.file.misshapen(key, "at least one is needed"));
+        }
+        let all = spec.axis.iter().map(steps).try_fold(1, usize::checked_mul);
+        if all.is_none_or(|all| all > MOST_STEPS) {
+            return Err(self.file.misshapen("axis", format!("more than {MOST_STEPS} combinations of steps")));
+        }
+        Ok(())
     }
 
     fn check_shape(&self) -> Result<(), SpecError> {

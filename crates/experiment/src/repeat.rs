@@ -74,18 +74,27 @@ impl Plan {
         Ok(scale)
     }
 
-    /// A label and a setting for half and for twice the value at `path` of the first machine.
+    /// A label and a setting for half and for twice the value at `path` of the first machine, as the experiment sets it.
     fn halved_and_doubled(&self, path: &Text) -> Result<[(String, String); 2], SpecError> {
         let refuse = |reason: String| self.file.refuse("repeat.assumed", path, reason);
         let named = &self.machines[0];
-        let values = named.description.values();
+        let sets = |setting: &Text| setting.get().split_once('=').is_some_and(|(set, _)| set.trim() == path.get());
+        if self.spec.axis.iter().flat_map(|axis| &axis.step).flat_map(|step| &step.set).any(sets) {
+            return Err(refuse("steps of an axis set it".to_owned()));
+        }
+        let mut described = named.description.clone();
+        for setting in self.spec.set.iter().filter(|setting| sets(setting)) {
+            tombolo_machine::apply(&[setting.get()], &mut described, &mut [])
+                .map_err(|error| refuse(error.to_string()))?;
+        }
+        let values = described.values();
         let value = values.iter().find(|value| value.path == path.get()).map(|value| &value.value);
         let value = value.ok_or_else(|| refuse(format!("machine {} has no value there", named.name)))?;
         let [half, twice] = half_and_twice(value)
             .ok_or_else(|| refuse(format!("{value} cannot be halved and doubled: a number with a unit can")))?;
         let setting = |value: String| format!("{}={value}", path.get());
         for value in [&half, &twice] {
-            let mut changed = named.description.clone();
+            let mut changed = described.clone();
             let set = changed.set(path.get(), value).and_then(|()| changed.check().map(drop));
             set.map_err(|error| refuse(error.to_string()))?;
         }

@@ -1,7 +1,11 @@
 //! Workloads as users name them, and the programs they become.
 
 use crate::error::PointError;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
 use tombolo_system::SampleInfo;
@@ -210,9 +214,27 @@ impl WorkloadChoice {
     }
 }
 
+/// Hash of a file's bytes, which many points ask for: a file is read again only where its length or its time is another.
 fn file_hash(path: &str) -> Result<String, PointError> {
-    let bytes = std::fs::read(path).map_err(|error| PointError::File { path: path.to_owned(), error })?;
-    Ok(blake3::hash(&bytes).to_hex().to_string())
+    hashed(path).map_err(|error| PointError::File { path: path.to_owned(), error })
+}
+
+fn hashed(path: &str) -> io::Result<String> {
+    static KNOWN: Mutex<BTreeMap<(String, u64, SystemTime), String>> = Mutex::new(BTreeMap::new());
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+    }
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = (path.to_owned(), found.len(), found.modified()?);
+    if let Some(hash) = known.get(&asked) {
+        return Ok(hash.clone());
+    }
+    let mut hasher = blake3::Hasher::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    let hash = hasher.finalize().to_hex().to_string();
+    known.insert(asked, hash.clone());
+    Ok(hash)
 }
 
 #[cfg(test)]

@@ -120,18 +120,23 @@ pub struct Parts<'a, C, D: Contents> {
     pub uncore: &'a mut Uncore<C, D>,
 }
 
-/// CTAs of a kernel that one SM holds at once.
+/// CTAs of a kernel, recorded with warps of `warp_width` lanes, that one SM holds at once. A warp takes the slot and
+/// the registers of one of the machine's, whose lanes it may leave idle.
 ///
 /// # Errors
 /// Says which limit a single CTA exceeds.
-pub fn residency(machine: &tombolo_machine::MachineConfig, kernel: &KernelInfo) -> Result<u32, String> {
+pub fn residency(
+    machine: &tombolo_machine::MachineConfig,
+    kernel: &KernelInfo,
+    warp_width: u32,
+) -> Result<u32, String> {
     let sm = &machine.sm;
-    let warps = kernel.threads_per_cta.div_ceil(sm.warp_width).max(1);
+    let warps = u64::from(kernel.warps(warp_width));
     let limits = [
-        ("warps", u64::from(sm.warps), u64::from(warps)),
+        ("warps", u64::from(sm.warps), warps),
         ("threads", u64::from(sm.threads), u64::from(kernel.threads_per_cta)),
         ("scratchpad bytes", sm.shared_bytes, u64::from(kernel.shared_bytes)),
-        ("registers", u64::from(sm.registers), u64::from(kernel.registers) * u64::from(warps * sm.warp_width)),
+        ("registers", u64::from(sm.registers), u64::from(kernel.registers) * warps * u64::from(sm.warp_width)),
         ("CTAs", u64::from(sm.ctas), 1),
     ];
     let mut resident = u64::MAX;
@@ -216,15 +221,15 @@ impl Controller {
 
     /// An SM may have ended CTAs: dispatches others in their place.
     pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        let (finished, at) = parts.sms[sm].take_finished();
-        if finished == 0 {
-            return;
-        }
-        let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
-        kernel.running -= finished;
-        kernel.ended = kernel.ended.max(at);
-        for _ in 0..finished {
-            self.dispatch(sm, at.max(out.now()), parts, out);
+        // A CTA without warps ends as it starts.
+        while parts.sms[sm].has_finished() {
+            let (finished, at) = parts.sms[sm].take_finished();
+            let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
+            kernel.running -= finished;
+            kernel.ended = kernel.ended.max(at);
+            for _ in 0..finished {
+                self.dispatch(sm, at.max(out.now()), parts, out);
+            }
         }
         self.drain_if_done(parts, out);
     }
@@ -403,13 +408,17 @@ impl Controller {
         let info = &self.program.kernels()[index as usize];
         let modules = u32::from(uncore.layout.modules);
         let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.module.0), modules);
-        let resident = residency(&uncore.machine, info).expect("residency was checked before the run");
+        let resident =
+            residency(&uncore.machine, info, self.program.warp_width()).expect("residency was checked before the run");
         let ctas = (end - next).div_ceil(step);
         self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: out.now(), ..Kernel::default() });
         self.paces.push(Pace { launched: out.now(), ..Pace::default() });
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
                 self.dispatch(sm, out.now(), parts, out);
+                if parts.sms[sm].has_finished() {
+                    self.refill(sm, parts, out);
+                }
             }
         }
         self.drain_if_done(parts, out);
@@ -440,9 +449,6 @@ impl Controller {
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;
         parts.sms[sm].start_cta(start, stream, parts.uncore, out);
-        if parts.sms[sm].has_finished() {
-            self.refill(sm, parts, out);
-        }
     }
 
     /// When all CTAs have run, waits for the end of the latest and for what their SMs have posted.

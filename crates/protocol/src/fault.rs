@@ -25,8 +25,12 @@ pub enum Fault {
     SharerRecordedAtRequest,
     /// A store does not invalidate the other sharers.
     StoreKeepsSharers,
+    /// A store that a module sent to the home does not invalidate the other modules that share the line.
+    StoreKeepsSiblings,
     /// A GPU home does not forward an invalidation to its modules.
     InvalidationNotForwarded,
+    /// A GPU home forwards an invalidation to one of its modules only.
+    InvalidationForwardedOnce,
     /// A directory entry is replaced without invalidating its sharers.
     SilentDirectoryEviction,
     /// An atomic is performed in the first L2 it meets.
@@ -47,7 +51,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 20] = [
+    pub const ALL: [Fault; 22] = [
         Fault::AcquireKeepsL1,
         Fault::AcquireKeepsL2,
         Fault::LoadIgnoresScope,
@@ -59,7 +63,9 @@ impl Fault {
         Fault::SharerNotRecorded,
         Fault::SharerRecordedAtRequest,
         Fault::StoreKeepsSharers,
+        Fault::StoreKeepsSiblings,
         Fault::InvalidationNotForwarded,
+        Fault::InvalidationForwardedOnce,
         Fault::SilentDirectoryEviction,
         Fault::AtomicBelowHome,
         Fault::DirtyEvictionLost,

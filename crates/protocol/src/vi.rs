@@ -398,7 +398,20 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             Cause::Forwarded => Fault::InvalidationNotForwarded,
         };
         if !self.broken(silent) {
-            self.send_invalidations(invalidated, cause);
+            self.send_invalidations(self.kept_by_fault(access, invalidated), cause);
+        }
+    }
+
+    /// The sharers to invalidate, without those that a broken rule forgets.
+    fn kept_by_fault(&self, access: Access, sharers: Sharers) -> Sharers {
+        match access {
+            Access::RemoteStore(Sharer::Module(_)) if self.broken(Fault::StoreKeepsSiblings) => {
+                Sharers { modules: 0, ..sharers }
+            }
+            Access::Invalidation if self.broken(Fault::InvalidationForwardedOnce) => {
+                sharers.iter().next().map(Sharers::only).unwrap_or_default()
+            }
+            _ => sharers,
         }
     }
 

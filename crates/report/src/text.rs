@@ -181,7 +181,7 @@ fn blocks(widths: &[usize], room: usize) -> Vec<Vec<usize>> {
 }
 
 /// `text` on one line, without what would steer a terminal.
-fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

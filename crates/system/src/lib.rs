@@ -8,6 +8,8 @@
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
+//! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
+//!
 //! Read [`mod@run`] next.
 
 pub mod checker;

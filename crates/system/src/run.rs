@@ -201,7 +201,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     }
     links::check(spec)?;
     for kernel in program.kernels() {
-        let resident = residency(machine, kernel).map_err(RunError::DoesNotFit)?;
+        let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
         let modules = machine.topology.modules() as u64;
         let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;

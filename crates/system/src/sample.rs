@@ -6,11 +6,11 @@ use tombolo_machine::MachineConfig;
 use tombolo_model::controller::residency;
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
-/// A sample for `machine`. A kernel that no SM holds counts as one CTA; running it is refused.
+/// A sample for `machine`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA; running it is refused.
 pub fn sample(machine: &MachineConfig) -> Sample {
     let machine = machine.clone();
-    let sms = machine.topology.sms() as u64;
-    Sample::new(Arc::new(move |kernel| sms * u64::from(residency(&machine, kernel).unwrap_or(1))))
+    let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);
+    Sample::new(Arc::new(move |kernel| sms * u64::from(residency(&machine, kernel, width).unwrap_or(1))))
 }
 
 /// What was recorded of a program.

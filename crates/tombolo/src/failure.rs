@@ -90,13 +90,6 @@ impl From<StudyError> for Failure {
     }
 }
 
-impl Failure {
-    /// Whether whoever read standard output has seen enough.
-    pub(crate) fn is_closed_pipe(&self) -> bool {
-        matches!(self, Failure::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
 /// A hint for a message; empty where nothing looks alike.
 pub(crate) fn did_you_mean(near: &[String]) -> String {
     match near {

@@ -47,7 +47,6 @@ fn main() -> ExitCode {
     let line = CommandLine::parse();
     match line.command.execute() {
         Ok(status) => status,
-        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             output::complain(&format!("error: {failure}"));
             ExitCode::from(WRONG_INPUT)

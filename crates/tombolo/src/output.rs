@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 use tempfile::TempDir;
+use tombolo_experiment::shell::quoted;
 
 /// Where an answer goes.
 #[derive(clap::Args)]
@@ -66,12 +67,23 @@ fn json<T: Serialize>(answer: &T) -> String {
 
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::Stdout)
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever reads has seen enough; the answer is what it is.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(Failure::Stdout),
+    }
 }
 
-/// One line to standard error. Where even that is closed there is nobody to tell.
-pub(crate) fn complain(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+/// The command line as given, for a shell: what makes a page again.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Lines to standard error, without what would steer a terminal. Where even that is closed there is nobody to tell.
+pub(crate) fn complain(text: &str) {
+    let plain = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    let _ = writeln!(io::stderr().lock(), "{plain}");
 }
 
 /// Colours only on a terminal, and not against <https://no-color.org>.

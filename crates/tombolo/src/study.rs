@@ -2,12 +2,11 @@
 
 use crate::WRONG_INPUT;
 use crate::failure::Failure;
-use crate::output::{complain, show};
+use crate::output::{command_line, complain, show};
 use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
 use std::path::Path;
 use std::process::ExitCode;
-use tombolo_experiment::shell::quoted;
 use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
@@ -23,14 +22,14 @@ pub(crate) struct StudyArguments {
     /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
     #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale, allow_negative_numbers = true)]
     pub(crate) scale: ScaleChoice,
-    /// Repeats directions also with assumed values halved and doubled, which takes long; at paper scale nothing is repeated
-    /// without it
+    /// Makes the repetitions of directions that take long, too: assumed values halved and doubled, seeds and scales of
+    /// sweeps; at paper scale nothing is repeated without it
     #[arg(long)]
     pub(crate) robust: bool,
     /// Status 1 where an identity or a mechanism fails
     #[arg(long)]
     strict: bool,
-    /// Prints the report as one JSON document instead of text
+    /// Prints the report as one JSON document instead of text, a list of reports for all papers
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -83,7 +82,7 @@ impl StudyArguments {
             threads: self.threads.count(),
             robust: self.robust,
             shard,
-            command: command(),
+            command: command_line(),
             version: env!("CARGO_PKG_VERSION"),
             watcher: &progress,
         };
@@ -99,10 +98,12 @@ impl StudyArguments {
         Ok(finished)
     }
 
-    /// Refuses `--json` where `flag` `value` makes no document.
-    pub(crate) fn refuse_json(&self, flag: &'static str, value: &str) -> Result<(), Failure> {
-        let reason = || "it prints no document: leave --json out".to_owned();
-        if self.json { Err(Failure::Argument { flag, value: value.to_owned(), reason: reason() }) } else { Ok(()) }
+    /// Refuses `--json` and `--strict` where `flag` `value` makes no document.
+    pub(crate) fn refuse_answers(&self, flag: &'static str, value: &str) -> Result<(), Failure> {
+        let given = [(self.json, "--json"), (self.strict, "--strict")];
+        let Some((_, vain)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+        let reason = format!("it makes no document: leave {vain} out");
+        Err(Failure::Argument { flag, value: value.to_owned(), reason })
     }
 
     fn status(&self, documents: &[Document]) -> ExitCode {
@@ -115,12 +116,6 @@ impl StudyArguments {
             (true, false) => ExitCode::SUCCESS,
         }
     }
-}
-
-/// The command line as given, which makes the report again.
-fn command() -> String {
-    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
-    std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Has an interrupt say that nothing finished is lost.

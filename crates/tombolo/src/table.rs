@@ -1,5 +1,7 @@
 //! Text in aligned columns, with colours where they are welcome, and numbers for people.
 
+use tombolo_report::clean;
+
 /// How a cell looks on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -41,9 +43,9 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell of this look.
+    /// A cell of this look. What is read from files may hold what steers a terminal: it is left out.
     pub(crate) fn new(text: impl Into<String>, look: Look) -> Cell {
-        Cell { text: text.into(), look }
+        Cell { text: clean(&text.into()), look }
     }
 
     /// A cell as it is.

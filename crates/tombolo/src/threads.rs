@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The flag.
 #[derive(Clone, Copy, clap::Args)]
@@ -21,24 +21,33 @@ impl ThreadsArgument {
 }
 
 /// What `work` makes of each item, in the order of the items, with up to `threads` threads: an item each. The last item
-/// begins first, for tables put what is large behind what is small.
+/// begins first, for tables put what is large behind what is small. After an error nothing more is begun.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     work: impl Fn(&T) -> Result<R, Failure> + Sync,
 ) -> Result<Vec<R>, Failure> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<R, Failure>>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let done: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let error = OnceLock::new();
     let worker = || {
-        while let Some(index) = items.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1) {
-            let result = work(&items[index]);
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
+        while error.get().is_none()
+            && let Some(index) = items.len().checked_sub(next.fetch_add(1, Ordering::Relaxed) + 1)
+        {
+            match work(&items[index]) {
+                Ok(result) => done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result),
+                // Another thread's may have come first.
+                Err(failure) => _ = error.set(failure),
+            }
         }
     };
     std::thread::scope(|scope| {
         (1..threads.min(items.len())).for_each(|_| _ = scope.spawn(worker));
         worker();
     });
+    if let Some(failure) = error.into_inner() {
+        return Err(failure);
+    }
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().map(|result| result.expect("every item was taken by a worker")).collect()
+    Ok(done.into_iter().map(|result| result.expect("every item was taken by a worker")).collect())
 }

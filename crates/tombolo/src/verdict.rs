@@ -154,7 +154,7 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
 mod tests {
     use super::*;
     use tombolo_check::verify::mutants::MutantReport;
-    use tombolo_check::verify::{Budget, Case, Design, verify};
+    use tombolo_check::verify::{Budget, Case, Design, Promise, verify};
     use tombolo_protocol::vi::Options;
 
     const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
@@ -163,7 +163,7 @@ mod tests {
 
     /// A design that promises what it does not keep.
     fn broken(mutants: Option<Vec<MutantReport>>) -> Verification {
-        let design = Design::new("boast", "ideal", Options::default(), true).unwrap();
+        let design = Design::new("boast", "ideal", Options::default(), Promise::Ptx).unwrap();
         let case = Case::parse("message.litmus", MESSAGE).unwrap();
         Verification::of(
             verify(&[design], &[case], Budget::default(), 1, &()),

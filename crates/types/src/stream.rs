@@ -253,6 +253,13 @@ pub struct KernelInfo {
     pub class: KernelClass,
 }
 
+impl KernelInfo {
+    /// Warps of a CTA, of `width` lanes each.
+    pub fn warps(&self, width: u32) -> u32 {
+        self.threads_per_cta.div_ceil(width).max(1)
+    }
+}
+
 /// One entry of a program, in the order the host issues them. A launch waits for every earlier command of
 /// its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -325,19 +325,21 @@ fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> boo
 }
 
 /// Every renaming of modules that keeps the modules of a GPU together and the first `fixed` GPUs as they are:
-/// `renaming[module]` is the new name.
+/// `renaming[module]` is the new name. The other GPUs have homes on their first module only, so that the rest have no names to
+/// exchange.
 fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {
-    let inner = permutations(shape.modules_per_gpu);
+    let (inner, same) = (permutations(shape.modules_per_gpu), vec![(0..shape.modules_per_gpu).collect()]);
     let mut all = Vec::new();
     for gpus in permutations(shape.gpus - fixed) {
         let gpus: Vec<u8> = (0..fixed).chain(gpus.iter().map(|gpu| fixed + gpu)).collect();
         let mut partial: Vec<Vec<u8>> = vec![Vec::new()];
         for gpu in 0..shape.gpus {
             let target = gpus[gpu as usize] * shape.modules_per_gpu;
+            let orders = if gpu < fixed { &inner } else { &same };
             partial = partial
                 .into_iter()
                 .flat_map(|names| {
-                    inner
+                    orders
                         .iter()
                         .map(move |order| names.iter().copied().chain(order.iter().map(|i| target + i)).collect())
                 })

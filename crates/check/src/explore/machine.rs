@@ -1,10 +1,11 @@
 //! The explored machine: what does not change while a program runs on it, and where that starts.
 
+use super::MAX_MODULES;
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
-use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, Source, State, ThreadState};
+use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, SlotSet, Source, State, ThreadState};
 use super::values::{CELLS, Values};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
@@ -40,7 +41,7 @@ pub(super) struct Machine<'a, P> {
     /// Class of each line in each L2, by module × lines + line.
     classes: Vec<Class>,
     /// Slots that a request of a line from a module may pass: by module × lines + line, a bit per such index.
-    paths: Vec<u64>,
+    paths: Vec<SlotSet>,
     /// The region of each line.
     region_of: Vec<u8>,
     /// Stages of each instruction, by thread.
@@ -68,6 +69,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             sectors[cell.line as usize] |= super::values::mask_of(cell.cell);
         }
         let regions = layout.regions.len();
+        assert!(layout.modules() <= MAX_MODULES, "{} modules; at most {MAX_MODULES}", layout.modules());
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
         let syncs = |instruction: &Instruction| syncs(&protocol, instruction, 0);
         let of_thread = |thread: &Thread| remaining(&thread.code, line_of, syncs);
@@ -223,7 +225,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The slots of L2s that a request of `line` from `module` may pass: a bit for each [`Machine::l2_index`].
-    pub(super) fn path_of(&self, module: ModuleId, line: u8) -> u64 {
+    pub(super) fn path_of(&self, module: ModuleId, line: u8) -> SlotSet {
         self.paths[self.l2_index(module, line)]
     }
 

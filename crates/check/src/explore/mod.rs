@@ -69,8 +69,10 @@ pub struct Report {
     pub trace: Option<String>,
 }
 
-/// GPUs of the largest machine explored, two modules each.
+/// GPUs of the largest machine explored.
 pub const MAX_GPUS: u8 = 4;
+/// Most modules of a machine: sets of them, and of lines in their L2s, have as many bits.
+pub const MAX_MODULES: u8 = 16;
 /// Most threads of a program: sets of them have as many bits.
 const MAX_THREADS: usize = u8::BITS as usize;
 /// Most locations of a program: sets of lines have as many bits.

@@ -24,7 +24,7 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, Order, Source, State};
+use super::state::{Awaited, Body, Channel, Hold, Order, SlotSet, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
@@ -37,7 +37,7 @@ use tombolo_types::ModuleId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Part {
     /// Bit `module × regions + region`.
-    slots: u64,
+    slots: SlotSet,
     /// Bit `i` is the explorer's SM `i`.
     sms: u8,
 }
@@ -60,14 +60,14 @@ struct Scene<'a> {
     state: &'a State,
     standings: [Standing; MAX_THREADS],
     /// Slots of lines that each thread may still access: all that those accesses pass.
-    passed: [u64; MAX_THREADS],
+    passed: [SlotSet; MAX_THREADS],
     /// Slots whose steps may send what a release waits for.
-    sending: u64,
+    sending: SlotSet,
     /// Slots that have a request, or hold one, that they may pass on.
-    passing: u64,
+    passing: SlotSet,
     /// For each read that is sent on at once where it finds nothing: the slot it is about to reach, and all that it
     /// may then pass.
-    running: Vec<(u64, u64)>,
+    running: Vec<(SlotSet, SlotSet)>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -119,7 +119,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
-            scene.sending |= u64::from(entry.is_some()) << index;
+            scene.sending |= SlotSet::from(entry.is_some()) << index;
         }
         let posts = |request: &Request<_>| !matches!(request, Request::Read { .. });
         for message in &state.messages {
@@ -146,7 +146,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         if self.sends_unasked() {
-            scene.sending = u64::MAX;
+            scene.sending = SlotSet::MAX;
         }
         scene
     }
@@ -157,23 +157,23 @@ impl<P: Coherence> Machine<'_, P> {
         spontaneous || self.config.writes_back() || self.protocol.downgrades()
     }
 
-    fn slot(&self, module: ModuleId, line: u8) -> u64 {
+    fn slot(&self, module: ModuleId, line: u8) -> SlotSet {
         1 << self.entry_index(module, line)
     }
 
     /// All slots of a line's region.
-    fn region_slots(&self, line: u8) -> u64 {
+    fn region_slots(&self, line: u8) -> SlotSet {
         self.modules().fold(0, |slots, module| slots | self.slot(module, line))
     }
 
     /// All slots of an L2.
-    fn slots_of(&self, module: ModuleId) -> u64 {
+    fn slots_of(&self, module: ModuleId) -> SlotSet {
         let first = module.0 as usize * self.regions;
         (first..first + self.regions).fold(0, |slots, index| slots | 1 << index)
     }
 
     /// The slots that a request of `line` from `module` may pass.
-    fn path(&self, module: ModuleId, line: u8) -> u64 {
+    fn path(&self, module: ModuleId, line: u8) -> SlotSet {
         let homes = self.homes_of(module, line);
         let on_the_way = if self.protocol.is_hierarchical() { self.slot(homes.gpu, line) } else { 0 };
         self.slot(module, line) | on_the_way | self.slot(homes.system, line)
@@ -282,7 +282,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Slots that may send a slot of this line a message that could be taken at once.
-    fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> u64 {
+    fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> SlotSet {
         let mut slots = 0;
         if scene.passing & self.region_slots(line) != 0 {
             for below in self.modules().filter(|&below| below != module) {
@@ -321,7 +321,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slot that may fill the miss that the next access of a thread meets in its L1.
-    fn touched(&self, state: &State, thread: usize) -> u64 {
+    fn touched(&self, state: &State, thread: usize) -> SlotSet {
         if self.stage(state, thread) != Some(Stage::Issue) {
             return 0;
         }
@@ -390,7 +390,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The slots that requests of the thread's plan are about to reach.
-    fn asked_slots(&self, state: &State, thread: usize) -> u64 {
+    fn asked_slots(&self, state: &State, thread: usize) -> SlotSet {
         let slots = state.messages.iter().map(|message| match message.channel {
             Channel::Plan { thread: of, module } if of as usize == thread => self.slots_of(module),
             _ => 0,
@@ -461,7 +461,7 @@ impl<P: Coherence> Machine<'_, P> {
 
 impl Part {
     /// Everything.
-    const ALL: Part = Part { slots: u64::MAX, sms: u8::MAX };
+    const ALL: Part = Part { slots: SlotSet::MAX, sms: u8::MAX };
 
     fn holds(self, node: Part) -> bool {
         node.slots & !self.slots == 0 && node.sms & !self.sms == 0

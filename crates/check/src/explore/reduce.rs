@@ -32,7 +32,7 @@
 use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::operation;
-use super::state::{Body, Channel, Hold, Message, Order, State};
+use super::state::{Body, Channel, Hold, Message, Order, SlotSet, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
@@ -93,15 +93,15 @@ impl Remaining {
 #[derive(Clone, Copy, Debug, Default)]
 struct Outlook {
     /// Accesses of any kind; each thread with some left to issue counts once a line.
-    visited: u64,
+    visited: SlotSet,
     /// More than one.
-    visited_again: u64,
+    visited_again: SlotSet,
     /// Loads or atomics: only these look at a copy.
-    read: u64,
+    read: SlotSet,
 }
 
 impl Outlook {
-    fn visit(&mut self, slots: u64, reads: bool) {
+    fn visit(&mut self, slots: SlotSet, reads: bool) {
         self.visited_again |= self.visited & slots;
         self.visited |= slots;
         self.read |= if reads { slots } else { 0 };
@@ -246,7 +246,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Slots of all lines of the region of `line` at `module`.
-    fn slots_of_region(&self, module: ModuleId, line: u8) -> u64 {
+    fn slots_of_region(&self, module: ModuleId, line: u8) -> SlotSet {
         self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 

@@ -11,6 +11,12 @@ use tombolo_types::{Mask, ModuleId};
 /// A set of threads: bit `i` is thread `i`.
 pub(super) type ThreadSet = u8;
 
+/// A set of modules: bit `i` is module `i`.
+pub(super) type ModuleSet = u16;
+
+/// A set of lines in L2s: bit `module × lines + line`, or the same by regions.
+pub(super) type SlotSet = u128;
+
 /// A register of any thread: registers of thread 0 first, then those of thread 1 and so on.
 pub(super) type FlatRegister = u16;
 
@@ -54,7 +60,7 @@ pub(super) struct ThreadState {
     /// The plan of an acquire or release being run.
     pub(super) plan: Option<Collector>,
     /// Modules whose acknowledgment the plan's phase lacks: bit `i` is module `i`.
-    pub(super) owed: u8,
+    pub(super) owed: ModuleSet,
 }
 
 /// One line at one L1.
@@ -290,7 +296,7 @@ impl Clone for State {
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for thread in &self.threads {
-            let stage = u64::from(thread.pc) << 32 | u64::from(thread.stage) << 24 | u64::from(thread.owed) << 16;
+            let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | u64::from(thread.owed) << 16;
             hasher.write_u64(stage | u64::from(thread.begun) << 1 | u64::from(thread.plan.is_some()));
             if let Some(plan) = thread.plan {
                 plan.hash(hasher);

@@ -298,6 +298,21 @@ impl Program {
         })
     }
 
+    /// Whether it has kernel boundaries, and nothing else by which one thread could order another: weak loads and stores.
+    pub fn meets_at_boundaries_alone(&self) -> bool {
+        let weak = |instruction: &Instruction| match instruction {
+            Instruction::Load { order, .. } | Instruction::Store { order, .. } => *order == Order::WEAK,
+            Instruction::Atomic { .. } | Instruction::Fence { .. } | Instruction::Barrier { .. } => false,
+            Instruction::Move { .. }
+            | Instruction::Compute { .. }
+            | Instruction::KernelBoundary
+            | Instruction::Branch { .. }
+            | Instruction::Jump { .. } => true,
+        };
+        let mut code = self.threads.iter().flat_map(|thread| &thread.code);
+        code.clone().all(weak) && code.any(|instruction| matches!(instruction, Instruction::KernelBoundary))
+    }
+
     /// Number of memory operations (an atomic counts once).
     pub fn memory_operations(&self) -> usize {
         let code = self.threads.iter().flat_map(|thread| &thread.code);

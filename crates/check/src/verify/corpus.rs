@@ -2,10 +2,13 @@
 
 use super::case::Case;
 use crate::litmus::{Litmus, LitmusError, parse};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Ending of a litmus file.
 const ENDING: &str = "litmus";
+/// Largest file read, in bytes. Source: assumed, a thousand times the largest that ships.
+const LARGEST: u64 = 1 << 20;
 
 macro_rules! shipped {
     ($folder:literal: $($file:literal),+ $(,)?) => {
@@ -130,9 +133,18 @@ pub fn read_tests(path: &Path) -> Result<Vec<Case>, CorpusError> {
 
 fn read_test(path: &Path) -> Result<Case, CorpusError> {
     let file = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|source| LitmusError::Unreadable { file: file.clone(), source })?;
+    let text = text(path).map_err(|source| LitmusError::Unreadable { file: file.clone(), source })?;
     Ok(Case::parse(&file, &text)?)
+}
+
+/// The text of a regular file that is not too large: a device would never end, a pipe keep us waiting.
+fn text(path: &Path) -> io::Result<String> {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() || found.len() > LARGEST {
+        let reason = format!("a litmus test is a file of at most {LARGEST} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// Adds the test files in `folder` and below. Links to folders are not followed: they may lead back.

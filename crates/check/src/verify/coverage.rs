@@ -1,16 +1,18 @@
 //! Which placements of a program are explored, and in which order.
 //!
 //! A program runs on the GPUs that it names and, while there are fewer than four, one more on which only
-//! homes are; each GPU has two modules. Smaller machines are among these: their placements leave modules
-//! unused.
+//! homes are; each GPU has two modules, or three where GPU homes matter. Smaller machines are among these: their
+//! placements leave modules unused.
 
 use super::case::Placements;
 use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
 use crate::litmus::Program;
 use crate::random::Dice;
+use std::collections::BTreeSet;
 
-/// Modules of each GPU explored: two are the fewest with a home elsewhere on the same GPU.
-const MODULES_PER_GPU: u8 = 2;
+/// Most CTAs of a program that is explored on GPUs of three modules: four have more placements than are listed. No core
+/// test has more. Source: assumed.
+const MOST_CTAS: usize = 3;
 /// Placements, before symmetry, up to which all are listed. Beyond, [`DRAWN`] of them are drawn.
 const LISTED: u64 = 200_000;
 /// Placements drawn where there are too many to list.
@@ -38,7 +40,7 @@ pub(super) struct Coverage {
 pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: bool) -> Coverage {
     let shape = |sharing| Shape {
         gpus: (gpus_of(program) + 1).min(MAX_GPUS),
-        modules_per_gpu: MODULES_PER_GPU,
+        modules_per_gpu: modules_per_gpu(program, gpu_homes),
         sharing,
         gpu_homes,
         shared_sms: true,
@@ -55,6 +57,13 @@ pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: boo
             Coverage { places: both_starts(drawn), whole: true }
         }
     }
+}
+
+/// Modules of each GPU explored: two are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
+/// reader that are three modules of a GPU take three, which a protocol without GPU homes shows on two GPUs.
+fn modules_per_gpu(program: &Program, gpu_homes: bool) -> u8 {
+    let ctas: BTreeSet<_> = program.threads.iter().map(|thread| thread.placement).collect();
+    if gpu_homes && ctas.len() <= MOST_CTAS { 3 } else { 2 }
 }
 
 fn all(program: &Program, shape: impl Fn(Sharing) -> Shape) -> Coverage {
@@ -102,7 +111,7 @@ mod tests {
         let coverage = coverage(&one, Placements::All, true);
         assert!(coverage.whole);
         assert!(coverage.places.iter().all(|place| place.layout.gpus == 2));
-        assert!(coverage.places.iter().any(|place| place.layout.regions.iter().all(|homes| homes.system.0 >= 2)));
+        assert!(coverage.places.iter().any(|place| place.layout.regions.iter().all(|homes| homes.system.0 >= 3)));
     }
 
     #[test]

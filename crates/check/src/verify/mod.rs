@@ -21,6 +21,7 @@ pub use corpus::{CorpusError, read_tests};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 
 use crate::explore::{PROTOCOLS, UnknownProtocol};
+use crate::litmus::Program;
 use job::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tombolo_protocol::vi::Options;
@@ -34,8 +35,29 @@ pub struct Design {
     protocol: &'static str,
     /// The protocol's options.
     options: Options,
-    /// Whether it promises the PTX memory model.
-    promises_ptx: bool,
+    promise: Promise,
+}
+
+/// The most that a design promises to programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// The PTX memory model.
+    Ptx,
+    /// The same for programs whose threads meet at kernel boundaries alone ([`Program::meets_at_boundaries_alone`]).
+    KernelBoundary,
+    /// Nothing.
+    Nothing,
+}
+
+impl Promise {
+    /// Whether it is made to `program`.
+    fn is_made_to(self, program: &Program) -> bool {
+        match self {
+            Promise::Ptx => true,
+            Promise::KernelBoundary => program.meets_at_boundaries_alone(),
+            Promise::Nothing => false,
+        }
+    }
 }
 
 impl Design {
@@ -43,15 +65,15 @@ impl Design {
     ///
     /// # Errors
     /// Where no protocol has that name.
-    pub fn new(name: &str, protocol: &str, options: Options, promises_ptx: bool) -> Result<Design, UnknownProtocol> {
+    pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
         let known = PROTOCOLS.iter().find(|known| **known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
-        Ok(Design { name: name.to_owned(), protocol, options, promises_ptx })
+        Ok(Design { name: name.to_owned(), protocol, options, promise })
     }
 
     /// Whether nothing that is explored tells it from `other`.
     fn is_explored_as(&self, other: &Design) -> bool {
-        (self.protocol, self.options, self.promises_ptx) == (other.protocol, other.options, other.promises_ptx)
+        (self.protocol, self.options, self.promise) == (other.protocol, other.options, other.promise)
     }
 
     /// The name of its protocol.

@@ -6,7 +6,7 @@
 use super::case::Placements;
 use super::corpus::kernel_test;
 use super::coverage::{Place, coverage};
-use super::shapes::{atomics, cowr, cowr_after_load, isa2, mp, mp_second_reader, polling, wrc};
+use super::shapes::{atomics, cowr, cowr_after_load, isa2, mp, mp_second_reader, mp_two_readers, polling, wrc};
 use super::{Watch, side_by_side};
 use crate::axiomatic::{Limits, outcomes};
 use crate::explore::{Config, Evictions, Start, Verdict, is_hierarchical, run};
@@ -73,8 +73,10 @@ pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
         chosen.map(move |&protocol| Mutant { fault, protocol, test: test.clone() })
     };
     let within_kernels = Fault::ALL.into_iter().flat_map(|fault| of(fault, catcher(fault)));
+    // A writer, the home and a reader on three modules of one GPU.
+    let within_a_gpu = of(Fault::ReleaseMarkedByIssuer, (DIRECTORY, mp("gpu")));
     let at_boundaries = Fault::ALL.into_iter().filter_map(|fault| Some(of(fault, boundary_catcher(fault)?))).flatten();
-    within_kernels.chain(at_boundaries).collect()
+    within_kernels.chain(within_a_gpu).chain(at_boundaries).collect()
 }
 
 /// Looks for each with `threads` threads.
@@ -108,7 +110,9 @@ fn boundary_catcher(fault: Fault) -> Option<Catcher> {
         | Fault::SharerNotRecorded
         | Fault::SharerRecordedAtRequest
         | Fault::StoreKeepsSharers
+        | Fault::StoreKeepsSiblings
         | Fault::InvalidationNotForwarded
+        | Fault::InvalidationForwardedOnce
         | Fault::SilentDirectoryEviction
         | Fault::AtomicBelowHome
         | Fault::DirtyEvictionLost
@@ -135,7 +139,9 @@ fn catcher(fault: Fault) -> Catcher {
         Fault::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
         Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
         Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
+        Fault::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
         Fault::InvalidationNotForwarded => (&["hmg"], mp("gpu")),
+        Fault::InvalidationForwardedOnce => (&["hmg"], mp_two_readers("sys")),
         Fault::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
         Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
         // Another thread's acquire must not take what this one has not released.

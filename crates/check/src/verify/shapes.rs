@@ -35,6 +35,14 @@ pub fn mp_second_reader(scope: &str) -> Litmus {
     test("MP+reader", scope, &places, &rows, "~exists (P1:r0 == 1 /\\ P1:r1 == 0)")
 }
 
+/// Message passing to two readers, each in a CTA of its own.
+pub fn mp_two_readers(scope: &str) -> Litmus {
+    let rows =
+        ["st.weak x,1 | ld.acquire.S r0,y | ld.acquire.S r0,y", "st.release.S y,1 | ld.weak r1,x | ld.weak r1,x"];
+    let condition = "~exists (P1:r0 == 1 /\\ P1:r1 == 0 \\/ P2:r0 == 1 /\\ P2:r1 == 0)";
+    test("MP+readers", scope, &[(0, 0), (1, far(scope)), (2, far(scope))], &rows, condition)
+}
+
 /// Message passing; the reader has loaded the data before.
 pub fn mp_reload(scope: &str) -> Litmus {
     let rows = ["st.weak x,1 | ld.weak r2,x", "st.release.S y,1 | ld.acquire.S r0,y", "| ld.weak r1,x"];

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use tombolo_check::axiomatic::{self, Limits, Outcomes};
-use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, layouts, run};
+use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, gpus_of, layouts, run};
 use tombolo_check::litmus::{self, Litmus, Program};
 use tombolo_check::verify::shapes;
 use tombolo_types::GpuId;
@@ -69,6 +69,13 @@ pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<
 /// All layouts of a test on so many GPUs of two modules.
 pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
     layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true })
+}
+
+/// All layouts of a test on GPUs of three modules, of which one has no thread: a writer, the GPU home and a reader may be
+/// three.
+pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
+    let gpus = gpus_of(&test.program) + 1;
+    layouts(&test.program, Shape { gpus, modules_per_gpu: 3, sharing, gpu_homes: true, shared_sms: true })
 }
 
 /// At most `count` of them, evenly spread.

@@ -10,9 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_check::verify::mutants::{Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, Watch, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, Promise, Watch, read_tests, verify};
 use tombolo_experiment::campaign::Watcher;
-use tombolo_machine::design::Promise;
 use tombolo_machine::{DesignConfig, design, list_designs};
 use tombolo_system::protocol_options;
 
@@ -20,16 +19,17 @@ use tombolo_system::protocol_options;
 /// than few on many.
 const PLACEMENTS_OF_RANDOM: usize = 1;
 
-/// What to check. Without --litmus, --random and --mutants: the tests that ship.
+/// What to check.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Design: a name of `list designs`, or the path of a .toml file; may be repeated [default: all that ship]
     #[arg(long = "design", value_name = "D")]
     designs: Vec<String>,
-    /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated
+    /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated [default, without --random
+    /// and --mutants: the tests that ship]
     #[arg(long, value_name = "FILE|DIR")]
     litmus: Vec<PathBuf>,
-    /// Also checks N random programs, whose final states the memory model itself is asked for
+    /// Checks N random programs, whose final states the memory model itself is asked for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
     /// The series of random programs
@@ -50,7 +50,7 @@ impl Arguments {
         let designs = self.designs()?;
         let cases = self.cases()?;
         self.output.check()?;
-        let broken = if self.mutants { self.broken(&designs) } else { Vec::new() };
+        let broken = self.broken(&designs)?;
         let (threads, started) = (self.threads.count(), Instant::now());
         let progress = Progress::over(cases.len() * designs.len() + broken.len(), "tests");
         let reports = verify(&designs, &cases, Budget::default(), threads, &progress);
@@ -83,16 +83,29 @@ impl Arguments {
         Ok(cases)
     }
 
-    fn broken(&self, designs: &[Design]) -> Vec<Mutant> {
+    /// None unless asked for; an error where the designs' protocols have no rule to break.
+    fn broken(&self, designs: &[Design]) -> Result<Vec<Mutant>, Failure> {
+        if !self.mutants {
+            return Ok(Vec::new());
+        }
         let protocols: Vec<&str> = designs.iter().map(Design::protocol).collect();
-        mutants(&protocols)
+        let broken = mutants(&protocols);
+        if broken.is_empty() {
+            let reason = "there is no rule in it to break on purpose".to_owned();
+            return Err(Failure::Argument { flag: "--mutants", value: protocols.join(", "), reason });
+        }
+        Ok(broken)
     }
 }
 
 /// The part of a design that is checked.
 fn checked(design: &DesignConfig) -> Design {
-    let promises = design.promises.contains(Promise::Ptx);
-    Design::new(&design.name, design.coherence.word(), protocol_options(design), promises)
+    let promise = match &design.promises {
+        promises if promises.contains(design::Promise::Ptx) => Promise::Ptx,
+        promises if promises.contains(design::Promise::KernelBoundary) => Promise::KernelBoundary,
+        _ => Promise::Nothing,
+    };
+    Design::new(&design.name, design.coherence.word(), protocol_options(design), promise)
         .expect("a test finds a protocol for every coherence")
 }
 

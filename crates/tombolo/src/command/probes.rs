@@ -1,7 +1,7 @@
 //! `validate --probes`: latencies and bandwidths of the machines that microbenchmarks were run on, beside theirs.
 
 use crate::failure::Failure;
-use crate::output::{show, write_whole};
+use crate::output::{command_line, show, write_whole};
 use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::threads::each;
@@ -35,7 +35,7 @@ pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Optio
     })?;
     let answer = Answer { tombolo: env!("CARGO_PKG_VERSION"), probes };
     if let Some(path) = out {
-        write_whole(path, html(&answer.document(settings)).as_bytes())?;
+        write_whole(path, html(&answer.document()).as_bytes())?;
     }
     show(json, &answer, |colours| answer.text(colours))?;
     Ok(ExitCode::SUCCESS)
@@ -76,14 +76,13 @@ impl Answer {
         table.render(colours)
     }
 
-    fn document(&self, settings: &[String]) -> Document {
-        let set: String = settings.iter().map(|setting| format!(" --set {setting}")).collect();
+    fn document(&self) -> Document {
         Document {
             title: "NVIDIA's GPUs against published microbenchmarks".into(),
             paper: "validation".into(),
             scale: "1".into(),
             tombolo: self.tombolo.into(),
-            command: format!("tombolo validate --probes{set}"),
+            command: command_line(),
             figures: vec![
                 self.figure("latency", "Latency from load to load", Quantity::Cycles),
                 self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),

@@ -36,7 +36,11 @@ impl Arguments {
             return Err(Failure::NotYet { paper, known: known.join(", ") });
         }
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", self.paper)));
-        if self.paper == ALL && self.figure.is_none() {
+        if self.paper == ALL {
+            if let Some(figure) = &self.figure {
+                let reason = format!("every paper has figures of its own; name one of {}", known.join(", "));
+                return Err(Failure::Argument { flag: "--figure", value: figure.clone(), reason });
+            }
             let studies = known.iter().map(|paper| Study::of_paper(paper, None, self.study.scale));
             return self.study.execute_all(&studies.collect::<Result<Vec<_>, _>>()?, &out);
         }

@@ -8,6 +8,9 @@ use std::process::ExitCode;
 use tombolo_experiment::shell::quoted;
 use tombolo_experiment::{Shard, Study, slurm};
 
+/// Jobs of a script where none are asked for. Source: assumed.
+const JOBS: u16 = 16;
+
 /// What to sweep.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -16,9 +19,9 @@ pub(crate) struct Arguments {
     /// Where it runs: local, on this machine; slurm, nowhere yet: writes a script to submit with sbatch
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
-    /// Jobs of the script
-    #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    jobs: u16,
+    /// Jobs of slurm's script [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    jobs: Option<u16>,
     /// Runs part I of N of the points alone, I from 0, and makes no tables
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
@@ -47,13 +50,21 @@ impl Arguments {
         let study = Study::of_file(&self.spec, self.study.scale)?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
         if let Some(shard) = self.shard {
-            self.study.refuse_json("--shard", &format!("{}/{}", shard.index, shard.of))?;
+            self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
         }
+        let refuse = |flag, value: String, reason: &str| Err(Failure::Argument { flag, value, reason: reason.into() });
         if self.engine == Engine::Local {
-            return self.study.execute(&study, &out, self.shard);
+            return match self.jobs {
+                Some(jobs) => refuse("--jobs", jobs.to_string(), "without --engine slurm there are no jobs"),
+                None => self.study.execute(&study, &out, self.shard),
+            };
         }
-        self.study.refuse_json("--engine", "slurm")?;
-        let script = slurm::script(&out, &self.words(&out), usize::from(self.jobs), self.study.threads.count())?;
+        if self.shard.is_some() {
+            return refuse("--engine", "slurm".to_owned(), "its script gives each job a shard: leave --shard out");
+        }
+        self.study.refuse_answers("--engine", "slurm")?;
+        let script =
+            slurm::script(&out, &self.words(&out), usize::from(self.jobs.unwrap_or(JOBS)), self.study.threads.count())?;
         complain(&format!(
             "{} points; submit with: sbatch {}",
             study.count(self.study.robust)?,

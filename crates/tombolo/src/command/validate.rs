@@ -2,7 +2,7 @@
 
 use super::probes;
 use crate::failure::Failure;
-use crate::output::{complain, probe, show, write_whole};
+use crate::output::{command_line, complain, probe, show, write_whole};
 use crate::progress::Progress;
 use crate::table::{Cell, Look, Table};
 use crate::threads::{ThreadsArgument, each};
@@ -16,6 +16,9 @@ use tombolo_report::document::{Chart, ChartKind, Figure};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
 use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read};
+
+/// Largest table of measured times read, in bytes. Source: assumed, a thousand times the one that ships.
+const LARGEST_TABLE: u64 = 16 << 20;
 
 /// What to compare.
 #[derive(clap::Args)]
@@ -95,7 +98,7 @@ impl Arguments {
             );
         }
         if let Some(path) = &self.out {
-            write_whole(path, html(&answer.document(self)).as_bytes())?;
+            write_whole(path, html(&answer.document()).as_bytes())?;
         }
         show(self.json, &answer, |colours| answer.text(colours))?;
         Ok(ExitCode::SUCCESS)
@@ -113,9 +116,12 @@ impl Arguments {
         let mut rows = match &self.measured {
             None => mi300a()?,
             Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text =
-                    text.map_err(|error| Failure::Unreadable { path: path.clone(), reason: error.to_string() })?;
+                let unreadable = |reason: String| Failure::Unreadable { path: path.clone(), reason };
+                let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+                if !found.is_file() || found.len() > LARGEST_TABLE {
+                    return Err(unreadable(format!("a table is a file of at most {LARGEST_TABLE} bytes")));
+                }
+                let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
                 read(&path.display().to_string(), &text)?
             }
         };
@@ -201,17 +207,13 @@ impl Answer {
         format!("{}\n{}", rows.render(colours), errors.render(colours))
     }
 
-    fn document(&self, arguments: &Arguments) -> Document {
-        let mut command = format!("tombolo validate --machine {}", arguments.machine);
-        if let Some(path) = &arguments.measured {
-            command += &format!(" --measured {}", path.display());
-        }
+    fn document(&self) -> Document {
         Document {
             title: format!("{} against measured hardware", self.machine),
             paper: "validation".into(),
             scale: "1".into(),
             tombolo: self.tombolo.into(),
-            command,
+            command: command_line(),
             figures: vec![self.scatter(), self.errors()],
             notes: vec![
                 "The measured time is the smallest of a row's repetitions.".into(),

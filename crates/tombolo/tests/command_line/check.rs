@@ -93,6 +93,25 @@ fn a_design_of_ones_own_is_checked_by_its_path() {
 }
 
 #[test]
+fn a_promise_of_kernel_boundaries_is_held_to_programs_that_use_nothing_else() {
+    let kernels = "PTX kernels\n{x=0;}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;\n st.weak x,1 | ;\n\
+        kernel.boundary | kernel.boundary ;\n | ld.weak r0,x ;\n~exists (P1:r0 == 0)\n";
+    let own = "base = \"software-flat\"\npromises = [\"kernel-boundary\"]\n";
+    let files = Tests::new(&[("kernels.litmus", kernels), ("message.litmus", MESSAGE), ("own.toml", own)]);
+    let path = files.path("own.toml");
+    let document = json(&["check", "--design", path.to_str().expect("UTF-8"), "--litmus", files.folder(), "--json"]);
+    let verdicts: Vec<&Value> = tests(&document, 0).iter().map(|test| &test["verdict"]).collect();
+    assert_eq!(verdicts, ["ok", "not promised"]);
+}
+
+#[test]
+fn a_design_without_a_rule_to_break_has_no_mutants() {
+    let output = outcome(&["check", "--design", "ideal", "--mutants"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--mutants ideal: there is no rule"), "{}", stderr(&output));
+}
+
+#[test]
 fn random_programs_are_the_same_for_the_same_seed() {
     let run = |seed| {
         let mut document = json(&["check", "--design", "nhcc", "--random", "3", "--seed", seed, "--json"]);

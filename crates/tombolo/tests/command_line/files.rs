@@ -64,6 +64,18 @@ fn a_full_device_and_an_unwritable_folder_are_told() {
 }
 
 #[test]
+fn a_trace_of_narrow_warps_runs_with_idle_lanes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("narrow.tombolo");
+    let path = path.to_str().expect("UTF-8");
+    let recorded = outcome(&["trace", "record", "--workload", "triad,elements=65536,iterations=1", "-o", path]);
+    assert!(recorded.status.success(), "{}", stderr(&recorded));
+    // Its CTAs have 32 warps of 32 lanes, as many as a compute unit has slots for warps of 64.
+    let record = json(&["run", "--machine", "mi300a", "--design", "mi300a", "--trace", path, "--json"]);
+    assert!(record["warp_instructions"].as_u64().is_some_and(|count| count > 65536 / 32));
+}
+
+#[test]
 fn bad_input_leaves_the_old_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("old.tombolo");

@@ -195,10 +195,17 @@ fn shards_make_what_a_whole_sweep_makes() {
     assert!(script.status.success(), "{}", stderr(&script));
     let text = bench.read("cluster/sweep.sbatch");
     assert!(text.contains("#SBATCH --array=0-2") && text.contains("--shard \"$SLURM_ARRAY_TASK_ID/3\""), "{text}");
-    for words in [["--shard", "0/3"], ["--engine", "slurm"]] {
-        let refused = bench.sweep("none", &[&words[..], &["--json"]].concat());
-        assert_eq!(refused.status.code(), Some(2), "{words:?}");
-        assert!(stderr(&refused).contains("leave --json out"), "{}", stderr(&refused));
+    let in_vain = [
+        ("--shard 0/3 --json", "leave --json out"),
+        ("--engine slurm --json", "leave --json out"),
+        ("--shard 0/3 --strict", "leave --strict out"),
+        ("--engine slurm --shard 0/3", "leave --shard out"),
+        ("--jobs 3", "without --engine slurm"),
+    ];
+    for (words, reason) in in_vain {
+        let refused = bench.sweep("none", &words.split(' ').collect::<Vec<_>>());
+        assert_eq!(refused.status.code(), Some(2), "{words}");
+        assert!(stderr(&refused).contains(reason), "{}", stderr(&refused));
     }
 }
 
@@ -276,6 +283,13 @@ fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
     refused("id = \"small\"", "id = \"../small\"", &["id", "names a folder"]);
     refused("gpu_link.rate=100GB/s", "gpu_link.rate=fast", &["spec.toml:25: set = ", "expected a rate above zero"]);
     refused("above = 1.0", "above = nan", &["faster-links-help", "must be finite"]);
+    refused("machines = [\"hmg-4x4\"]", "machines = []", &["machines", "at least one is needed"]);
+    let steps = SPEC.split_once("step = [").and_then(|(_, after)| after.split_once("\n]")).expect("steps").0;
+    refused(steps, "", &["axis.step", "at least one is needed"]);
+    refused("\"time_s\"", "\"links.gpu0.out.byte\"", &["no counter has this path", "links.gpuN.out.bytes"]);
+    let assumed = |path: &str| format!("seeds = [2]\nassumed = [\"{path}\"]");
+    refused("seeds = [2]", &assumed("gpu_link.rate"), &["repeat.assumed", "steps of an axis set it"]);
+    refused("seeds = [2]", &assumed("gpu_link.rat"), &["repeat.assumed", "no value there"]);
     refused("triad,elements=65536,iterations=2", "pathfinder,columns=65536,rows=60", &["stands for two"]);
 }
 
@@ -289,7 +303,7 @@ fn a_paper_that_does_not_ship_yet_is_told_apart_from_one_that_is_none() {
         stderr(&output)
     );
     assert!(stderr(&outcome(&["reproduce", "hmgg"])).contains("did you mean hmg?"));
-    assert!(stderr(&outcome(&["reproduce", "all", "--figure", "8"])).contains("no paper is called \"all\""));
+    assert!(stderr(&outcome(&["reproduce", "all", "--figure", "8"])).contains("every paper has figures of its own"));
     assert!(stderr(&outcome(&["reproduce", "hmg", "--figure", "15"])).contains("no figure is called \"15\""));
 }
 

@@ -174,7 +174,8 @@ impl Paths {
         shorter: impl FnOnce(&mut Warp<'_>, Lanes<u32>),
     ) {
         let target = warp.load(self.network.target, arc);
-        let reached = distance + warp.load(self.weight, arc);
+        // A path of 2^32 and more counts as none: it must not look short.
+        let reached = distance.zip(warp.load(self.weight, arc), u32::saturating_add);
         let known = warp.load(self.distance, target);
         let reached = warp.compute(ComputeClass::Int, 1, reached);
         warp.when(reached.lt(known), |warp| {

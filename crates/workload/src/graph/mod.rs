@@ -145,6 +145,11 @@ pub fn read_graph(path: &Path) -> Result<Graph, GraphError> {
             Some("mtx") => read_matrix_market,
             _ => return Err(whole("expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket)".to_owned())),
         };
+    // To open a pipe is to wait for its writer.
+    let found = std::fs::metadata(path).map_err(|error| whole(format!("cannot be opened: {error}")))?;
+    if !found.is_file() {
+        return Err(whole("not a file".to_owned()));
+    }
     let file = File::open(path).map_err(|error| whole(format!("cannot be opened: {error}")))?;
     read(&name, BufReader::new(file))
 }

@@ -20,12 +20,12 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// Opens a regular file: a pipe or a device would block or never end.
 pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
-    let file = File::open(path).map_err(TraceError::io(path, "open"))?;
-    let metadata = file.metadata().map_err(TraceError::io(path, "inspect"))?;
+    // Asked by name first: to open a pipe is to wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "open"))?;
     if !metadata.is_file() {
         return Err(TraceError::NotATrace { path: path.to_owned(), expected: "a trace is a regular file" });
     }
-    Ok(file)
+    File::open(path).map_err(TraceError::io(path, "open"))
 }
 
 /// The first bytes of `file`, fewer where it is shorter.

@@ -30,4 +30,4 @@ const PREFIX: usize = 8 + 4 + 4 + 8;
 /// Bytes of the footer.
 const FOOTER: usize = 8 + 8 + 8 + 8 + 8;
 /// Largest block, unpacked, in bytes.
-const LARGEST_BLOCK: usize = 1 << 30;
+const LARGEST_BLOCK: usize = 1 << 28;

@@ -92,8 +92,8 @@ impl NativeProgram {
         self.header.origin.as_ref()
     }
 
-    /// Decodes CTA `place` of an unpacked block.
-    fn decode(&self, block: &Block, place: u32, bytes: &[u8], into: &mut CtaStream) -> Result<(), Damage> {
+    /// Decodes CTA `place` of an unpacked block, of a kernel whose CTAs have up to `warps`.
+    fn decode(&self, block: &Block, place: u32, warps: u32, bytes: &[u8], into: &mut CtaStream) -> Result<(), Damage> {
         let damage = |message: String| Damage::new(block.offset, format!("in the block that begins here, {message}"));
         let (table, encodings) = bytes.split_at(block.ctas as usize * END);
         let end = |cta: u32| end(table, cta as usize) as usize;
@@ -102,6 +102,9 @@ impl NativeProgram {
         let used = decode(encoded, into).map_err(|error| damage(error.message))?;
         if used != encoded.len() {
             return Err(damage(format!("a CTA of {} bytes ends after {used}", encoded.len())));
+        }
+        if into.warps.len() > warps as usize {
+            return Err(damage(format!("a CTA has {} warps, its kernel's have {warps}", into.warps.len())));
         }
         super::lines::adapt(into, self.header.line_size, self.line_size).map_err(|error| damage(error.message))
     }
@@ -151,7 +154,8 @@ impl NativeProgram {
             unpacked.kernel = kernel;
             unpacked.block = number;
         }
-        let result = self.decode(block, place, &unpacked.bytes, into);
+        let warps = self.header.kernels[kernel as usize].warps(self.header.warp_width);
+        let result = self.decode(block, place, warps, &unpacked.bytes, into);
         self.unpacked.lock().unwrap_or_else(PoisonError::into_inner).push(unpacked);
         result
     }
