@@ -178,7 +178,8 @@ section! {
         mshrs: u32,
         /// Requests that wait on one outstanding line, at most, the first included.
         merges: u32,
-        /// Slice access: from the arrival of a request to its reply leaving on a hit, or its miss leaving.
+        /// Slice access: from the arrival of a request to its reply leaving on a hit, or its miss leaving. A fill is sent
+        /// on as it is written.
         hit_latency: Ps,
         /// Data that a slice reads or writes.
         rate: Rate,

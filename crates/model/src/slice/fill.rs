@@ -5,7 +5,7 @@ use crate::mshr::EntryId;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
-use tombolo_types::Ps;
+use tombolo_types::{Bytes, Ps};
 
 impl<D: Contents> Slice<D> {
     /// The bytes of a miss have come: install, serve, free, run what parked. `entry`: the one that waits for them.
@@ -20,7 +20,8 @@ impl<D: Contents> Slice<D> {
         let Arrived { line, mask, data } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.module);
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
-        let leaves = self.occupy(ready, weight, uncore);
+        // The lookup was the request's: what has come goes on as it is written.
+        let leaves = self.port.send(ready, Bytes(weight));
         let before = self.view_line(line, Some(entry), uncore);
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);

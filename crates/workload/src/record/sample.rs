@@ -155,7 +155,9 @@ impl Projection {
                 part.apart * spent.total_s + part.counts.second_half * (third - fourth);
             *series.entry(part.series).or_default() += part.turns.of(spent);
         }
-        Projection { time_s, error_s: launches.values().chain(series.values()).map(|apart| apart.abs()).sum() }
+        // Not `sum`: that of nothing is -0.0.
+        let error_s = launches.values().chain(series.values()).fold(0.0, |sum, apart| sum + apart.abs());
+        Projection { time_s, error_s }
     }
 }
 
