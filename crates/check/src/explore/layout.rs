@@ -181,19 +181,31 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     let regions = base.regions_of(program);
     // The program says which GPU each thread is on: only GPUs without threads have names to exchange.
     let renamings = renamings(shape, gpus_of(program));
-    let mut seen = BTreeSet::new();
+    let mut placements = BTreeSet::new();
     let mut all = Vec::new();
     for threads in thread_placements(program, shape) {
-        let placed = Layout { threads, ..base.clone() };
+        let images: Vec<Vec<Sm>> = renamings.iter().map(|renaming| threads_renamed(&threads, renaming)).collect();
+        if !placements.insert(images.iter().min().cloned()) {
+            continue;
+        }
+        // Homes are told apart by what the threads leave open: the renamings that do not move them.
+        let open = images.iter().zip(&renamings).filter(|(image, _)| **image == threads);
+        let open: Vec<&Vec<u8>> = open.map(|(_, renaming)| renaming).collect();
+        let placed = Layout { threads: threads.clone(), ..base.clone() };
+        let mut seen = BTreeSet::new();
         for layout in with_homes(program, &placed, regions, shape) {
             let plain = without_idle_homes(program, &layout, shape);
-            let canonical = renamings.iter().map(|renaming| renamed(&plain, renaming)).min().unwrap_or(plain);
+            let canonical = open.iter().map(|renaming| renamed(&plain, renaming)).min().unwrap_or(plain);
             if seen.insert(canonical) {
                 all.push(layout);
             }
         }
     }
     all
+}
+
+fn threads_renamed(threads: &[Sm], renaming: &[u8]) -> Vec<Sm> {
+    threads.iter().map(|sm| Sm { module: ModuleId(renaming[sm.module.0 as usize]), index: sm.index }).collect()
 }
 
 /// How many ways [`layouts`] looks at, before it leaves out those that are equal up to renaming.
@@ -382,7 +394,6 @@ fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layou
 /// The layout under other names.
 fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
     let name = |module: ModuleId| ModuleId(renaming[module.0 as usize]);
-    let rename = |sm: &Sm| Sm { module: name(sm.module), index: sm.index };
     let regions = layout.regions.iter().map(|homes| {
         let system = name(homes.system);
         let mut gpus = vec![system; homes.gpus.len()];
@@ -392,5 +403,5 @@ fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
         }
         RegionHomes { system, gpus }
     });
-    Layout { threads: layout.threads.iter().map(rename).collect(), regions: regions.collect(), ..layout.clone() }
+    Layout { threads: threads_renamed(&layout.threads, renaming), regions: regions.collect(), ..layout.clone() }
 }
