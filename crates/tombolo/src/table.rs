@@ -28,9 +28,10 @@ impl Look {
 
     /// `text` in this look.
     pub(crate) fn paint(self, text: &str, colours: bool) -> String {
+        let text = clean(text);
         match self.code().filter(|_| colours) {
             Some(code) => format!("\x1b[{code}m{text}\x1b[0m"),
-            None => text.to_owned(),
+            None => text,
         }
     }
 }

@@ -21,7 +21,8 @@ impl ThreadsArgument {
 }
 
 /// What `work` makes of each item, in the order of the items, with up to `threads` threads: an item each. The last item
-/// begins first, for tables put what is large behind what is small. After an error nothing more is begun.
+/// begins first, for tables put what is large behind what is small. After an error nothing more is begun;
+/// which of several is told may depend on the threads.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,

@@ -337,7 +337,7 @@ fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> boo
 }
 
 /// Every renaming of modules that keeps the modules of a GPU together and the first `fixed` GPUs as they are:
-/// `renaming[module]` is the new name. The other GPUs have homes on their first module only, so that the rest have no names to
+/// `renaming[module]` is the new name. The other GPUs have homes on their first module only: the rest have no names to
 /// exchange.
 fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {
     let (inner, same) = (permutations(shape.modules_per_gpu), vec![(0..shape.modules_per_gpu).collect()]);

@@ -71,7 +71,8 @@ pub struct Report {
 
 /// GPUs of the largest machine explored.
 pub const MAX_GPUS: u8 = 4;
-/// Most modules of a machine: sets of them, and of lines in their L2s, have as many bits.
+/// Most modules of a machine: sets of them have as many bits, and sets of lines in their L2s eight times as
+/// many.
 pub const MAX_MODULES: u8 = 16;
 /// Most threads of a program: sets of them have as many bits.
 const MAX_THREADS: usize = u8::BITS as usize;

@@ -1,8 +1,8 @@
 //! Which placements of a program are explored, and in which order.
 //!
 //! A program runs on the GPUs that it names and, while there are fewer than four, one more on which only
-//! homes are; each GPU has two modules, or three where GPU homes matter. Smaller machines are among these: their
-//! placements leave modules unused.
+//! homes are; each GPU has two modules, or three where GPU homes matter and all placements can be listed. Smaller
+//! machines are among these: their placements leave modules unused.
 
 use super::case::Placements;
 use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
@@ -10,8 +10,8 @@ use crate::litmus::Program;
 use crate::random::Dice;
 use std::collections::BTreeSet;
 
-/// Most CTAs of a program that is explored on GPUs of three modules: four have more placements than are listed. No core
-/// test has more. Source: assumed.
+/// Most CTAs of a program that is explored on GPUs of three modules. No core test has more. Source: assumed; listing the
+/// placements of four takes longer than exploring a part of them.
 const MOST_CTAS: usize = 3;
 /// Placements, before symmetry, up to which all are listed. Beyond, [`DRAWN`] of them are drawn.
 const LISTED: u64 = 200_000;
@@ -38,13 +38,7 @@ pub(super) struct Coverage {
 
 /// What to explore. `gpu_homes` says whether GPU homes matter.
 pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: bool) -> Coverage {
-    let shape = |sharing| Shape {
-        gpus: (gpus_of(program) + 1).min(MAX_GPUS),
-        modules_per_gpu: modules_per_gpu(program, gpu_homes),
-        sharing,
-        gpu_homes,
-        shared_sms: true,
-    };
+    let shape = |sharing| shape(program, sharing, gpu_homes);
     match placements {
         Placements::All => all(program, shape),
         Placements::Drawn { count, seed } => {
@@ -59,11 +53,14 @@ pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: boo
     }
 }
 
-/// Modules of each GPU explored: two are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
+/// The machine: two modules a GPU are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
 /// reader that are three modules of a GPU take three, which a protocol without GPU homes shows on two GPUs.
-fn modules_per_gpu(program: &Program, gpu_homes: bool) -> u8 {
+fn shape(program: &Program, sharing: Sharing, gpu_homes: bool) -> Shape {
+    let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
+    let of = |modules_per_gpu| Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true };
     let ctas: BTreeSet<_> = program.threads.iter().map(|thread| thread.placement).collect();
-    if gpu_homes && ctas.len() <= MOST_CTAS { 3 } else { 2 }
+    let three = gpu_homes && ctas.len() <= MOST_CTAS && possible_layouts(program, of(3)) <= LISTED;
+    of(if three { 3 } else { 2 })
 }
 
 fn all(program: &Program, shape: impl Fn(Sharing) -> Shape) -> Coverage {

@@ -1,7 +1,7 @@
 //! One slice of a module's L2 with its part of the coherence directory: the host of the protocol.
 //!
-//! State changes when a request arrives; what leaves is delayed by the slice's port and access time. A
-//! request that lacks a miss register or a store credit waits in the input queue of its level, and requests
+//! State changes when a request arrives; what it causes is delayed by the slice's port and access time, what a fill
+//! causes by the port alone. A request that lacks a miss register or a store credit waits in the input queue of its level, and requests
 //! behind it wait with it; one whose line has a miss pending parks on that miss. Both run again when what
 //! they lack is freed, inside the event that frees it.
 //!

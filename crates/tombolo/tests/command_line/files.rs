@@ -1,6 +1,6 @@
 //! Files are written whole or not at all.
 
-use crate::{TINY, json, outcome, small_run, stderr, tombolo};
+use crate::{TINY, interruptible, json, outcome, small_run, stderr};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn an_interrupt_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("large.tombolo");
     let arguments = ["trace", "record", "--workload", "nw,length=32768", "-o", path.to_str().expect("UTF-8")];
-    let mut child = tombolo(&arguments).spawn().expect("the program starts");
+    let mut child = interruptible(&arguments).spawn().expect("the program starts");
     while files(folder.path()) == 0 && child.try_wait().expect("a child").is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -24,6 +24,17 @@ fn tombolo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The program, not started, which an interrupt reaches even where whoever runs the tests ignores interrupts.
+#[cfg(unix)]
+fn interruptible(arguments: &[&str]) -> Command {
+    if !cfg!(target_os = "linux") {
+        return tombolo(arguments);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_tombolo")]).args(arguments).stdin(Stdio::null());
+    command
+}
+
 /// What it does with `arguments`.
 fn outcome(arguments: &[&str]) -> Output {
     tombolo(arguments).output().expect("the program starts")

@@ -1,6 +1,6 @@
 //! Sweeps and reproductions: kept, resumed, shared, and what they refuse.
 
-use crate::{json, outcome, stderr, stdout, tombolo};
+use crate::{interruptible, json, outcome, stderr, stdout, tombolo};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -133,7 +133,7 @@ fn a_sweep_killed_three_times_ends_with_identical_results() {
 fn an_interrupt_says_where_to_go_on() {
     let bench = Bench::new(SPEC);
     let words = bench.words("out", &["--threads", "1"]);
-    let mut command = tombolo(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut command = interruptible(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let child = command.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while bench.points("out").is_empty() && Instant::now() < patience {
