@@ -398,12 +398,12 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             Cause::Forwarded => Fault::InvalidationNotForwarded,
         };
         if !self.broken(silent) {
-            self.send_invalidations(self.kept_by_fault(access, invalidated), cause);
+            self.send_invalidations(self.without_forgotten(access, invalidated), cause);
         }
     }
 
     /// The sharers to invalidate, without those that a broken rule forgets.
-    fn kept_by_fault(&self, access: Access, sharers: Sharers) -> Sharers {
+    fn without_forgotten(&self, access: Access, sharers: Sharers) -> Sharers {
         match access {
             Access::RemoteStore(Sharer::Module(_)) if self.broken(Fault::StoreKeepsSiblings) => {
                 Sharers { modules: 0, ..sharers }
@@ -411,7 +411,14 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             Access::Invalidation if self.broken(Fault::InvalidationForwardedOnce) => {
                 sharers.iter().next().map(Sharers::only).unwrap_or_default()
             }
-            _ => sharers,
+            Access::LocalLoad
+            | Access::LocalStore
+            | Access::RemoteLoad(_)
+            | Access::RemoteStore(_)
+            | Access::UntrackedStore(_)
+            | Access::Replace
+            | Access::Invalidation
+            | Access::Downgrade(_) => sharers,
         }
     }
 

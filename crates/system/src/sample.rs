@@ -6,7 +6,8 @@ use tombolo_machine::MachineConfig;
 use tombolo_model::controller::residency;
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
-/// A sample for `machine`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA; running it is refused.
+/// A sample for `machine`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA; running it
+/// is refused.
 pub fn sample(machine: &MachineConfig) -> Sample {
     let machine = machine.clone();
     let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);

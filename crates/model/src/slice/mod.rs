@@ -1,9 +1,9 @@
 //! One slice of a module's L2 with its part of the coherence directory: the host of the protocol.
 //!
 //! State changes when a request arrives; what it causes is delayed by the slice's port and access time, what a fill
-//! causes by the port alone. A request that lacks a miss register or a store credit waits in the input queue of its level, and requests
-//! behind it wait with it; one whose line has a miss pending parks on that miss. Both run again when what
-//! they lack is freed, inside the event that frees it.
+//! causes by the port alone. A request that lacks a miss register or a store credit waits in the input queue of its
+//! level, and requests behind it wait with it; one whose line has a miss pending parks on that miss. Both run again
+//! when what they lack is freed, inside the event that frees it.
 //!
 //! Levels keep the machine free of deadlock: a request depends only on resources that higher levels may
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
