@@ -116,7 +116,10 @@ fn taken(take: Take, mut values: Vec<f64>) -> Option<f64> {
     match take {
         Take::Least => values.first().copied(),
         Take::Greatest => values.last().copied(),
-        Take::Median => values.get(values.len().checked_sub(1)? / 2).copied(),
+        Take::Median => {
+            let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+            Some((low + high) / 2.0)
+        }
     }
 }
 
@@ -173,7 +176,9 @@ fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Rep
     };
     let verdict = match (claim.kind, holds) {
         (Kind::Magnitude, _) => Verdict::Shown,
-        (Kind::Direction, _) if measured.is_some() && repetitions.iter().any(|one| !one.agrees) => Verdict::NotRobust,
+        (Kind::Direction, _) if measured.is_some() && repetitions.iter().any(|one| one.agrees == Some(false)) => {
+            Verdict::NotRobust
+        }
         (_, true) => Verdict::Holds,
         (_, false) => Verdict::Fails,
     };
@@ -218,9 +223,16 @@ mod tests {
             measured: Some(measured),
             holds: measured > 1.0,
             unchanged: Some(unchanged),
-            agrees,
+            agrees: Some(agrees),
         };
         judge_figure(&claim, Some(measured), repetitions.iter().map(repetition).collect()).verdict
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
+        assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(taken(Take::Median, Vec::new()), None);
     }
 
     #[test]

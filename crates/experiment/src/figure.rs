@@ -92,11 +92,9 @@ impl Plan {
             Dimension::Metric => "metric".to_owned(),
             Dimension::Step => self.spec.axis.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>().join(", "),
         };
-        let published = self.spec.published.iter().map(|one| Published {
-            row: if one.row.get() == "mean" { self.summary().unwrap_or_default().into() } else { one.row.get().into() },
-            column: one.column.get().to_owned(),
-            value: one.value,
-            source: one.source.clone(),
+        let published = self.spec.published.iter().filter_map(|one| {
+            let (column, source) = (one.column.get().to_owned(), one.source.clone());
+            Some(Published { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
         });
         Figure {
             id: self.spec.id.clone(),
@@ -105,7 +103,7 @@ impl Plan {
             chart: self.chart(),
             columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
             rows: table.rows.clone(),
-            published: published.filter(|one| table.rows.iter().any(|row| row.label == one.row)).collect(),
+            published: published.collect(),
         }
     }
 

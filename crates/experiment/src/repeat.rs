@@ -47,7 +47,7 @@ impl Plan {
             }
             for text in &repeat.scales {
                 let scale = self.scale_of(text)?;
-                if self.workloads.iter().any(|workload| workload.scale != scale) {
+                if !self.is_own_scale(scale, &only) {
                     changes.push(Change { scale: Some(scale), ..one(format!("scale {scale}")) });
                 }
             }
@@ -58,6 +58,27 @@ impl Plan {
             }
         }
         Ok(changes)
+    }
+
+    /// Whether these workloads run at `scale` anyway.
+    fn is_own_scale(&self, scale: Scale, only: &Option<Vec<usize>>) -> bool {
+        let mut all = (0..self.workloads.len()).filter(|index| only.as_ref().is_none_or(|only| only.contains(index)));
+        all.all(|index| self.workloads[index].scale == scale)
+    }
+
+    /// In words: the scales at which directions would be repeated, and are not because the run itself has them.
+    pub(crate) fn own_scales(&self) -> Vec<String> {
+        let repeats = self.spec.repeat.iter().map(|repeat| (self.only(repeat), &repeat.scales));
+        let named = repeats.flat_map(|(only, scales)| scales.iter().map(move |text| (only.clone(), text)));
+        let own = named.filter(|(only, text)| self.scale_of(text).is_ok_and(|scale| self.is_own_scale(scale, only)));
+        own.map(|(_, text)| {
+            format!(
+                "{}: directions are not repeated at a second scale, {} is the run's own.",
+                self.spec.title,
+                text.get()
+            )
+        })
+        .collect()
     }
 
     fn only(&self, repeat: &Repeat) -> Option<Vec<usize>> {
@@ -103,23 +124,24 @@ impl Plan {
     }
 }
 
-/// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one.
+/// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one, but for that of one.
 fn half_and_twice(value: &str) -> Option<[String; 2]> {
     let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
     let number: u64 = number.parse().ok().filter(|number| *number > 0 && !unit.starts_with(['.', '/']))?;
     let half = match (number % 2, unit) {
         (0, _) => format!("{}{unit}", number / 2),
-        (_, "") => (number / 2).max(1).to_string(),
+        (_, "") if number > 1 => (number / 2).to_string(),
         _ => format!("{}.5{unit}", number / 2),
     };
-    (!unit.is_empty() || number > 1).then(|| [half, format!("{}{unit}", number.checked_mul(2).unwrap_or(number))])
+    Some([half, format!("{}{unit}", number.checked_mul(2)?)])
 }
 
 /// What each change makes of each direction: by claim, in the order of the file. Beside the same workloads without it,
-/// for a direction of all workloads may not be one of those that are run again.
+/// for a direction of all workloads may not be one of those that are run again: those then say nothing of it.
 pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers<'_>) -> Vec<Vec<Repetition>> {
     let mut all = vec![Vec::new(); plan.spec.claim.len()];
+    let whole = Table::of(plan, &Change::default(), numbers);
     for change in changes {
         let table = Table::of(plan, change, numbers);
         let nothing = Change { only: change.only.clone(), ..Change::default() };
@@ -129,8 +151,10 @@ pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers
                 continue;
             }
             let holds = |value: Option<f64>| value.is_some_and(|value| is_as_claimed(claim, value));
+            let of_all = holds(measured(claim, &whole));
             let (measured, unchanged) = (measured(claim, &table), measured(claim, &unchanged));
-            let agrees = measured.is_some() && holds(measured) == holds(unchanged);
+            let agrees =
+                agreement(of_all, unchanged.map(|value| holds(Some(value))), measured.map(|value| holds(Some(value))));
             let of = change.only.as_ref().map(|only| only.iter().map(|index| plan.workloads[*index].label.as_str()));
             let of = of.map(|labels| format!(" ({})", labels.collect::<Vec<_>>().join(", "))).unwrap_or_default();
             let change = format!("{}{of}", change.label);
@@ -138,6 +162,16 @@ pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers
         }
     }
     all
+}
+
+/// Whether a direction comes out under a change as it does without, where it is known whether it came out on all
+/// workloads, on these unchanged, and on these changed.
+fn agreement(of_all: bool, unchanged: Option<bool>, changed: Option<bool>) -> Option<bool> {
+    let unchanged = unchanged?;
+    if changed != Some(unchanged) {
+        return Some(false);
+    }
+    (unchanged == of_all).then_some(true)
 }
 
 /// Whether the rows that a claim names are part of a repetition.
@@ -151,13 +185,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn workloads_that_do_not_show_a_direction_say_nothing_of_it() {
+        assert_eq!(agreement(true, Some(true), Some(true)), Some(true));
+        assert_eq!(agreement(true, Some(true), Some(false)), Some(false));
+        assert_eq!(agreement(true, Some(false), Some(false)), None, "they contradict it with and without the change");
+        assert_eq!(agreement(true, Some(false), Some(true)), Some(false), "the change decides");
+        assert_eq!(agreement(false, Some(false), Some(false)), Some(true), "it fails either way");
+        assert_eq!(agreement(true, Some(true), None), Some(false), "a run under the change gave no result");
+        assert_eq!(agreement(true, None, Some(true)), None, "nothing to compare with");
+    }
+
+    #[test]
     fn a_value_is_halved_and_doubled_with_its_unit() {
         let both = |half: &str, twice: &str| Some([half.to_owned(), twice.to_owned()]);
         assert_eq!(half_and_twice("256"), both("128", "512"));
         assert_eq!(half_and_twice("1us"), both("0.5us", "2us"));
         assert_eq!(half_and_twice("40 cycles"), both("20 cycles", "80 cycles"));
         assert_eq!(half_and_twice("5"), both("2", "10"));
-        assert_eq!(half_and_twice("1"), None, "half of one unit is none");
+        assert_eq!(half_and_twice("1"), both("0.5", "2"), "what takes no half refuses it");
         assert_eq!(half_and_twice("greedy-oldest"), None);
         assert_eq!(half_and_twice("infinite"), None);
     }

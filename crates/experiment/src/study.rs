@@ -138,7 +138,7 @@ impl Study {
         let (points, mut failures) = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| {
-            let cut = |index: usize| points.len() * index / shard.of;
+            let cut = |index: usize| (points.len() as u128 * index as u128 / shard.of as u128) as usize;
             cut(shard.index)..cut(shard.index + 1)
         });
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
@@ -210,8 +210,19 @@ impl Study {
             figures,
             configurations: configurations(&self.plans),
             failures,
-            notes: self.notes.iter().cloned().chain(noted(results)).collect(),
+            notes: self.notes.iter().cloned().chain(self.own_scales(options.robust)?).chain(noted(results)).collect(),
         })
+    }
+
+    /// Where repetitions at a second scale were left out.
+    fn own_scales(&self, robust: bool) -> Result<BTreeSet<String>, SpecError> {
+        let mut notes = BTreeSet::new();
+        for plan in &self.plans {
+            if !plan.changes(robust)?.is_empty() {
+                notes.extend(plan.own_scales());
+            }
+        }
+        Ok(notes)
     }
 
     /// The scale asked for, and what it was.

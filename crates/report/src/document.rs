@@ -179,8 +179,9 @@ pub struct Repetition {
     pub holds: bool,
     /// What the same workloads give without the change.
     pub unchanged: Option<f64>,
-    /// Whether the direction came out, or not, as it does without the change.
-    pub agrees: bool,
+    /// Whether the direction came out, or not, as it does without the change. `None` where it does not come out on these
+    /// workloads either way though it does on all: they say nothing of it.
+    pub agrees: Option<bool>,
 }
 
 /// A machine or a design as used.

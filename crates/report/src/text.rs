@@ -85,13 +85,14 @@ impl Page {
             let widths = [width(0), width(1), width(2)];
             self.claim(&rows[0], &widths, None);
             for (row, claim) in rows[1..].iter().zip(claims) {
-                self.claim(row, &widths, claim.cause.as_deref());
+                self.claim(row, &widths, Some(claim));
             }
         }
     }
 
-    /// A claim: its numbers, then its words beside them, or below them where there is no room.
-    fn claim(&mut self, cells: &[String; 4], widths: &[usize; 3], cause: Option<&str>) {
+    /// A claim: its numbers, then its words beside them, or below them where there is no room; then what explains its
+    /// verdict.
+    fn claim(&mut self, cells: &[String; 4], widths: &[usize; 3], claim: Option<&Claim>) {
         let [verdict, paper, measured, words] = cells;
         let numbers = format!("{}{}{}", left(verdict, widths[0]), right(paper, widths[1]), right(measured, widths[2]));
         let numbers = format!("{}{}", numbers, " ".repeat(GAP));
@@ -106,7 +107,13 @@ impl Page {
             let rest = self.lines[before].get(indent.len()..).unwrap_or_default();
             self.lines[before] = numbers + rest;
         }
-        if let Some(cause) = cause {
+        let Some(claim) = claim else { return };
+        for repetition in claim.repetitions.iter().filter(|repetition| repetition.agrees == Some(false)) {
+            let [measured, unchanged] =
+                [repetition.measured, repetition.unchanged].map(|value| quantity(value, &claim.unit));
+            self.words(&indent, &format!("differs: {} gives {measured}, unchanged {unchanged}", repetition.change));
+        }
+        if let Some(cause) = &claim.cause {
             self.words(&indent, &format!("cause: {cause}"));
         }
     }

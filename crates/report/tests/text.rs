@@ -47,6 +47,7 @@ fn claims_stand_by_kind_with_their_causes() {
         assert!(text.contains(heading), "{heading}");
     }
     assert!(text.contains("not robust") && text.contains("cause: At this scale 71 %"));
+    assert!(text.contains("differs: fabric.latency") && text.contains("0.980"), "{text}");
 }
 
 #[test]

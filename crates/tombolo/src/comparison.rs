@@ -41,6 +41,9 @@ pub(crate) struct Comparison {
     machine: String,
     /// The fraction of the machine and the inputs that was run.
     scale: String,
+    /// What was set of the machine and the designs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set: Vec<String>,
     /// The design that speed-ups are over.
     baseline: String,
     /// In the order given.
@@ -65,6 +68,8 @@ pub(crate) struct Compared {
     pub(crate) machine: String,
     /// Its scale.
     pub(crate) scale: String,
+    /// Settings.
+    pub(crate) set: Vec<String>,
     /// Name of the baseline, one of `designs`.
     pub(crate) baseline: String,
     /// Names.
@@ -76,7 +81,7 @@ pub(crate) struct Compared {
 impl Comparison {
     /// The comparison of `results`: by workload, then by design, in the order of `compared`.
     pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
-        let Compared { machine, scale, baseline, designs, workloads } = compared;
+        let Compared { machine, scale, set, baseline, designs, workloads } = compared;
         let (mut runs, mut failures) = (Vec::new(), Vec::new());
         for (workload, row) in workloads.iter().zip(results) {
             for (design, result) in designs.iter().zip(row) {
@@ -93,6 +98,7 @@ impl Comparison {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine,
             scale,
+            set,
             baseline,
             designs,
             workloads,
@@ -313,6 +319,7 @@ mod tests {
         let compared = Compared {
             machine: "m".into(),
             scale: "1".into(),
+            set: Vec::new(),
             baseline: "a".into(),
             designs: vec!["a".into(), "b".into()],
             workloads: vec!["w".into()],

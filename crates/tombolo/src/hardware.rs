@@ -27,6 +27,11 @@ pub(crate) struct Hardware {
 }
 
 impl MachineArguments {
+    /// The settings, as given.
+    pub(crate) fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
     /// The machine with `designs`, all checked.
     pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
         let mut machine = machine(&self.machine)?;

@@ -8,6 +8,7 @@ use crate::threads::ThreadsArgument;
 use std::path::Path;
 use std::process::ExitCode;
 use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
+use tombolo_machine::Scale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
@@ -40,7 +41,11 @@ fn scale(text: &str) -> Result<ScaleChoice, String> {
     match text {
         "quick" => Ok(ScaleChoice::Quick),
         "paper" => Ok(ScaleChoice::Paper),
-        _ => text.parse().map(ScaleChoice::Fixed).map_err(|error: tombolo_machine::ConfigError| error.to_string()),
+        _ => match text.parse() {
+            Ok(Scale::FULL) => Ok(ScaleChoice::Paper),
+            Ok(scale) => Ok(ScaleChoice::Fixed(scale)),
+            Err(error) => Err(tombolo_machine::ConfigError::to_string(&error)),
+        },
     }
 }
 

@@ -31,8 +31,8 @@ pub struct Errors {
     pub weighted: f64,
     /// Mean of |simulated - measured| over the smaller of the two.
     pub mean_symmetric: f64,
-    /// Slope of the line through simulated over measured times of the larger half of the rows, by least squares;
-    /// absent where they are all alike.
+    /// Slope of the line through simulated over measured times of the half of the rows with the longest measured ones, by
+    /// least squares; absent where they are all alike.
     pub slope: Option<f64>,
     /// Largest symmetric error of a row.
     pub worst: f64,
@@ -79,14 +79,14 @@ impl Errors {
     }
 }
 
-/// The slope of simulated over measured times of the larger half of `rows`.
+/// The slope of simulated over measured times of the half of `rows` with the longest measured ones.
 fn slope(mut rows: Vec<&Row>) -> Option<f64> {
     rows.sort_by(|a, b| a.measured_ms.total_cmp(&b.measured_ms));
-    let large = &rows[rows.len() / 2..];
-    let mean = |of: fn(&Row) -> f64| large.iter().map(|row| of(row)).sum::<f64>() / large.len() as f64;
+    let long = &rows[rows.len() / 2..];
+    let mean = |of: fn(&Row) -> f64| long.iter().map(|row| of(row)).sum::<f64>() / long.len() as f64;
     let (measured, simulated) = (mean(|row| row.measured_ms), mean(|row| row.simulated_ms));
-    let spread: f64 = large.iter().map(|row| (row.measured_ms - measured).powi(2)).sum();
-    let along: f64 = large.iter().map(|row| (row.measured_ms - measured) * (row.simulated_ms - simulated)).sum();
+    let spread: f64 = long.iter().map(|row| (row.measured_ms - measured).powi(2)).sum();
+    let along: f64 = long.iter().map(|row| (row.measured_ms - measured) * (row.simulated_ms - simulated)).sum();
     (spread > 0.0).then(|| along / spread)
 }
 

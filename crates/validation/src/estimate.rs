@@ -57,6 +57,9 @@ pub enum EstimateError {
     /// Its recording could not be read.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// What its sample ran cannot stand for the whole.
+    #[error("the parts that ran project to {0} s for the whole, which is no time: run it with --whole")]
+    Projection(f64),
 }
 
 /// A simulated time.
@@ -154,6 +157,9 @@ impl Estimator {
         let last = &kernels[kernels.len() - parts.len()..];
         let spent: Vec<_> = last.iter().map(KernelRecord::spent).collect();
         let Projection { time_s, error_s } = Projection::of(&parts, &spent);
+        if time_s < 0.0 {
+            return Err(EstimateError::Projection(time_s));
+        }
         let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
         Ok(Estimate { time_s, sampled, error_s })
     }

@@ -6,7 +6,8 @@ use thiserror::Error;
 
 /// The table that ships: see `data/README.md` for its source and licence.
 const MI300A: &str = include_str!("../data/mi300a.csv");
-/// Rows of one size up to which a table is taken to keep every second one that was measured, as the shipped one does.
+/// Rows of one size up to which a table is taken to keep every second one that was measured: the first and third, as the
+/// shipped one does, or those that it leaves out, where the shipped one has this size with other times.
 const HALF: usize = 2;
 /// Rows of it that its source's own second run does not reproduce.
 const UNSOUND: &str = include_str!("../data/unsound.csv");
@@ -28,6 +29,8 @@ pub struct Measurement {
     pub measured_ms: f64,
     /// What was run.
     pub case: Case,
+    /// Whether that is told by the row's place among those of its size alone.
+    pub by_place: bool,
     /// Whether nothing speaks against it: false where the table's source measured it again and found another time.
     pub sound: bool,
 }
@@ -64,6 +67,27 @@ pub fn mi300a() -> Result<Vec<Measurement>, MeasuredError> {
 /// A missing column, a line of another width, an unknown benchmark, a size that it cannot have, a time that is not
 /// above zero, with the line and what was expected.
 pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
+    let (all, shipped) = (lines(file, text)?, lines(MI300A_NAME, MI300A)?);
+    let measurement = |(row, (place, by_place)): (&Line<'_>, (usize, bool))| {
+        let Line { line, benchmark, size, measured_ms } = *row;
+        let wrong = |message| MeasuredError { file: file.to_owned(), line, message };
+        let case = suite::case(benchmark, size, place).map_err(wrong)?;
+        let (benchmark, size) = (benchmark.to_owned(), size.to_owned());
+        Ok(Measurement { benchmark, size, measured_ms, case, by_place, sound: true })
+    };
+    all.iter().zip(places_in_sizes(&all, &shipped)).map(measurement).collect()
+}
+
+/// A row as it stands in a table.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    line: usize,
+    benchmark: &'a str,
+    size: &'a str,
+    measured_ms: f64,
+}
+
+fn lines<'a>(file: &str, text: &'a str) -> Result<Vec<Line<'a>>, MeasuredError> {
     let fail = |line: usize, message: String| MeasuredError { file: file.to_owned(), line, message };
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (first, heading) =
@@ -85,16 +109,12 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
         let measured_ms = time.parse().ok().filter(|time: &f64| time.is_finite() && *time > 0.0);
         let measured_ms = measured_ms
             .ok_or_else(|| fail(line, format!("min_ms is {time:?}; expected a time above 0 in milliseconds")))?;
-        all.push((line, benchmark, size, measured_ms));
+        all.push(Line { line, benchmark, size, measured_ms });
     }
     if all.is_empty() {
         return Err(fail(first, "there is no row below the heading".to_owned()));
     }
-    let measurement = |((line, benchmark, size, measured_ms), place): ((usize, &str, &str, f64), usize)| {
-        let case = suite::case(benchmark, size, place).map_err(|message| fail(line, message))?;
-        Ok(Measurement { benchmark: benchmark.to_owned(), size: size.to_owned(), measured_ms, case, sound: true })
-    };
-    all.iter().copied().zip(places_in_sizes(&all)).map(measurement).collect()
+    Ok(all)
 }
 
 /// The cells of a line, without quotes.
@@ -102,16 +122,21 @@ fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
-/// Of each of `rows` (line, benchmark, size, time), which of the measured rows of its size it is.
-fn places_in_sizes(rows: &[(usize, &str, &str, f64)]) -> Vec<usize> {
+/// Of each of `rows`, which of the measured rows of its size it is, and whether there are others of that size.
+fn places_in_sizes(rows: &[Line<'_>], shipped: &[Line<'_>]) -> Vec<(usize, bool)> {
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-    for (index, (_, benchmark, size, _)) in rows.iter().enumerate() {
-        groups.entry((benchmark, size)).or_default().push(index);
+    for (index, row) in rows.iter().enumerate() {
+        groups.entry((row.benchmark, row.size)).or_default().push(index);
     }
-    let mut places = vec![0; rows.len()];
-    for members in groups.into_values() {
-        let step = if members.len() <= HALF { 2 } else { 1 };
-        (0..).step_by(step).zip(members).for_each(|(place, index)| places[index] = place);
+    let mut places = vec![(0, false); rows.len()];
+    for ((benchmark, size), members) in groups {
+        let times =
+            || shipped.iter().filter(|row| (row.benchmark, row.size) == (benchmark, size)).map(|row| row.measured_ms);
+        let is_shipped = |index: &usize| times().any(|time| time == rows[*index].measured_ms);
+        let left_out = times().count() > 1 && !members.iter().any(is_shipped);
+        let (first, step) = if members.len() <= HALF { (usize::from(left_out), 2) } else { (0, 1) };
+        let several = members.len() > 1;
+        (first..).step_by(step).zip(members).for_each(|(place, index)| places[index] = (place, several));
     }
     places
 }
@@ -147,8 +172,15 @@ mod tests {
             let rows = read("t.csv", &format!("{HEADING}\n{}", "bfs,nodes1024,0.2\n".repeat(rows))).unwrap();
             rows.into_iter().map(|row| row.case.parameters[1].1.clone()).collect()
         };
-        assert_eq!(degrees(2), ["4", "16"], "as the shipped table");
+        assert_eq!(degrees(2), ["8", "32"], "those that the shipped table, whose times are others, leaves out");
         assert_eq!(degrees(4), ["4", "8", "16", "32"]);
+        let shipped = mi300a().unwrap().into_iter().filter(|row| row.size == "nodes1024");
+        let shipped: Vec<String> = shipped.map(|row| row.case.parameters[1].1.clone()).collect();
+        assert_eq!(shipped, ["4", "16"]);
+        let other = read("t.csv", &format!("{HEADING}\nbfs,nodes2048,0.2\nbfs,nodes2048,0.3\n")).unwrap();
+        assert_eq!(other[1].case.parameters[1].1, "16", "a size that the shipped table does not have");
+        let named = read("t.csv", &format!("{HEADING}\nbfs,nodes1024_degree8,0.2\n")).unwrap();
+        assert!(other[0].by_place && !named[0].by_place);
     }
 
     #[test]

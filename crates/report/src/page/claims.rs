@@ -80,20 +80,29 @@ fn row(claim: &Claim) -> Markup {
 }
 
 fn repetitions(repetitions: &[Repetition], unit: &str) -> Markup {
-    let agree = repetitions.iter().filter(|repetition| repetition.agrees).count();
+    let telling = repetitions.iter().filter_map(|repetition| repetition.agrees);
+    let (all, agree) = (telling.clone().count(), telling.filter(|agrees| *agrees).count());
+    let silent = repetitions.len() - all;
     html! {
         @if repetitions.is_empty() {
             (MISSING)
         } @else {
             details {
-                summary { (agree) " of " (repetitions.len()) " agree" }
+                summary {
+                    (agree) " of " (all) " agree"
+                    @if silent > 0 { ", " (silent) " say nothing" }
+                }
                 ul.repetitions {
                     @for repetition in repetitions {
-                        @let verdict = if repetition.agrees { Verdict::Holds } else { Verdict::NotRobust };
+                        @let (verdict, word) = match repetition.agrees {
+                            Some(true) => (Verdict::Holds, " agrees"),
+                            Some(false) => (Verdict::NotRobust, " differs"),
+                            None => (Verdict::Shown, " says nothing: the direction does not come out on these workloads"),
+                        };
                         li {
                             span class={ "verdict " (class(verdict)) } { (sign(verdict)) } " " (repetition.change) ": "
                             (quantity(repetition.measured, unit)) ", unchanged " (quantity(repetition.unchanged, unit))
-                            span.unseen { @if repetition.agrees { " agrees" } @else { " differs" } }
+                            span.unseen[repetition.agrees.is_some()] { (word) }
                         }
                     }
                 }

@@ -52,6 +52,7 @@ impl Arguments {
         let compared = Compared {
             machine: hardware.machine.name.clone(),
             scale: hardware.machine.scale.to_string(),
+            set: self.machine.settings().to_vec(),
             baseline,
             designs,
             workloads: chosen.into_iter().map(|choice| choice.label).collect(),

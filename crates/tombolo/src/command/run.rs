@@ -54,6 +54,15 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
+/// A record with what was set for it: its own names say nothing of that.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    record: &'a RunRecord,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    set: &'a [String],
+}
+
 impl Arguments {
     /// Runs it and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
@@ -76,7 +85,8 @@ impl Arguments {
         }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
-        self.output.give(&record, true, |colours| summary::text(&record, colours))?;
+        let answer = Answer { record: &record, set: self.machine.settings() };
+        self.output.give(&answer, true, |colours| summary::text(&record, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })

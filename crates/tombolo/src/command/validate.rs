@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use crate::table::{Cell, Look, Table};
 use crate::threads::{ThreadsArgument, each};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,6 +61,9 @@ struct Answer {
     tombolo: &'static str,
     machine: String,
     design: String,
+    /// What was set of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set: Vec<String>,
     /// Where the measured times come from.
     measured: String,
     rows: Vec<Row>,
@@ -75,12 +79,16 @@ impl Arguments {
         }
         let estimator = self.estimator()?;
         let measured = self.measured()?;
+        if self.measured.is_some() {
+            tell_places(&measured);
+        }
         let rows = estimate_all(&estimator, &measured, self.threads.count())?;
         let sampled = rows.iter().filter(|row| row.sampled).count();
         let answer = Answer {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine: estimator.machine.name.clone(),
             design: estimator.design.name.clone(),
+            set: self.settings.clone(),
             measured: self.measured.as_ref().map_or("shipped with tombolo".into(), |path| path.display().to_string()),
             summary: Summary::of(&rows),
             rows,
@@ -88,7 +96,7 @@ impl Arguments {
         if sampled > 0 {
             complain(&format!(
                 "note: {sampled} of {} rows were sampled (marked ~): parts of their kernels stand for the whole, and \
-                 halves of the parts differ by what follows; --whole runs everything",
+                 halves of the parts differ by twice what follows; --whole runs everything",
                 answer.rows.len()
             ));
         }
@@ -136,6 +144,22 @@ impl Arguments {
     }
 }
 
+/// Says what rows that share a size are taken for.
+fn tell_places(measured: &[Measurement]) {
+    let mut told = BTreeMap::new();
+    for row in measured.iter().filter(|row| row.by_place) {
+        let parameters = row.case.parameters.iter().map(|(key, value)| format!("{key}={value}"));
+        let all: &mut Vec<String> = told.entry(&row.benchmark).or_default();
+        all.push(format!("{} as {}", row.size, parameters.collect::<Vec<_>>().join(",")));
+    }
+    for (benchmark, rows) in told {
+        complain(&format!(
+            "note: rows of one size of {benchmark} are told apart by their order (docs/validation.md): {}",
+            rows.join("; ")
+        ));
+    }
+}
+
 /// The simulated times of all rows, in their order.
 fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize) -> Result<Vec<Row>, Failure> {
     let progress = Progress::new(measured.len());
@@ -174,17 +198,21 @@ fn sampling(row: &Row) -> String {
     if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
 }
 
+/// The mark of a row whose measurement something speaks against.
+fn doubt(row: &Row) -> &'static str {
+    if row.sound { "" } else { "?" }
+}
+
 impl Answer {
     fn text(&self, colours: bool) -> String {
         let mut rows =
             Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "sampling", "ratio"]);
         for row in &self.rows {
             let mark = if row.sampled { "~" } else { "" };
-            let doubt = if row.sound { "" } else { "?" };
             rows.row(vec![
                 Cell::plain(&*row.benchmark),
                 Cell::plain(&*row.size),
-                Cell::plain(format!("{doubt}{:.4}", row.measured_ms)),
+                Cell::plain(format!("{}{:.4}", doubt(row), row.measured_ms)),
                 Cell::plain(format!("{mark}{:.4}", row.simulated_ms)),
                 Cell::plain(sampling(row)),
                 Cell::plain(format!("{:.2}", row.simulated_ms / row.measured_ms)),
@@ -215,19 +243,33 @@ impl Answer {
             tombolo: self.tombolo.into(),
             command: command_line(),
             figures: vec![self.scatter(), self.errors()],
-            notes: vec![
-                "The measured time is the smallest of a row's repetitions.".into(),
-                "Rows with ± were sampled: parts of their kernels stand for the whole, and two halves of the sample \
-                 differ by twice that."
-                    .into(),
-            ],
+            notes: self.notes(),
             ..Document::default()
         }
     }
 
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec!["The measured time is the smallest of a row's repetitions.".to_owned()];
+        if self.rows.iter().any(|row| row.sampled) {
+            notes.push(
+                "Rows with ± were sampled: parts of their kernels stand for the whole, and two halves of the sample \
+                 differ by twice that."
+                    .to_owned(),
+            );
+        }
+        if self.rows.iter().any(|row| !row.sound) {
+            notes.push("Rows with ? were measured again by their source with another result.".to_owned());
+        }
+        notes
+    }
+
     fn scatter(&self) -> Figure {
         let row = |row: &Row| document::Row {
-            label: format!("{} {} {}", row.benchmark, row.size, sampling(row)).trim_end().to_owned(),
+            label: [&row.benchmark, &row.size, doubt(row), &sampling(row)]
+                .map(|word| word.trim())
+                .join(" ")
+                .trim_end()
+                .to_owned(),
             values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
             summary: false,
         };
@@ -237,7 +279,7 @@ impl Answer {
             caption: "One point a benchmark and size; on the diagonal the two agree.".into(),
             chart: Chart {
                 kind: ChartKind::Scatter,
-                x: "measured".into(),
+                x: "measured (ms)".into(),
                 y: "simulated".into(),
                 unit: "ms".into(),
                 log_y: true,
@@ -262,8 +304,8 @@ impl Answer {
             id: "errors".into(),
             title: "Errors by benchmark".into(),
             caption: "Weighted: sum of absolute errors over sum of measured times. Mean symmetric: mean of the \
-                      difference over the smaller of the two, and the largest. Slope: of simulated over measured time of the larger \
-                      half of the sizes, by least squares."
+                      difference over the smaller of the two, and the largest. Slope: of simulated over measured time of the half of \
+                      the rows with the longest measured ones, by least squares."
                 .into(),
             chart: Chart { kind: ChartKind::Table, x: "benchmark".into(), y: "error".into(), ..Chart::default() },
             columns: ["benchmark", "weighted %", "mean symmetric %", "worst %", "slope"].map(String::from).to_vec(),

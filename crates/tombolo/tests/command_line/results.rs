@@ -88,6 +88,16 @@ fn a_comparison_is_of_the_same_runs_that_run_makes() {
 }
 
 #[test]
+fn a_result_names_what_was_set_for_it() {
+    let set = ["--set", "l2.bytes=6MB", "--workload", TINY, "--json"];
+    let run = json(&[&["run", "--machine", "hmg-4x4", "--scale", "1/32", "--design", "hmg"], &set[..]].concat());
+    assert_eq!(run["set"], serde_json::json!(["l2.bytes=6MB"]));
+    let compare = json(&small_compare(&[&["--designs", "nhcc,hmg"], &set[..]].concat()));
+    assert_eq!(compare["set"], run["set"]);
+    assert!(json(&small_compare(&["--designs", "hmg", "--workload", TINY, "--json"])).get("set").is_none());
+}
+
+#[test]
 fn a_comparison_does_not_depend_on_threads() {
     let with = |threads| {
         let workloads = ["--workload", TINY, "triad,elements=4096"];

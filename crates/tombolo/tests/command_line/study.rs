@@ -365,6 +365,19 @@ fn a_step_may_have_a_machine_and_a_design_of_its_own() {
 }
 
 #[test]
+fn a_baseline_that_names_a_design_has_it_whatever_the_step_has() {
+    let step = "{ label = \"400\", set = [\"gpu_link.rate=400GB/s\"] }";
+    let own = SPEC.replace(step, "{ label = \"400\", design = \"ideal\" }");
+    let own = own.replace("design = \"no-remote-caching\", step = \"none\"", "design = \"no-remote-caching\"");
+    assert!(!own.contains("step = \"none\""), "the baseline keeps the step");
+    let bench = Bench::new(&own);
+    let output = bench.sweep("out", &["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let value = document(&stdout(&output))["figures"][0]["rows"][1]["values"][0].as_f64().expect("a number");
+    assert!((value - 1.0).abs() > 1e-9, "ideal caching over itself would be 1");
+}
+
+#[test]
 fn a_second_mean_stands_below_the_first() {
     let spec =
         SPEC.replace("rows = \"step\"", "rows = \"workload\"").replace("columns = \"design\"", "columns = \"step\"");
