@@ -19,6 +19,10 @@ pub enum Fault {
     ReleaseMarkedByIssuer,
     /// A `.sys` release drains only the L2 of its own module, and not those of the rest of its GPU.
     SystemReleaseDrainsOwnModuleOnly,
+    /// A `.sys` release, and a kernel's end, wait until the GPU homes have taken the stores, not the system homes.
+    SystemReleaseStopsAtGpuHome,
+    /// A GPU home answers an invalidation before those that it has sent itself are taken.
+    InvalidationTakenEarly,
     /// A home does not record the sharer it sends a line to.
     SharerNotRecorded,
     /// A home records a sharer when the request arrives and not when the data leaves.
@@ -51,7 +55,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 22] = [
+    pub const ALL: [Fault; 24] = [
         Fault::AcquireKeepsL1,
         Fault::AcquireKeepsL2,
         Fault::LoadIgnoresScope,
@@ -60,6 +64,8 @@ impl Fault {
         Fault::ReleaseDrainsOwnHomesOnly,
         Fault::ReleaseMarkedByIssuer,
         Fault::SystemReleaseDrainsOwnModuleOnly,
+        Fault::SystemReleaseStopsAtGpuHome,
+        Fault::InvalidationTakenEarly,
         Fault::SharerNotRecorded,
         Fault::SharerRecordedAtRequest,
         Fault::StoreKeepsSharers,

@@ -5,15 +5,16 @@
 //! - A GPU home tracks the modules of its GPU, a system home also the other GPUs. A GPU home forwards the
 //!   invalidations it receives.
 //! - Acquire: the L1 only (readings: V-B's sentence on `.cta` is a slip). Release `.gpu`: the local L2
-//!   drains to the GPU homes, then every home of the GPU drains its invalidations. Release `.sys`: every L2
-//!   of the GPU drains to the GPU homes, then to the system homes (another thread's `.gpu` release stopped
-//!   at the GPU home, and this one is cumulative); then every system home drains its invalidations, then
-//!   every GPU home those it forwarded.
+//!   drains to the GPU homes, then every home of the GPU drains its invalidations to the GPU's modules; nothing that
+//!   crosses GPUs is waited for. Release `.sys`: the local L2 drains to the system homes while the other L2s of the GPU
+//!   pass on what they hold as GPU homes (another thread's `.gpu` release stopped there, and this one is cumulative);
+//!   then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
+//!   back, a GPU home keeps what it takes: the local L2 drains to the GPU homes first.
 
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::Scope;
 
 /// The rules of HMG.
@@ -36,20 +37,20 @@ impl Rules for HmgRules {
         &[]
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
-        const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
-        const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores);
-        const GPU_STORES_ON: Phase = GPU_STORES.again_beyond_gpu();
-        const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
-        const ALL_STORES_ON: Phase = ALL_STORES.again_beyond_gpu();
-        const GPU_INVALIDATIONS: Phase = Phase::new(Members::Gpu, Action::DrainInvalidations);
-        const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
-        const ALL_INVALIDATIONS_ON: Phase = ALL_INVALIDATIONS.again_beyond_gpu();
-        match sync {
-            Sync::Thread(Scope::Cta) => &[],
-            Sync::Thread(Scope::Gpu) => &[OWN_STORES, GPU_INVALIDATIONS],
-            Sync::Thread(Scope::Sys) => &[GPU_STORES, GPU_STORES_ON, ALL_INVALIDATIONS, ALL_INVALIDATIONS_ON],
-            Sync::Kernel => &[ALL_STORES, ALL_STORES_ON, ALL_INVALIDATIONS, ALL_INVALIDATIONS_ON],
+    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
+        const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
+        const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_pass_on();
+        const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
+        const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
+        const GPU_INVALIDATIONS: Phase = Phase::new(Members::Gpu, Action::DrainInvalidations(Scope::Gpu));
+        const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
+        match (sync, write) {
+            (Sync::Thread(Scope::Cta), _) => &[],
+            (Sync::Thread(Scope::Gpu), _) => &[OWN_STORES_IN_GPU, GPU_INVALIDATIONS],
+            (Sync::Thread(Scope::Sys), WritePolicy::Through) => &[GPU_STORES, ALL_INVALIDATIONS],
+            (Sync::Thread(Scope::Sys), WritePolicy::Back) => &[OWN_STORES_IN_GPU, GPU_STORES, ALL_INVALIDATIONS],
+            (Sync::Kernel, WritePolicy::Through) => &[ALL_STORES, ALL_INVALIDATIONS],
+            (Sync::Kernel, WritePolicy::Back) => &[ALL_STORES_IN_GPU, ALL_STORES, ALL_INVALIDATIONS],
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::coherence::{Promise, Sync};
 use crate::plan::Phase;
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 
 /// The rules of the ideal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ impl Rules for IdealRules {
         &[]
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
-        hierarchical_release(sync)
+    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
+        hierarchical_release(sync, write)
     }
 }

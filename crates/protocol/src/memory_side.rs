@@ -10,7 +10,7 @@ use crate::coherence::{Promise, Sync};
 use crate::plan::Phase;
 use crate::software_flat::flat_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 
 /// The rules of L2 caches beside memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ impl Rules for MemorySideRules {
         &[]
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
+    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
         flat_release(sync)
     }
 }

@@ -8,7 +8,7 @@
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::Scope;
 
 /// The rules of NHCC.
@@ -31,10 +31,10 @@ impl Rules for NhccRules {
         &[]
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
-        const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
-        const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
-        const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
+    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
+        const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
+        const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
+        const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
         match sync {
             Sync::Thread(Scope::Cta) => &[],
             Sync::Thread(Scope::Gpu | Scope::Sys) => &[OWN_STORES, ALL_INVALIDATIONS],

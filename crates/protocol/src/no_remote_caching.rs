@@ -9,7 +9,7 @@ use crate::coherence::{Promise, Sync};
 use crate::plan::Phase;
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 
 /// The rules of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl Rules for NoRemoteCachingRules {
         flat_acquire(sync, bulk)
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
+    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
         flat_release(sync)
     }
 }

@@ -2,14 +2,22 @@
 //! at several L2s at once.
 //!
 //! A controller (of the issuing module, or the command processor at a kernel's boundary) sends the phase's
-//! action to every member, collects an acknowledgment from each, then starts the next phase. What each
+//! actions to its members, collects an acknowledgment from each, then starts the next phase. What each
 //! member does:
 //!
 //! - [`Action::Invalidate`]: bulk invalidation of the classes named; misses pending in them become stale. What is
 //!   written to this module's memory by it must have been taken there.
 //! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *it has sent so
-//!   far* has been taken by the module it was sent to. Stores that are parked there count as not taken.
-//! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken.
+//!   far* has been taken at the scope. Stores that are parked on their way count as not taken.
+//! - [`Action::PassOnStores`]: the same of what it has sent to other GPUs only, on its own account and as a GPU home.
+//! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
+//!
+//! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
+//! store by its system home, and what an atomic on its way there has become as well; an invalidation by the last of
+//! those it concerns: a GPU home answers one from another GPU when every invalidation that it has itself sent of the
+//! region has been taken. These are not only those it forwards: an entry replaced a moment before has left none to
+//! forward, and its invalidations may still be on their way. A GPU home that keeps a store's bytes dirty takes it at
+//! `.sys` too: to write it back is its own part then, in a later phase.
 //!
 //! Only the sender of an invalidation can say that it has arrived: invalidations travel from home to
 //! sharer, so a marker from the issuer of a release would order nothing behind them.
@@ -50,10 +58,42 @@ impl Members {
 pub enum Action {
     /// Drops its lines of these classes.
     Invalidate(ClassSet),
-    /// Writes back dirty bytes and waits for the stores it has sent.
-    DrainStores,
-    /// Waits for the invalidations it has sent.
-    DrainInvalidations,
+    /// Writes back dirty bytes and waits until the stores it has sent are taken at this scope: beyond the CTA.
+    DrainStores(Scope),
+    /// Writes back what it holds dirty as a GPU home and waits for the stores that it has sent to other GPUs.
+    PassOnStores,
+    /// Waits until the invalidations it has sent are taken at this scope: beyond the CTA.
+    DrainInvalidations(Scope),
+}
+
+impl Action {
+    /// The classes of lines whose dirty bytes it writes back: those that it then waits for.
+    pub fn writes_back(self) -> ClassSet {
+        match self {
+            Action::DrainStores(Scope::Sys) => ClassSet::NOT_OWN,
+            Action::DrainStores(Scope::Cta | Scope::Gpu) => ClassSet::NOT_GPU_HOME,
+            Action::PassOnStores => ClassSet::GPU_HOME,
+            Action::Invalidate(_) | Action::DrainInvalidations(_) => ClassSet::NONE,
+        }
+    }
+
+    /// Whether it waits for what a member has sent inside its GPU, or (`beyond`) to another one.
+    pub fn awaits(self, beyond: bool) -> bool {
+        match self {
+            Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
+            Action::PassOnStores => beyond,
+            Action::Invalidate(_) => false,
+        }
+    }
+
+    /// Whether it waits for what becomes of the awaited where it has been taken, up to the end of its way.
+    pub fn awaits_to_the_end(self) -> bool {
+        match self {
+            Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
+            Action::PassOnStores => true,
+            Action::Invalidate(_) => false,
+        }
+    }
 }
 
 /// One step of an acquire or a release.
@@ -63,24 +103,28 @@ pub struct Phase {
     pub members: Members,
     /// What they do.
     pub action: Action,
-    /// Whether it follows what the phase before has moved no further than the edge of a GPU: on one GPU nothing.
-    pub second_hop: bool,
+    /// Whether members other than the issuer only pass on what they hold as GPU homes.
+    pub others_pass_on: bool,
 }
 
 impl Phase {
-    /// A phase.
+    /// A phase in which all members do the same.
     pub const fn new(members: Members, action: Action) -> Phase {
-        Phase { members, action, second_hop: false }
+        Phase { members, action, others_pass_on: false }
     }
 
-    /// The same phase again, for what went from GPU homes to system homes, or the other way.
-    pub const fn again_beyond_gpu(self) -> Phase {
-        Phase { second_hop: true, ..self }
+    /// The same phase, in which members other than the issuer do [`Action::PassOnStores`].
+    pub const fn others_pass_on(self) -> Phase {
+        Phase { others_pass_on: true, ..self }
     }
 
-    /// Whether the phase has nothing to do on this machine.
-    fn is_void(self, topology: &impl Topology) -> bool {
-        self.second_hop && topology.gpus() == 1
+    /// What `member` does in it where `issuer` has started it; `None` where it takes no part, or has nothing to do: on
+    /// one GPU nothing passes on.
+    fn action_of(&self, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
+        let passes_on = self.others_pass_on && member != issuer;
+        let idle = passes_on && topology.gpus() == 1;
+        let action = if passes_on { Action::PassOnStores } else { self.action };
+        (self.members.includes(topology, issuer, member) && !idle).then_some(action)
     }
 }
 
@@ -103,11 +147,11 @@ impl Collector {
     /// Phases without members are passed over.
     pub fn begin_phase(&mut self, topology: &impl Topology, mut send: impl FnMut(ModuleId, Action)) -> bool {
         while let Some(phase) = self.phases.get(self.current as usize) {
-            let takes_part =
-                |&member: &ModuleId| !phase.is_void(topology) && phase.members.includes(topology, self.issuer, member);
-            for member in (0..topology.modules()).map(ModuleId).filter(takes_part) {
-                self.missing += 1;
-                send(member, phase.action);
+            for member in (0..topology.modules()).map(ModuleId) {
+                if let Some(action) = phase.action_of(topology, self.issuer, member) {
+                    self.missing += 1;
+                    send(member, action);
+                }
             }
             if self.missing > 0 {
                 return true;
@@ -127,6 +171,11 @@ impl Collector {
         self.missing == 0
     }
 
+    /// The phase under way; `None` when all are done.
+    pub fn phase(&self) -> Option<&'static Phase> {
+        self.phases.get(self.current as usize)
+    }
+
     /// Acknowledgments that the current phase lacks.
     pub fn missing(&self) -> u8 {
         self.missing
@@ -140,20 +189,24 @@ impl Collector {
 
 /// The plan with a broken rule in it.
 pub(crate) fn with_fault(plan: &'static [Phase], sync: Sync, fault: Option<Fault>) -> &'static [Phase] {
-    const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores);
-    const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores);
-    const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores);
-    const OWN_INVALIDATIONS: Phase = Phase::new(Members::Own, Action::DrainInvalidations);
-    const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations);
-    match fault {
-        Some(Fault::ReleaseSkipsStores) => &[ALL_INVALIDATIONS, ALL_INVALIDATIONS],
-        Some(Fault::ReleaseSkipsInvalidations) if sync == Sync::Kernel => &[ALL_STORES, ALL_STORES],
-        Some(Fault::ReleaseSkipsInvalidations) => &[OWN_STORES, GPU_STORES, GPU_STORES],
+    const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
+    const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
+    const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
+    const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys));
+    const OWN_INVALIDATIONS: Phase = Phase::new(Members::Own, Action::DrainInvalidations(Scope::Sys));
+    const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
+    let drains_invalidations = |phase: &Phase| matches!(phase.action, Action::DrainInvalidations(_));
+    let (stores, invalidations) = plan.split_at(plan.iter().take_while(|phase| !drains_invalidations(phase)).count());
+    match (fault, sync) {
+        (Some(Fault::ReleaseSkipsStores), _) => invalidations,
+        (Some(Fault::ReleaseSkipsInvalidations), _) => stores,
         // An issuer can mark only the channels it sends on itself.
-        Some(Fault::ReleaseMarkedByIssuer) => &[OWN_STORES, GPU_STORES, GPU_STORES, OWN_INVALIDATIONS],
-        Some(Fault::SystemReleaseDrainsOwnModuleOnly) if sync == Sync::Thread(Scope::Sys) => {
-            &[OWN_STORES, ALL_INVALIDATIONS, ALL_INVALIDATIONS]
+        (Some(Fault::ReleaseMarkedByIssuer), _) => &[GPU_STORES, OWN_INVALIDATIONS],
+        (Some(Fault::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => &[OWN_STORES, ALL_INVALIDATIONS],
+        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Thread(Scope::Sys)) => {
+            &[OWN_STORES_IN_GPU, ALL_INVALIDATIONS]
         }
-        Some(_) | None => plan,
+        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Kernel) => &[ALL_STORES_IN_GPU, ALL_INVALIDATIONS],
+        (Some(_) | None, _) => plan,
     }
 }

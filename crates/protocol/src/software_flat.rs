@@ -7,7 +7,7 @@
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::Scope;
 
 /// The rules of flat software coherence.
@@ -30,7 +30,7 @@ impl Rules for SoftwareFlatRules {
         flat_acquire(sync, bulk)
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
+    fn release(sync: Sync, _: WritePolicy) -> &'static [Phase] {
         flat_release(sync)
     }
 }
@@ -63,8 +63,8 @@ pub(crate) fn flat_acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phas
 
 /// The release of a flat design without directories: the homes of the own L2's stores.
 pub(crate) fn flat_release(sync: Sync) -> &'static [Phase] {
-    const OWN: Phase = Phase::new(Members::Own, Action::DrainStores);
-    const ALL: Phase = Phase::new(Members::All, Action::DrainStores);
+    const OWN: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
+    const ALL: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
     match sync {
         Sync::Thread(Scope::Cta) => &[],
         Sync::Thread(Scope::Gpu | Scope::Sys) => &[OWN],

@@ -4,12 +4,14 @@
 //! - Acquire `.gpu`: the L1 and the module's own L2. Acquire `.sys`: the L1 and every L2 of the GPU, the
 //!   own one last, lest another thread of the module refill it from a GPU home not yet invalidated.
 //! - Release `.gpu`: waits until the GPU homes have taken every store of the local L2. Release `.sys`:
-//!   every L2 of the GPU drains, to the GPU homes and then to the system homes.
+//!   waits until the system homes have, and have taken also what the GPU homes of the GPU have sent them for others
+//!   (another thread's `.gpu` release stopped there, and this one is cumulative). Where lines are written back, a GPU
+//!   home keeps what it takes: the local L2 drains to the GPU homes first.
 
 use crate::coherence::{Promise, Sync};
 use crate::plan::{Action, Members, Phase};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Rules, Vi};
+use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::Scope;
 
 /// The rules of hierarchical software coherence.
@@ -51,22 +53,23 @@ impl Rules for SoftwareHierarchicalRules {
         }
     }
 
-    fn release(sync: Sync) -> &'static [Phase] {
-        hierarchical_release(sync)
+    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
+        hierarchical_release(sync, write)
     }
 }
 
 /// The release of a hierarchical design without directories.
-pub(crate) fn hierarchical_release(sync: Sync) -> &'static [Phase] {
-    const OWN: Phase = Phase::new(Members::Own, Action::DrainStores);
-    const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores);
-    const GPU_ON: Phase = GPU.again_beyond_gpu();
-    const ALL: Phase = Phase::new(Members::All, Action::DrainStores);
-    const ALL_ON: Phase = ALL.again_beyond_gpu();
-    match sync {
-        Sync::Thread(Scope::Cta) => &[],
-        Sync::Thread(Scope::Gpu) => &[OWN],
-        Sync::Thread(Scope::Sys) => &[GPU, GPU_ON],
-        Sync::Kernel => &[ALL, ALL_ON],
+pub(crate) fn hierarchical_release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
+    const OWN_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
+    const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_pass_on();
+    const ALL_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
+    const ALL: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
+    match (sync, write) {
+        (Sync::Thread(Scope::Cta), _) => &[],
+        (Sync::Thread(Scope::Gpu), _) => &[OWN_IN_GPU],
+        (Sync::Thread(Scope::Sys), WritePolicy::Through) => &[GPU],
+        (Sync::Thread(Scope::Sys), WritePolicy::Back) => &[OWN_IN_GPU, GPU],
+        (Sync::Kernel, WritePolicy::Through) => &[ALL],
+        (Sync::Kernel, WritePolicy::Back) => &[ALL_IN_GPU, ALL],
     }
 }

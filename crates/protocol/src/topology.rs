@@ -87,12 +87,17 @@ impl Class {
 pub struct ClassSet(pub u8);
 
 impl ClassSet {
+    /// No line.
+    pub const NONE: ClassSet = ClassSet(0);
     /// Every line.
     pub const ALL: ClassSet = ClassSet(0b1111);
     /// Lines whose memory is not this module's.
     pub const NOT_OWN: ClassSet = ClassSet(0b1110);
     /// Lines for which another module of this GPU is the GPU home.
     pub const NOT_GPU_HOME: ClassSet = ClassSet(0b1100);
+
+    /// Lines of other GPUs for which this module is the GPU home.
+    pub const GPU_HOME: ClassSet = ClassSet(0b0010);
 
     /// Whether it names `class`.
     pub fn contains(self, class: Class) -> bool {

@@ -34,8 +34,8 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     fn caches(class: Class) -> bool;
     /// The acquire plan where an L2 obeys bulk invalidations; `bulk` as in [`Options`].
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
-    /// The release plan.
-    fn release(sync: Sync) -> &'static [Phase];
+    /// The release plan; `write` as in [`Options`].
+    fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
 }
 
 /// A valid/invalid protocol.
@@ -102,7 +102,7 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
-        crate::plan::with_fault(R::release(sync), sync, self.options.fault)
+        crate::plan::with_fault(R::release(sync, self.options.write), sync, self.options.fault)
     }
 
     fn caches(&self, class: Class) -> bool {
