@@ -137,8 +137,9 @@ fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
         Body::Invalidate { .. } => format!("invalidate {}", names(machine, line)),
         Body::Old(data) => format!("result {}", contents(machine, line, Mask::ALL, data)),
         Body::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
-        Body::Act(Action::DrainStores) => "release: drain stores".to_owned(),
-        Body::Act(Action::DrainInvalidations) => "release: drain invalidations".to_owned(),
+        Body::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
+        Body::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
+        Body::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
     }
 }
 

@@ -5,7 +5,7 @@ use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, Thr
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, Coherence, Effects, Event, Fault, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -29,6 +29,8 @@ struct Sink<'a> {
     /// Modules that its directory entry names: it may invalidate these.
     named: u32,
     hand: Option<Hand>,
+    /// Threads whose releases wait for what the request at hand sends on.
+    watched: ThreadSet,
     effects: u32,
 }
 
@@ -70,7 +72,9 @@ impl Effects<Values> for Sink<'_> {
             Request::Read { .. } | Request::Write { .. } => None,
         };
         let channel = Channel::Up { from: self.at, to, lane: self.lane };
-        self.send(channel, Body::Order(Order { request, result, passed: None, watched: 0 }));
+        let mut order = Order { request, result, passed: None, watched: 0 };
+        order.watched = if is_posted(&order) { self.watched } else { 0 };
+        self.send(channel, Body::Order(order));
     }
 
     fn pass(&mut self, to: ModuleId, request: Request<Values>) {
@@ -189,7 +193,9 @@ impl<P: Coherence> Machine<'_, P> {
         let region = self.region(line);
         let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
         let named = self.named(state, at, line);
-        let mut sink = Sink { state, at, line, lane: self.lane(line), region, above, named, hand, effects: 0 };
+        let watched = hand.map_or(0, |hand| hand.order.watched & state.waiting_to_the_end());
+        let lane = self.lane(line);
+        let mut sink = Sink { state, at, line, lane, region, above, named, hand, watched, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];
@@ -266,13 +272,18 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// An invalidation of the region of `line` arrives.
-    pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8) {
+    /// An invalidation of the region of `line` arrives, for which the releases of `watched` wait: now they wait for all
+    /// that this module has sent of the region.
+    pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
         self.must_step(state, at, line, Event::InvalidateRegion, None);
         for other in self.lines_of_region(line) {
             if state.l2[self.l2_index(at, other)].line.is_some() {
                 self.must_step(state, at, other, Event::InvalidateLine, None);
             }
+        }
+        if !self.protocol.broken(Fault::InvalidationTakenEarly) {
+            let region = self.region(line);
+            watch_invalidations(state, watched, |from, _, of| from == at && of == region);
         }
     }
 
@@ -306,26 +317,24 @@ impl<P: Coherence> Machine<'_, P> {
                     }
                 }
             }
-            PlanAction::DrainStores => {
-                for line in 0..self.lines as u8 {
+            PlanAction::DrainStores(_) | PlanAction::PassOnStores => {
+                let written_back = action.writes_back();
+                for line in (0..self.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
                     self.flush_line(state, at, line, bit);
                 }
-                for line in 0..self.lines as u8 {
-                    watch_sent(state, at, line, bit);
-                }
-                watch_parked(state, Source::Module(at), bit);
+                let awaited = |to| action.awaits(self.is_beyond(at, to));
+                watch_sent(state, bit, |from, to, _| from == at && awaited(to));
+                watch_parked(state, Source::Module(at), bit, awaited);
             }
-            PlanAction::DrainInvalidations => {
-                for message in state.messages.iter_mut() {
-                    if let (Channel::Down { from, .. }, Body::Invalidate { watched }) =
-                        (message.channel, &mut message.body)
-                        && from == at
-                    {
-                        *watched |= bit;
-                    }
-                }
+            PlanAction::DrainInvalidations(_) => {
+                watch_invalidations(state, bit, |from, to, _| from == at && action.awaits(self.is_beyond(at, to)));
             }
         }
+    }
+
+    /// Whether `to` is of another GPU than `from`.
+    fn is_beyond(&self, from: ModuleId, to: ModuleId) -> bool {
+        self.layout.gpu_of(from) != self.layout.gpu_of(to)
     }
 
     fn bulk_invalidate(&self, state: &mut State, at: ModuleId, line: u8) {
@@ -347,7 +356,7 @@ impl<P: Coherence> Machine<'_, P> {
             let how = Hold::Flush(threads);
             state.held.push(Held { module: at, line, source: Source::Module(at), how });
         } else {
-            watch_sent(state, at, line, threads);
+            watch_sent(state, threads, |from, _, of| from == at && of == line);
         }
     }
 
@@ -369,21 +378,32 @@ pub(super) fn is_posted(order: &Order) -> bool {
     }
 }
 
-/// Marks what `module` has sent up of a line and is not taken yet.
-fn watch_sent(state: &mut State, module: ModuleId, line: u8, threads: ThreadSet) {
-    for message in state.messages.iter_mut().filter(|message| message.line == line) {
-        if let (Channel::Up { from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
-            && from == module
+/// Marks stores on their way up, chosen by where from, where to and which line.
+fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
+    for message in state.messages.iter_mut() {
+        if let (Channel::Up { from, to, .. }, Body::Order(order)) = (message.channel, &mut message.body)
             && is_posted(order)
+            && chosen(from, to, message.line)
         {
             order.watched |= threads;
         }
     }
 }
 
-/// Marks what `source` has posted and is parked.
-pub(super) fn watch_parked(state: &mut State, source: Source, bit: u8) {
-    for held in state.held.iter_mut().filter(|held| held.source == source) {
+/// Marks invalidations on their way, chosen by where from, where to and which region.
+fn watch_invalidations(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
+    for message in state.messages.iter_mut() {
+        if let (Channel::Down { from, to, region }, Body::Invalidate { watched }) = (message.channel, &mut message.body)
+            && chosen(from, to, region)
+        {
+            *watched |= threads;
+        }
+    }
+}
+
+/// Marks what `source` has posted and is parked, where `chosen` says so of the module.
+pub(super) fn watch_parked(state: &mut State, source: Source, bit: u8, chosen: impl Fn(ModuleId) -> bool) {
+    for held in state.held.iter_mut().filter(|held| held.source == source && chosen(held.module)) {
         if let Hold::Park(order) = &mut held.how
             && is_posted(order)
         {

@@ -370,17 +370,22 @@ impl State {
         self.broken.get_or_insert(violation);
     }
 
-    /// The threads whose releases wait for a message that `module` has sent.
-    pub(super) fn watched_from(&self, module: ModuleId) -> ThreadSet {
-        let mut threads = 0;
-        for message in &self.messages {
-            match (message.channel, message.body) {
-                (Channel::Up { from, .. }, Body::Order(order)) if from == module => threads |= order.watched,
-                (Channel::Down { from, .. }, Body::Invalidate { watched }) if from == module => threads |= watched,
-                _ => {}
-            }
-        }
-        threads | self.watched_held(Source::Module(module))
+    /// The threads whose releases wait for something.
+    pub(super) fn watched(&self) -> ThreadSet {
+        let in_flight = self.messages.iter().fold(0, |threads, message| match message.body {
+            Body::Order(order) => threads | order.watched,
+            Body::Invalidate { watched } => threads | watched,
+            Body::Downgrade | Body::Fill { .. } | Body::Old(_) | Body::Act(_) => threads,
+        });
+        in_flight | self.watched_held(|_| true)
+    }
+
+    /// The threads whose phase at hand waits for what becomes of a store, up to its system home.
+    pub(super) fn waiting_to_the_end(&self) -> ThreadSet {
+        let phase = |thread: &ThreadState| thread.plan.and_then(|plan| plan.phase());
+        let waits = |thread| phase(thread).is_some_and(|phase| phase.action.awaits_to_the_end());
+        let each = self.threads.iter().enumerate();
+        each.fold(0, |threads, (index, thread)| threads | u8::from(waits(thread)) << index)
     }
 
     /// The threads whose releases wait for something that `sm` has posted.
@@ -393,11 +398,11 @@ impl State {
                 threads |= order.watched;
             }
         }
-        threads | self.watched_held(Source::Sm(sm))
+        threads | self.watched_held(|source| source == Source::Sm(sm))
     }
 
-    fn watched_held(&self, source: Source) -> ThreadSet {
-        let held = self.held.iter().filter(|held| held.source == source);
+    fn watched_held(&self, chosen: impl Fn(Source) -> bool) -> ThreadSet {
+        let held = self.held.iter().filter(|held| chosen(held.source));
         held.fold(0, |threads, held| match held.how {
             Hold::Park(order) => threads | order.watched,
             Hold::Flush(watched) => threads | watched,

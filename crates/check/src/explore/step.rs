@@ -265,7 +265,9 @@ impl<P: Coherence> Machine<'_, P> {
             }
             (Channel::Up { from, to, .. }, Body::Downgrade) => self.take_downgrade(state, to, line, from),
             (Channel::Down { to, .. }, Body::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),
-            (Channel::Down { to, .. }, Body::Invalidate { .. }) => self.take_invalidation(state, to, line),
+            (Channel::Down { to, .. }, Body::Invalidate { watched }) => {
+                self.take_invalidation(state, to, line, watched);
+            }
             (Channel::Memory { module, .. }, Body::Fill { mask, data }) => {
                 self.take_fill(state, module, line, mask, data);
             }

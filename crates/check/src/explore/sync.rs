@@ -35,7 +35,7 @@ impl<P: Coherence> Machine<'_, P> {
                 order.watched |= bit;
             }
         }
-        watch_parked(state, Source::Sm(sm), bit);
+        watch_parked(state, Source::Sm(sm), bit, |_| true);
     }
 
     pub(super) fn begin_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
@@ -75,8 +75,8 @@ impl<P: Coherence> Machine<'_, P> {
     fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
-            Action::DrainInvalidations => true,
-            Action::DrainStores => {
+            Action::DrainInvalidations(_) => true,
+            Action::DrainStores(_) | Action::PassOnStores => {
                 (0..self.lines as u8)
                     .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
                     && !self.config.writes_back()
@@ -87,7 +87,8 @@ impl<P: Coherence> Machine<'_, P> {
     /// [`Fault::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
     /// has written. Which those are the plan cannot know; the host can.
     fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
-        if action != Action::DrainInvalidations || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
+        let drains = matches!(action, Action::DrainInvalidations(_));
+        if !drains || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
             return false;
         }
         let issuer = self.sms[self.sm_of[thread] as usize].module;
@@ -123,9 +124,11 @@ impl<P: Coherence> Machine<'_, P> {
         complete
     }
 
+    /// Whether `module` cannot acknowledge yet. What the members of a phase wait for moves on to what it causes at
+    /// other L2s, so they acknowledge together: that is when the phase ends in any case.
     fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
-        state.messages.iter().any(|message| message.channel == asked) || state.watched_from(module) >> thread & 1 != 0
+        state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
     }
 
     /// Lets all threads into the next kernel: every SM's stores are taken, then the plan of the boundary's release

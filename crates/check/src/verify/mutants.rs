@@ -21,6 +21,7 @@ const CACHING_OTHERS: &[&str] = &["no-remote-caching", "software-flat", "softwar
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical"];
 const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
+const HMG: &[&str] = &["hmg"];
 
 /// States of a placement: what a mutant does wrong, it does soon.
 const STATES: usize = 50_000;
@@ -101,6 +102,8 @@ fn boundary_catcher(fault: Fault) -> Option<Catcher> {
         Fault::AcquireKeepsL2 => (SOFTWARE, "K-MP+reload"),
         Fault::ReleaseSkipsStores => (ALL, "K-MP"),
         Fault::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
+        Fault::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, "K-MP"),
+        Fault::InvalidationTakenEarly => (HMG, "K-MP+reload"),
         Fault::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
         // These break what threads do, not what a boundary does.
         Fault::LoadIgnoresScope
@@ -137,11 +140,13 @@ fn catcher(fault: Fault) -> Catcher {
         Fault::ReleaseDrainsOwnHomesOnly => (DIRECTORY, wrc("sys")),
         Fault::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
         Fault::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
+        Fault::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, mp("sys")),
+        Fault::InvalidationTakenEarly => (HMG, mp("sys")),
         Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
         Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
         Fault::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
-        Fault::InvalidationNotForwarded => (&["hmg"], mp("gpu")),
-        Fault::InvalidationForwardedOnce => (&["hmg"], mp_two_readers("sys")),
+        Fault::InvalidationNotForwarded => (HMG, mp("gpu")),
+        Fault::InvalidationForwardedOnce => (HMG, mp_two_readers("sys")),
         Fault::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
         Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
         // Another thread's acquire must not take what this one has not released.
