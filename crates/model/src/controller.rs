@@ -1,9 +1,10 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
 use crate::message::{Message, Packet, SyncKind};
+use crate::outstanding::{Asker, Pool};
 use crate::slice::Slice;
 use crate::sm::Sm;
-use crate::uncore::{DrainWaiter, Drainer, Out, Outstanding, Uncore};
+use crate::uncore::{Drainer, Out, Uncore};
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_protocol::coherence::Sync;
@@ -39,10 +40,18 @@ struct Collection {
     warp: u8,
 }
 
+/// Who collects the acknowledgments of a phase.
+#[derive(Clone, Copy, Debug)]
+struct Collecting {
+    collector: ComponentId,
+    /// Which of its collections.
+    collection: u16,
+}
+
 /// A phase here that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
-    waiter: DrainWaiter,
+    waiter: Collecting,
     missing: u8,
 }
 
@@ -188,7 +197,7 @@ impl Controller {
                 parts.uncore.receive(out.now(), route.bytes);
                 match packet {
                     Packet::Act { action, collector, collection } => {
-                        self.act(action, DrainWaiter { collector, collection }, parts, out);
+                        self.act(action, Collecting { collector, collection }, parts, out);
                     }
                     Packet::Acted { collection } => self.acted(collection, parts, out),
                     other => panic!("{}: a controller got {other:?}", parts.uncore.module),
@@ -196,17 +205,14 @@ impl Controller {
             }
             Message::Phase { action } => {
                 let collector = parts.uncore.layout.command_processor();
-                self.act(action, DrainWaiter { collector, collection: KERNEL_COLLECTION }, parts, out);
+                self.act(action, Collecting { collector, collection: KERNEL_COLLECTION }, parts, out);
             }
-            Message::Taken { ticket, forwarded } => {
-                let pool = stores(parts.uncore, forwarded);
-                pool.credits.give_back(out.now(), ticket);
-                self.finish(|uncore| stores(uncore, forwarded), parts, out);
-                self.serve_slices(parts, out);
-            }
-            Message::InvalidationTaken { ticket } => {
-                parts.uncore.invalidations.credits.give_back(out.now(), ticket);
-                self.finish(|uncore| &mut uncore.invalidations, parts, out);
+            Message::Taken { pool, ticket } => {
+                parts.uncore.outstanding.taken(out.now(), pool, ticket);
+                self.finish(pool, parts, out);
+                if pool.has_room() {
+                    self.serve_slices(parts, out);
+                }
             }
             Message::Written { join } => self.part_done(join, parts, out),
             Message::LanesIn(lanes) => {
@@ -290,7 +296,7 @@ impl Controller {
             }
         }
         if let Some(action) = own {
-            self.act(action, DrainWaiter { collector: self.id, collection }, parts, out);
+            self.act(action, Collecting { collector: self.id, collection }, parts, out);
         }
     }
 
@@ -298,7 +304,7 @@ impl Controller {
     fn act<C: Coherence, D: Contents>(
         &mut self,
         action: Action,
-        waiter: DrainWaiter,
+        waiter: Collecting,
         parts: &mut Parts<'_, C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -317,36 +323,33 @@ impl Controller {
                     out.send(taken, self.id, self.id, Message::Written { join });
                 }
             }
-            Action::DrainStores => {
+            Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) => {
                 for slice in &mut *parts.slices {
-                    slice.flush(parts.uncore, out);
+                    slice.flush(action.writes_back(), parts.uncore, out);
                 }
-                let join = place(&mut self.joins, Join { waiter, missing: 2 });
-                for forwarded in [false, true] {
-                    begin_drain(stores(parts.uncore, forwarded), self.id, join);
+                let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
+                let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 });
+                for pool in awaited() {
+                    parts.uncore.outstanding.drain(pool, Asker::Join(join));
                 }
-                for forwarded in [false, true] {
-                    self.finish(|uncore| stores(uncore, forwarded), parts, out);
+                for pool in awaited() {
+                    self.finish(pool, parts, out);
                 }
-            }
-            Action::DrainInvalidations => {
-                let join = place(&mut self.joins, Join { waiter, missing: 1 });
-                begin_drain(&mut parts.uncore.invalidations, self.id, join);
-                self.finish(|uncore| &mut uncore.invalidations, parts, out);
             }
         }
     }
 
-    /// Answers the phases whose drains of one kind are over.
-    fn finish<C: Coherence, D: Contents>(
-        &mut self,
-        pool: impl Fn(&mut Uncore<C, D>) -> &mut Outstanding,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
-        while pool(parts.uncore).credits.pop_drained().is_some() {
-            let waiting = pool(parts.uncore).waiting.pop_front();
-            self.part_done(waiting.expect("a join waits for each drain").collection, parts, out);
+    /// Answers those who wait for drains of one pool that are over.
+    fn finish<C: Coherence, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        while let Some(asker) = parts.uncore.outstanding.pop_drained(pool) {
+            match asker {
+                Asker::Join(join) => self.part_done(join, parts, out),
+                Asker::Home { module, ticket, ready } => {
+                    let at = ready.max(out.now()) + parts.uncore.notice_latency(module);
+                    let taken = Message::Taken { pool: Pool::InvalidationsBeyond, ticket };
+                    out.send(at, self.id, parts.uncore.layout.controller(module), taken);
+                }
+            }
         }
     }
 
@@ -365,11 +368,11 @@ impl Controller {
     /// Acknowledges a phase to whoever collects.
     fn answer<C: Coherence, D: Contents>(
         &mut self,
-        waiter: DrainWaiter,
+        waiter: Collecting,
         parts: &mut Parts<'_, C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let DrainWaiter { collector, collection } = waiter;
+        let Collecting { collector, collection } = waiter;
         if collector == self.id {
             self.acted(collection, parts, out);
         } else if collector == parts.uncore.layout.command_processor() {
@@ -477,13 +480,4 @@ impl Controller {
             out.send(at, self.id, parts.uncore.layout.command_processor(), Message::KernelDone);
         }
     }
-}
-
-fn stores<C: Coherence, D: Contents>(uncore: &mut Uncore<C, D>, forwarded: bool) -> &mut Outstanding {
-    if forwarded { &mut uncore.forwarded_stores } else { &mut uncore.own_stores }
-}
-
-fn begin_drain(pool: &mut Outstanding, collector: ComponentId, join: u16) {
-    pool.credits.drain();
-    pool.waiting.push_back(DrainWaiter { collector, collection: join });
 }

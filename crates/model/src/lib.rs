@@ -29,6 +29,7 @@ pub mod message;
 pub mod module;
 pub mod mshr;
 pub mod outcome;
+pub mod outstanding;
 pub mod page_table;
 pub mod set_index;
 pub mod slice;

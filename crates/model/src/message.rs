@@ -2,6 +2,7 @@
 
 use crate::credits::Generation;
 use crate::mshr::EntryId;
+use crate::outstanding::{Pool, Tickets};
 use crate::turning_link::Way;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Action, Data, Request};
@@ -42,8 +43,8 @@ pub struct LineRequest<D: Data> {
     pub origin: Origin,
     /// The flag it leaves or looks for.
     pub flag: Flag,
-    /// Of a store or atomic: the credit of its sender, returned when taken.
-    pub ticket: Generation,
+    /// Of a store or atomic: the credits of its senders, returned when taken.
+    pub tickets: Tickets,
     /// Of a read from another L2: that L2's miss register that waits for the answer.
     pub asker: EntryId,
 }
@@ -253,15 +254,10 @@ pub enum Message<D: Data> {
         /// The warp.
         warp: u8,
     },
-    /// To a controller: another module has taken a store of this one.
+    /// To a controller: others have taken a store or an invalidation of this module.
     Taken {
-        /// Ticket given when it was sent.
-        ticket: Generation,
-        /// Whether it was sent for another module (second hop).
-        forwarded: bool,
-    },
-    /// To a controller: another module has taken an invalidation of this one.
-    InvalidationTaken {
+        /// Which kind it is of.
+        pool: Pool,
         /// Ticket given when it was sent.
         ticket: Generation,
     },

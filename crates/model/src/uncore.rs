@@ -1,4 +1,4 @@
-//! What the SMs, the slices and the controller of one module share: ports, memory, store credits, flags.
+//! What the SMs, the slices and the controller of one module share: ports, memory, credits, flags.
 
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
@@ -8,7 +8,8 @@ use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
 use crate::memory_cache::MemoryCache;
-use crate::message::{Message, Packet, Route};
+use crate::message::{LineRequest, Message, Packet, Route};
+use crate::outstanding::{Asker, Outstanding, Pool, Tickets};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
 use crate::watch::{Contents, WarpSlot};
@@ -36,30 +37,6 @@ pub enum Drainer {
     },
     /// The controller, at the end of a kernel.
     Kernel,
-}
-
-/// Somebody who waits for a drain of the module's stores or invalidations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrainWaiter {
-    /// The collector to answer.
-    pub collector: ComponentId,
-    /// Which of its collections.
-    pub collection: u16,
-}
-
-/// Sent and not yet taken, with those who wait for it.
-#[derive(Clone, Debug)]
-pub struct Outstanding {
-    /// The operations.
-    pub credits: Credits,
-    /// Waiters of its drains, oldest first.
-    pub waiting: VecDeque<DrainWaiter>,
-}
-
-impl Outstanding {
-    fn new(limit: u32) -> Outstanding {
-        Outstanding { credits: Credits::new(limit), waiting: VecDeque::new() }
-    }
 }
 
 /// What the parts of a module share.
@@ -98,12 +75,8 @@ pub struct Uncore<C, D: Contents> {
     pub wants_credit: Vec<bool>,
     /// By SM: who waits for what it has posted so far, oldest first.
     pub draining: Vec<VecDeque<Drainer>>,
-    /// Stores of this module's SMs on their way to other modules.
-    pub own_stores: Outstanding,
-    /// Stores of other modules on their way through this one.
-    pub forwarded_stores: Outstanding,
-    /// Invalidations on their way.
-    pub invalidations: Outstanding,
+    /// Stores and invalidations on their way to other modules.
+    pub outstanding: Outstanding,
     /// Flags known here.
     pub flags: Flags,
     /// Counters.
@@ -141,9 +114,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
             wants_credit: vec![false; sms],
             draining: vec![VecDeque::new(); sms],
-            own_stores: Outstanding::new(machine.l2.posted_stores),
-            forwarded_stores: Outstanding::new(machine.l2.posted_stores),
-            invalidations: Outstanding::new(u32::MAX),
+            outstanding: Outstanding::new(machine.l2.posted_stores),
             flags: Flags::default(),
             stats: L2Stats::default(),
             digest: Digest::default(),
@@ -263,6 +234,99 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         } else {
             hop + hop + self.machine.gpu_link.latency
         }
+    }
+
+    /// Whether a module is of another GPU.
+    pub fn is_beyond(&self, module: ModuleId) -> bool {
+        self.map.gpu_of(module) != self.map.gpu_of(self.module)
+    }
+
+    /// Counts a store about to leave for `target`; one whose origin is another module is forwarded.
+    pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets, target: ModuleId) -> Tickets {
+        if origin != self.module {
+            return Tickets { hop: self.outstanding.send(Pool::ForwardedStores), ..tickets };
+        }
+        if self.is_beyond(target) {
+            return Tickets { hop: self.outstanding.send(Pool::StoresBeyond), ..Tickets::default() };
+        }
+        let goes_on = self.goes_on(line, target);
+        let end = if goes_on { self.outstanding.send(Pool::StoresToTheEnd) } else { Generation::default() };
+        Tickets { hop: self.outstanding.send(Pool::Stores), end }
+    }
+
+    /// Counts a store that this module has found not to be needed as taken.
+    pub fn withdraw(&mut self, line: Line, tickets: Tickets, out: &mut Out<'_, D>, by: ComponentId) {
+        let target = self.next_home(line);
+        let hop = if self.is_beyond(target) { Pool::StoresBeyond } else { Pool::Stores };
+        let end = self.goes_on(line, target).then_some((Pool::StoresToTheEnd, tickets.end));
+        for (pool, ticket) in [Some((hop, tickets.hop)), end].into_iter().flatten() {
+            out.send(out.now() + Ps(1), by, self.layout.controller(self.module), Message::Taken { pool, ticket });
+        }
+    }
+
+    /// Where stores to a line of another module go from here.
+    pub fn next_home(&self, line: Line) -> ModuleId {
+        let homes = self.map.homes(self.module, line);
+        let by_gpu_home = self.protocol.is_hierarchical() && homes.gpu != self.module;
+        if by_gpu_home { homes.gpu } else { homes.system }
+    }
+
+    /// Whether a store that this module sends to `target` is not at its system home there.
+    fn goes_on(&self, line: Line, target: ModuleId) -> bool {
+        self.protocol.is_hierarchical() && self.map.system_home(line) != target
+    }
+
+    /// Tells the senders of a store that `from` has sent here that it has been taken at `at`; `ends`: and that it goes no
+    /// further. Its first sender hears of that the way it came.
+    pub fn acknowledge(
+        &mut self,
+        body: &LineRequest<D>,
+        from: ModuleId,
+        ends: bool,
+        at: Ps,
+        out: &mut Out<'_, D>,
+        by: ComponentId,
+    ) {
+        let origin = body.origin.module;
+        let pool = match (origin == from, self.is_beyond(from)) {
+            (true, false) => Pool::Stores,
+            (true, true) => Pool::StoresBeyond,
+            (false, _) => Pool::ForwardedStores,
+        };
+        let back = at + self.notice_latency(from);
+        out.send(back, by, self.layout.controller(from), Message::Taken { pool, ticket: body.tickets.hop });
+        let by_gpu_home = origin != from || self.map.system_home(body.line) != self.module;
+        if ends && by_gpu_home {
+            let back = if origin == from { back } else { back + self.machine.module_link.latency };
+            let taken = Message::Taken { pool: Pool::StoresToTheEnd, ticket: body.tickets.end };
+            out.send(back, by, self.layout.controller(origin), taken);
+        }
+    }
+
+    /// Counts an invalidation about to leave for `target`.
+    pub fn post_invalidation(&mut self, target: ModuleId) -> Generation {
+        let beyond = self.is_beyond(target);
+        self.outstanding.send(if beyond { Pool::InvalidationsBeyond } else { Pool::Invalidations })
+    }
+
+    /// Answers an invalidation of `home`, wholly here at `ready`: a GPU home when those that it has sent itself are
+    /// taken. That waits for all of them where those of the region would do.
+    pub fn answer_invalidation(
+        &mut self,
+        home: ModuleId,
+        ticket: Generation,
+        ready: Ps,
+        out: &mut Out<'_, D>,
+        by: ComponentId,
+    ) {
+        let beyond = self.is_beyond(home);
+        if beyond && self.protocol.is_hierarchical() && !self.outstanding.is_empty(Pool::Invalidations) {
+            self.outstanding.drain(Pool::Invalidations, Asker::Home { module: home, ticket, ready });
+            return;
+        }
+        let pool = if beyond { Pool::InvalidationsBeyond } else { Pool::Invalidations };
+        let at = ready + self.notice_latency(home);
+        out.send(at, by, self.layout.controller(home), Message::Taken { pool, ticket });
     }
 
     /// Delivers `bytes` to an SM, no earlier than `ready`; returns the arrival.

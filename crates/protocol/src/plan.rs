@@ -203,9 +203,7 @@ pub(crate) fn with_fault(plan: &'static [Phase], sync: Sync, fault: Option<Fault
         // An issuer can mark only the channels it sends on itself.
         (Some(Fault::ReleaseMarkedByIssuer), _) => &[GPU_STORES, OWN_INVALIDATIONS],
         (Some(Fault::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => &[OWN_STORES, ALL_INVALIDATIONS],
-        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Thread(Scope::Sys)) => {
-            &[OWN_STORES_IN_GPU, ALL_INVALIDATIONS]
-        }
+        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Thread(Scope::Sys)) => &[OWN_STORES_IN_GPU, ALL_INVALIDATIONS],
         (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Kernel) => &[ALL_STORES_IN_GPU, ALL_INVALIDATIONS],
         (Some(_) | None, _) => plan,
     }

@@ -35,7 +35,8 @@ impl<D: Contents> Slice<D> {
             self.serve(waiter, &slot, bytes, leaves, uncore, out);
         }
         if freed.payload.flushes {
-            self.flush_line(line, Some(freed.payload.ticket), uncore, out);
+            let tickets = self.flushes.remove(&line);
+            self.flush_line(line, tickets, uncore, out);
         }
         while let Some(item) = self.mshr.next_parked(&mut freed) {
             match self.mshr.find(line) {

@@ -64,7 +64,7 @@ impl<D: Contents> Slice<D> {
         uncore.stats.invalidation_bytes += count * uncore.machine.messages.control_bytes.0;
         let cause = original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = uncore.invalidations.credits.take();
+            let ticket = uncore.post_invalidation(target);
             uncore.send(leaves, target, Packet::Invalidate { line, cause, ticket }, out, self.id);
         }
     }

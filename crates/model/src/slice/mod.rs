@@ -18,13 +18,14 @@ mod request;
 mod write_back;
 
 use crate::cache::Cache;
-use crate::credits::Generation;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
+use crate::message::{Flag, LineRequest, Origin, Packet, Route};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
+use crate::outstanding::Tickets;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
@@ -49,10 +50,8 @@ struct Item<D: Contents> {
 struct Miss {
     pending: Pending,
     class: Class,
-    /// Whether a release waits for the line's dirty bytes, which leave after the fill, and if so the store credit that it
-    /// waits for. Apart, because a miss register must fit a cache line of the host.
+    /// Whether a release waits for the line's dirty bytes, which leave after the fill.
     flushes: bool,
-    ticket: Generation,
 }
 
 /// A read that waits for a miss.
@@ -101,6 +100,8 @@ pub struct Slice<D: Contents> {
     queues: [VecDeque<Item<D>>; LEVELS],
     /// Requests in them.
     queued: u32,
+    /// By line with a miss pending whose dirty bytes a release waits for: the credits of that store.
+    flushes: FxHashMap<Line, Tickets>,
     port: Serializer,
 }
 
@@ -117,6 +118,7 @@ impl<D: Contents> Slice<D> {
             mshrs: machine.l2.mshrs,
             queues: Default::default(),
             queued: 0,
+            flushes: FxHashMap::default(),
             port: Serializer::new(uncore.slice_rate()),
         }
     }
@@ -160,9 +162,7 @@ impl<D: Contents> Slice<D> {
             }
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
-                let to = uncore.layout.controller(route.source);
-                let at = ready + uncore.notice_latency(route.source);
-                out.send(at, self.id, to, Message::InvalidationTaken { ticket });
+                uncore.answer_invalidation(route.source, ticket, ready, out, self.id);
             }
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, uncore);

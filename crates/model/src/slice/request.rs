@@ -1,7 +1,6 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
-use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -42,7 +41,7 @@ impl<D: Contents> Slice<D> {
             self.park(entry, item, uncore);
             return Taken::Yes;
         }
-        if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, ready, uncore) {
+        if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, uncore) {
             return Taken::NoRoom;
         }
         self.run(item, entry, true, ready, uncore, out)
@@ -140,10 +139,16 @@ impl<D: Contents> Slice<D> {
         }
         let is_store = !matches!(item.body.request, Request::Read { .. });
         let mut accepted = leaves;
-        for &(target, request) in outcome.forwards.iter().flatten() {
-            let asker = register.unwrap_or_default();
-            let item = Item { body: LineRequest { asker, ..item.body }, ..*item };
-            self.forward(&item, target, request, leaves, uncore, out);
+        let mut forwards = outcome.forwards.iter().flatten().peekable();
+        let mut goes_on = false;
+        while let Some(&(target, request)) = forwards.next() {
+            let mut body = LineRequest { asker: register.unwrap_or_default(), ..item.body };
+            if forwards.peek().is_some() {
+                // Bytes written back ahead of what the request causes: of this module's own account.
+                body.origin.module = uncore.module;
+            }
+            goes_on |= !matches!(request, Request::Read { .. });
+            self.forward(&Item { body, ..*item }, target, request, leaves, uncore, out);
         }
         if let Some(mask) = outcome.fetch {
             let register = register.expect("bytes are fetched for a new miss");
@@ -158,7 +163,7 @@ impl<D: Contents> Slice<D> {
         self.send_invalidations(line, outcome, None, leaves, uncore, out);
         if is_store && !outcome.park {
             uncore.flags.learn(line, item.body.flag);
-            self.acknowledge(item, accepted, uncore, out);
+            self.acknowledge(item, !goes_on, accepted, uncore, out);
         }
     }
 
@@ -176,10 +181,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
     ) -> EntryId {
         let line = item.body.line;
-        let entry = self
-            .mshr
-            .allocate(line, Miss { pending, class, flushes: false, ticket: Generation::default() })
-            .expect("room was checked before");
+        let entry = self.mshr.allocate(line, Miss { pending, class, flushes: false }).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -215,9 +217,7 @@ impl<D: Contents> Slice<D> {
                 }
             }
             Request::Write { .. } | Request::Atomic { .. } => {
-                let own = body.origin.module == uncore.module;
-                let pool = if own { &mut uncore.own_stores } else { &mut uncore.forwarded_stores };
-                body.ticket = pool.credits.take();
+                body.tickets = uncore.post(body.line, body.origin.module, body.tickets, target);
             }
         }
         uncore.send(leaves, target, Packet::Request(body), out, self.id);
@@ -296,22 +296,18 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Tells the sender of a store that it has been taken, in effect at `at`.
+    /// Tells the sender of a store that it has been taken, in effect at `at`; `ends`: and that it goes no further.
     pub(super) fn acknowledge<C: Coherence>(
         &mut self,
         item: &Item<D>,
+        ends: bool,
         at: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         match item.from {
-            Requester::Local => uncore.return_store(item.body.origin.sm, item.body.ticket, at, out, self.id),
-            Requester::Module(module) => {
-                let forwarded = item.body.origin.module != module;
-                let to = uncore.layout.controller(module);
-                let message = Message::Taken { ticket: item.body.ticket, forwarded };
-                out.send(at + uncore.notice_latency(module), self.id, to, message);
-            }
+            Requester::Local => uncore.return_store(item.body.origin.sm, item.body.tickets.hop, at, out, self.id),
+            Requester::Module(module) => uncore.acknowledge(&item.body, module, ends, at, out, self.id),
         }
     }
 }
@@ -326,14 +322,12 @@ fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> us
 }
 
 /// Whether a store that may have to travel on finds a credit.
-fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, now: Ps, uncore: &mut Uncore<C, D>) -> bool {
+fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
     let is_store = !matches!(item.body.request, Request::Read { .. });
     if !is_store || uncore.map.system_home(item.body.line) == uncore.module {
         return true;
     }
-    let own = item.body.origin.module == uncore.module;
-    let pool = if own { &mut uncore.own_stores } else { &mut uncore.forwarded_stores };
-    pool.credits.available(now) > 0
+    uncore.outstanding.has_room(item.body.origin.module != uncore.module)
 }
 
 fn waiter<D: Contents>(item: &Item<D>) -> Waiter {

@@ -2,29 +2,28 @@
 
 use super::Slice;
 use crate::cache::Class as CacheClass;
-use crate::credits::Generation;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet};
+use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
+use crate::outstanding::Tickets;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot, Topology};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
-    /// Writes dirty lines back one level up.
-    pub fn flush<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        // What is homed here goes nowhere.
-        let elsewhere = ClassSet::NOT_OWN;
-        if !self.has_dirty(elsewhere) {
+    /// Writes dirty lines of these classes, none homed here, back one level up.
+    pub fn flush<C: Coherence>(&mut self, classes: ClassSet, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+        if !self.has_dirty(classes) {
             return;
         }
-        for line in self.lines_where(|class, state| elsewhere.contains(class) && !state.dirty.is_empty()) {
+        for line in self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty()) {
             match self.mshr.find(line) {
                 Some(entry) => {
                     let miss = self.mshr.get_mut(entry);
-                    if !miss.flushes {
-                        (miss.flushes, miss.ticket) = (true, uncore.own_stores.credits.take());
+                    if !std::mem::replace(&mut miss.flushes, true) {
+                        let target = uncore.next_home(line);
+                        self.flushes.insert(line, uncore.post(line, uncore.module, Tickets::default(), target));
                     }
                 }
                 None => self.flush_line(line, None, uncore, out),
@@ -48,11 +47,11 @@ impl<D: Contents> Slice<D> {
         lines
     }
 
-    /// Writes one line back. `ticket`: a credit taken for it before, which comes back in any case.
+    /// Writes one line back. `tickets`: credits taken for it before, which come back in any case.
     pub(super) fn flush_line<C: Coherence>(
         &mut self,
         line: Line,
-        ticket: Option<Generation>,
+        tickets: Option<Tickets>,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -61,11 +60,10 @@ impl<D: Contents> Slice<D> {
         let outcome = self.step(&mut slot, Event::Flush, uncore);
         let leaves = self.read_out(&outcome, uncore, out);
         self.keep_line(&before, &slot, leaves, uncore, out);
-        let (unused, _) = self.send_written_back(line, &outcome, ticket, leaves, uncore, out);
-        if let Some(ticket) = unused {
+        let (unused, _) = self.send_written_back(line, &outcome, tickets, leaves, uncore, out);
+        if let Some(tickets) = unused {
             // The fill's waiters left nothing to write: the release goes on.
-            let to = uncore.layout.controller(uncore.module);
-            out.send(out.now() + Ps(1), self.id, to, Message::Taken { ticket, forwarded: false });
+            uncore.withdraw(line, tickets, out, self.id);
         }
     }
 
@@ -176,30 +174,31 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Sends dirty bytes up on this module's own account. `ticket`: a credit taken for them before; returned
-    /// where nothing was sent with it. Returns also when memory has taken what was written to it.
+    /// Sends dirty bytes up on this module's own account. `tickets`: credits taken for them before; returned
+    /// where nothing was sent with them. Returns also when memory has taken what was written to it.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         line: Line,
         outcome: &Outcome<D>,
-        mut ticket: Option<Generation>,
+        mut tickets: Option<Tickets>,
         leaves: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) -> (Option<Generation>, Ps) {
+    ) -> (Option<Tickets>, Ps) {
         let mut taken = out.now();
         let nobody = EntryId::default();
         let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in outcome.forwards.iter().flatten() {
             uncore.stats.writebacks += 1;
-            let ticket = ticket.take().unwrap_or_else(|| uncore.own_stores.credits.take());
-            let body = LineRequest { line, request, origin, flag: Flag::NONE, ticket, asker: nobody };
+            let tickets = tickets.take();
+            let tickets = tickets.unwrap_or_else(|| uncore.post(line, origin.module, Tickets::default(), target));
+            let body = LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody };
             uncore.send(leaves, target, Packet::Request(body), out, self.id);
         }
         if let Some((mask, data)) = outcome.write {
             uncore.stats.writebacks += 1;
             taken = self.write_memory(line, mask, data, leaves, uncore);
         }
-        (ticket, taken)
+        (tickets, taken)
     }
 }

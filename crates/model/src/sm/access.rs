@@ -6,6 +6,7 @@ use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
+use crate::outstanding::Tickets;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
@@ -304,7 +305,8 @@ impl<D: Contents> Sm<D> {
         let Transaction { slot, line, flag, .. } = transaction;
         let result = self.warps[slot].current_slot();
         let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result, register };
-        LineRequest { line, request, origin, flag, ticket, asker: EntryId::default() }
+        let tickets = Tickets { hop: ticket, ..Tickets::default() };
+        LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
     }
 
     fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {

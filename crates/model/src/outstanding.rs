@@ -1,0 +1,184 @@
+//! What a module has sent and others have not yet taken: stores and invalidations, by what waits for them.
+//!
+//! A release waits for all that has been sent before it and is taken at its scope (`protocol::plan`), so what is over
+//! sooner at one scope than at another is counted in pools of their own. A store that goes by a GPU home is in two: until
+//! the GPU home has taken it, and until the system home has.
+
+use crate::credits::{Credits, Generation};
+use std::collections::VecDeque;
+use tombolo_protocol::Action;
+use tombolo_types::{ModuleId, Ps};
+
+/// Operations that are taken together, as far as a drain can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pool {
+    /// Stores of this module's own account to a module of its GPU.
+    Stores,
+    /// Those to a module of another GPU.
+    StoresBeyond,
+    /// Stores of other modules that this one, their GPU home, has sent on to another GPU.
+    ForwardedStores,
+    /// Stores of its own account that go by a GPU home, until they are taken at the end of their way.
+    StoresToTheEnd,
+    /// Invalidations to a module of its GPU.
+    Invalidations,
+    /// Invalidations to another GPU, until they are taken by all that it concerns there.
+    InvalidationsBeyond,
+}
+
+impl Pool {
+    /// All pools, in the order of their discriminants.
+    pub const ALL: [Pool; 6] = [
+        Pool::Stores,
+        Pool::StoresBeyond,
+        Pool::ForwardedStores,
+        Pool::StoresToTheEnd,
+        Pool::Invalidations,
+        Pool::InvalidationsBeyond,
+    ];
+
+    /// Whether a phase's action waits for these.
+    pub fn is_awaited_by(self, action: Action) -> bool {
+        let drains_invalidations = matches!(action, Action::DrainInvalidations(_));
+        match self {
+            Pool::Stores => !drains_invalidations && action.awaits(false),
+            Pool::StoresBeyond | Pool::ForwardedStores => !drains_invalidations && action.awaits(true),
+            // Those it passes on go to their system homes: they are on no way beyond these.
+            Pool::StoresToTheEnd => matches!(action, Action::DrainStores(_)) && action.awaits_to_the_end(),
+            Pool::Invalidations => drains_invalidations && action.awaits(false),
+            Pool::InvalidationsBeyond => drains_invalidations && action.awaits(true),
+        }
+    }
+
+    /// Whether the operations occupy room among the posted stores of an L2.
+    pub fn has_room(self) -> bool {
+        matches!(self, Pool::Stores | Pool::StoresBeyond | Pool::ForwardedStores)
+    }
+}
+
+/// The handles of a store on its way, with the module that sent it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tickets {
+    /// To where it goes next; from an SM, the SM's credit.
+    pub hop: Generation,
+    /// To the end of its way, where that is further: the first sender's.
+    pub end: Generation,
+}
+
+/// Somebody who waits for a drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A phase at this module: which of the controller's joins.
+    Join(u16),
+    /// A system home of another GPU, whose invalidation this module has taken as GPU home.
+    Home {
+        /// Which.
+        module: ModuleId,
+        /// Its ticket.
+        ticket: Generation,
+        /// When the invalidation was wholly here.
+        ready: Ps,
+    },
+}
+
+/// The operations of one pool, with those who wait for them.
+#[derive(Clone, Debug)]
+struct Operations {
+    credits: Credits,
+    /// Waiters of its drains, oldest first.
+    askers: VecDeque<Asker>,
+}
+
+/// All that a module has sent and that is not taken yet.
+#[derive(Clone, Debug)]
+pub struct Outstanding {
+    pools: [Operations; Pool::ALL.len()],
+    /// Posted stores of its own account, and of others, that an L2 may have under way.
+    limit: u32,
+}
+
+impl Outstanding {
+    /// Nothing is under way; `limit`: posted stores that may be, of its own account and of others.
+    pub fn new(limit: u32) -> Outstanding {
+        let empty = Operations { credits: Credits::new(u32::MAX), askers: VecDeque::new() };
+        Outstanding { pools: std::array::from_fn(|_| empty.clone()), limit }
+    }
+
+    /// Whether one more store may be posted, on the module's own account or (`forwarded`) for another.
+    #[inline]
+    pub fn has_room(&self, forwarded: bool) -> bool {
+        let out = |pool: Pool| self.pools[pool as usize].credits.out();
+        let out = if forwarded { out(Pool::ForwardedStores) } else { out(Pool::Stores) + out(Pool::StoresBeyond) };
+        out < self.limit
+    }
+
+    /// One more is on its way, even where there is no room: dirty bytes on their way out must not be refused.
+    #[inline]
+    pub fn send(&mut self, pool: Pool) -> Generation {
+        self.pools[pool as usize].credits.take()
+    }
+
+    /// One has been taken. Ask [`Outstanding::pop_drained`] afterwards.
+    #[inline]
+    pub fn taken(&mut self, now: Ps, pool: Pool, ticket: Generation) {
+        self.pools[pool as usize].credits.give_back(now, ticket);
+    }
+
+    /// Whether nothing of a pool is under way.
+    pub fn is_empty(&self, pool: Pool) -> bool {
+        self.pools[pool as usize].credits.out() == 0
+    }
+
+    /// `asker` waits for all of a pool that is under way. Ask [`Outstanding::pop_drained`] afterwards.
+    pub fn drain(&mut self, pool: Pool, asker: Asker) {
+        let pool = &mut self.pools[pool as usize];
+        pool.credits.drain();
+        pool.askers.push_back(asker);
+    }
+
+    /// Whose wait is over, once each.
+    #[inline]
+    pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
+        let pool = &mut self.pools[pool as usize];
+        pool.credits.pop_drained()?;
+        Some(pool.askers.pop_front().expect("somebody waits for each drain"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Scope;
+
+    fn awaited(action: Action) -> Vec<Pool> {
+        Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action)).collect()
+    }
+
+    #[test]
+    fn a_drain_of_one_gpu_leaves_alone_what_has_left_it() {
+        assert_eq!(awaited(Action::DrainStores(Scope::Gpu)), [Pool::Stores]);
+        assert_eq!(awaited(Action::DrainInvalidations(Scope::Gpu)), [Pool::Invalidations]);
+        assert_eq!(awaited(Action::PassOnStores), [Pool::StoresBeyond, Pool::ForwardedStores]);
+    }
+
+    #[test]
+    fn a_drain_of_the_system_waits_for_all_of_its_kind() {
+        assert_eq!(awaited(Action::DrainStores(Scope::Sys)), Pool::ALL[..4]);
+        assert_eq!(awaited(Action::DrainInvalidations(Scope::Sys)), Pool::ALL[4..]);
+    }
+
+    #[test]
+    fn a_store_by_a_gpu_home_ends_two_waits_one_after_the_other() {
+        let mut outstanding = Outstanding::new(1);
+        let (hop, end) = (outstanding.send(Pool::Stores), outstanding.send(Pool::StoresToTheEnd));
+        outstanding.drain(Pool::Stores, Asker::Join(0));
+        outstanding.drain(Pool::StoresToTheEnd, Asker::Join(1));
+        assert!(!outstanding.has_room(false) && outstanding.has_room(true));
+        outstanding.taken(Ps(1), Pool::Stores, hop);
+        assert_eq!(outstanding.pop_drained(Pool::Stores), Some(Asker::Join(0)));
+        assert!(outstanding.has_room(false));
+        assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), None);
+        outstanding.taken(Ps(2), Pool::StoresToTheEnd, end);
+        assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), Some(Asker::Join(1)));
+    }
+}
