@@ -9,7 +9,7 @@ use explore_shapes::{
 };
 use std::collections::BTreeSet;
 use std::time::Instant;
-use tombolo_check::explore::{Config, Layout, Sharing, Verdict};
+use tombolo_check::explore::{Config, Evictions, Layout, Sharing, Verdict};
 use tombolo_protocol::vi::{BulkInvalidation, WritePolicy};
 
 const PROMISING: [&str; 6] =
@@ -100,7 +100,7 @@ fn hmg_keeps_the_model() {
 }
 
 #[test]
-fn one_gpu_needs_no_second_hop() {
+fn on_one_gpu_nobody_passes_on() {
     for protocol in ["software-hierarchical", "hmg"] {
         for test in six("sys").into_iter().filter(|test| test.program.threads.len() < 4).map(on_one_gpu) {
             let layouts = layouts_on(1, &test, Sharing::Apart, true);
@@ -119,6 +119,27 @@ fn write_back_keeps_the_model() {
             clean(&test, Sharing::Apart, count, config);
         }
     }
+}
+
+/// A GPU home keeps dirty what another thread has released to it: a `.sys` release must make it write that back.
+#[test]
+fn what_gpu_homes_keep_dirty_is_released_too() {
+    for protocol in ["software-hierarchical", "hmg"] {
+        let mut config = Config::new(protocol);
+        config.options.write = WritePolicy::Back;
+        for test in [isa2(), wrc_mixed()] {
+            clean(&test, Sharing::Apart, 4, config);
+        }
+    }
+}
+
+/// A directory entry that is replaced a moment before an invalidation of its region comes leaves none to forward, and
+/// its own invalidations may still be on their way.
+#[test]
+fn an_entry_replaced_before_an_invalidation_hides_no_copy() {
+    let test = mp("sys");
+    let config = Config { evictions: Evictions::Spontaneous, ..Config::new("hmg") };
+    clean_over(&test, Sharing::Apart, &spread(layouts_of(&test, Sharing::Apart, true), 24), config);
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub fn list() -> &'static [Mechanism] {
         "false-sharing-time": false_sharing_time(),
         "gpu-release-stays-on-its-gpu": release("hmg", Scope::Gpu, 0),
         "gpu-release-stays-on-its-gpu-in-software": release("software-hierarchical", Scope::Gpu, 0),
-        "sys-release-asks-every-module-twice": release("hmg", Scope::Sys, 2),
+        "sys-release-asks-every-module-once": release("hmg", Scope::Sys, 1),
         "flat-release-asks-every-module-once": release("nhcc", Scope::Gpu, 1),
         "directory-holds-four-lines-an-entry": directory(64, 0),
         "directory-overflows-by-one": directory(68, 1),

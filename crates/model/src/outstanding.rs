@@ -43,7 +43,7 @@ impl Pool {
         match self {
             Pool::Stores => !drains_invalidations && action.awaits(false),
             Pool::StoresBeyond | Pool::ForwardedStores => !drains_invalidations && action.awaits(true),
-            // Those it passes on go to their system homes: they are on no way beyond these.
+            // What is passed on goes straight to its system home.
             Pool::StoresToTheEnd => matches!(action, Action::DrainStores(_)) && action.awaits_to_the_end(),
             Pool::Invalidations => drains_invalidations && action.awaits(false),
             Pool::InvalidationsBeyond => drains_invalidations && action.awaits(true),

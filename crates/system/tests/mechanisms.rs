@@ -132,6 +132,40 @@ fn a_wait_ends_no_earlier_than_the_release_it_reads() {
     }
 }
 
+/// Module 4 writes lines of GPU 0, one of each region, and releases a flag of its own GPU after each.
+fn releases(scope: Scope) -> Arc<Directed> {
+    let release = kernel([4], |_, warp| {
+        for region in 0..RELEASES {
+            warp.write([4 * region]).store([REMOTE], Mask(1), Order::release(scope));
+        }
+    });
+    Directed::new(vec![touch(0, 0..4 * RELEASES), touch(5, REMOTE..REMOTE + 1), release])
+}
+
+/// Releases of one warp: enough that module 4 is the GPU home of some of the lines.
+const RELEASES: u64 = 16;
+/// A line on a page of its own.
+const REMOTE: u64 = 1 << 20;
+
+#[test]
+fn a_gpu_release_waits_for_nothing_that_crosses_gpus() {
+    let machine = machine(&["gpu_link.latency=10us"]);
+    for name in ["software-hierarchical", "hmg"] {
+        let time = |scope| simulate(&machine, design(name, &[]), releases(scope)).time_s;
+        let round_trip = 20e-6;
+        let waited = (time(Scope::Sys) - time(Scope::Gpu)) / round_trip;
+        assert!(waited > 0.9 * RELEASES as f64, "{name}: {waited} round trips for {RELEASES} releases");
+    }
+}
+
+#[test]
+fn a_kernel_ends_as_soon_under_a_hierarchy_as_without() {
+    let machine = machine(&[]);
+    let time = |name| simulate(&machine, design(name, &[]), Directed::new(vec![touch(0, 0..1); 2])).time_s;
+    assert_eq!(time("hmg"), time("nhcc"));
+    assert_eq!(time("software-hierarchical"), time("software-flat"));
+}
+
 #[test]
 fn a_flag_nobody_sets_ends_the_run_with_a_report() {
     let mut ctas = vec![Cta::new(); 16];

@@ -14,7 +14,7 @@
 //! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
 //!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
-//!   wait;
+//!   wait, or leave it to invalidations that are on their way already;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
 //! - the fill of such a read, if it is the first in its channel;
 //! - memory's answer, where nothing happens before it comes: who asked could have been as late;
