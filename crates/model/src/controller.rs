@@ -40,9 +40,9 @@ struct Collection {
     warp: u8,
 }
 
-/// Who collects the acknowledgments of a phase.
+/// Whom a phase here is acknowledged to.
 #[derive(Clone, Copy, Debug)]
-struct Collecting {
+struct Waiter {
     collector: ComponentId,
     /// Which of its collections.
     collection: u16,
@@ -51,7 +51,7 @@ struct Collecting {
 /// A phase here that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
-    waiter: Collecting,
+    waiter: Waiter,
     missing: u8,
 }
 
@@ -197,7 +197,7 @@ impl Controller {
                 parts.uncore.receive(out.now(), route.bytes);
                 match packet {
                     Packet::Act { action, collector, collection } => {
-                        self.act(action, Collecting { collector, collection }, parts, out);
+                        self.act(action, Waiter { collector, collection }, parts, out);
                     }
                     Packet::Acted { collection } => self.acted(collection, parts, out),
                     other => panic!("{}: a controller got {other:?}", parts.uncore.module),
@@ -205,12 +205,12 @@ impl Controller {
             }
             Message::Phase { action } => {
                 let collector = parts.uncore.layout.command_processor();
-                self.act(action, Collecting { collector, collection: KERNEL_COLLECTION }, parts, out);
+                self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts, out);
             }
             Message::Taken { pool, ticket } => {
                 parts.uncore.outstanding.taken(out.now(), pool, ticket);
                 self.finish(pool, parts, out);
-                if pool.has_room() {
+                if pool.takes_room() {
                     self.serve_slices(parts, out);
                 }
             }
@@ -296,7 +296,7 @@ impl Controller {
             }
         }
         if let Some(action) = own {
-            self.act(action, Collecting { collector: self.id, collection }, parts, out);
+            self.act(action, Waiter { collector: self.id, collection }, parts, out);
         }
     }
 
@@ -304,7 +304,7 @@ impl Controller {
     fn act<C: Coherence, D: Contents>(
         &mut self,
         action: Action,
-        waiter: Collecting,
+        waiter: Waiter,
         parts: &mut Parts<'_, C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -366,13 +366,8 @@ impl Controller {
     }
 
     /// Acknowledges a phase to whoever collects.
-    fn answer<C: Coherence, D: Contents>(
-        &mut self,
-        waiter: Collecting,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
-        let Collecting { collector, collection } = waiter;
+    fn answer<C: Coherence, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        let Waiter { collector, collection } = waiter;
         if collector == self.id {
             self.acted(collection, parts, out);
         } else if collector == parts.uncore.layout.command_processor() {

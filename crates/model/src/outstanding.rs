@@ -1,8 +1,8 @@
 //! What a module has sent and others have not yet taken: stores and invalidations, by what waits for them.
 //!
 //! A release waits for all that has been sent before it and is taken at its scope (`protocol::plan`), so what is over
-//! sooner at one scope than at another is counted in pools of their own. A store that goes by a GPU home is in two: until
-//! the GPU home has taken it, and until the system home has.
+//! sooner at one scope than at another is counted in pools of their own. A store that goes by a GPU home is in two:
+//! until the GPU home has taken it, and until the system home has.
 
 use crate::credits::{Credits, Generation};
 use std::collections::VecDeque;
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     /// Whether the operations occupy room among the posted stores of an L2.
-    pub fn has_room(self) -> bool {
+    pub fn takes_room(self) -> bool {
         matches!(self, Pool::Stores | Pool::StoresBeyond | Pool::ForwardedStores)
     }
 }

@@ -19,8 +19,8 @@
 //!
 //! A step that lets a release begin may come early though others' sends do not commute with that: what is
 //! sent later is not waited for, and a thread that need not wait still may. A mark that is handed on, to what a step sends
-//! or to what was sent of its region, adds nothing: the wait ends with the last of them, in whichever order. L2s that send unasked (write-backs,
-//! downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.
+//! or to what was sent of its region, adds nothing: the wait ends with the last of them, in whichever order. L2s that send
+//! unasked (write-backs, downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.
 
 use super::MAX_THREADS;
 use super::config::Evictions;
