@@ -1,5 +1,6 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
+use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::slice::Slice;
 use crate::sm::Sm;
@@ -286,7 +287,7 @@ impl Controller {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.uncore.send(out.now(), member, packet, out, self.id);
+                parts.uncore.send(Departure::at(out.now()), member, packet, out, self.id);
             }
         }
         if let Some(action) = own {
@@ -376,7 +377,7 @@ impl Controller {
             out.send(out.now() + parts.uncore.host_latency(), self.id, collector, Message::PhaseDone);
         } else {
             let module = ModuleId((collector.0 / parts.uncore.layout.stride()) as u8);
-            parts.uncore.send(out.now(), module, Packet::Acted { collection }, out, self.id);
+            parts.uncore.send(Departure::at(out.now()), module, Packet::Acted { collection }, out, self.id);
         }
     }
 

@@ -1,6 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::controller::{Controller, Parts, Share};
+use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{LineRequest, Message, Packet};
 use crate::slice::Slice;
@@ -120,7 +121,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                 let inside = uncore.receive(out.now(), route.bytes);
                 let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
                 let (sm, id) = (SmId(index as u16), uncore.layout.sm(uncore.module, SmId(index as u16)));
-                let at = uncore.deliver(inside, sm, bytes);
+                let at = uncore.deliver(out.now(), Departure::at(inside), sm, bytes, id);
                 out.send(at, id, id, Message::Fill { register: origin.register, line, mask, data, satisfied });
             }
             Message::StoreReturned => sm.store_returned(uncore, out),

@@ -2,6 +2,7 @@
 
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
+use crate::departure::Departure;
 use crate::dram::Dram;
 use crate::flags::Flags;
 use crate::layout::Layout;
@@ -88,10 +89,14 @@ pub struct Uncore<C, D: Contents> {
     walkers: Walkers,
     /// Port toward other modules.
     outgoing: Link,
+    /// When what was sent last on each channel toward other modules arrives: by [`Uncore::source`], then target.
+    arrivals: Vec<Ps>,
     /// Port from other modules.
     incoming: Serializer,
     /// From the slices to each SM.
     to_sm: Vec<Serializer>,
+    /// When what was delivered last on each channel arrives: by SM, then [`Uncore::source`].
+    delivered: Vec<Ps>,
     /// Store credits of each SM.
     pub posted: Vec<Credits>,
     /// SMs with a warp that waits for a store credit.
@@ -125,7 +130,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         policy: WayPolicy,
         watch: D::Watch,
     ) -> Uncore<C, D> {
-        let sms = usize::from(layout.sms);
+        let (sms, sources) = (usize::from(layout.sms), usize::from(layout.slices) + 1);
         Uncore {
             module,
             protocol,
@@ -136,8 +141,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             tlb: Tlb::new(crate::convert::l2_tlb(&machine)),
             walkers: Walkers::new(crate::convert::walkers(&machine)),
             outgoing: Link::new(crate::convert::link(&machine.module_link)),
+            arrivals: vec![Ps::ZERO; sources * usize::from(layout.modules)],
             incoming: Serializer::new(machine.module_link.rate),
             to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
+            delivered: vec![Ps::ZERO; sms * sources],
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
             wants_credit: vec![false; sms],
             draining: vec![VecDeque::new(); sms],
@@ -196,12 +203,28 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         &self.outgoing
     }
 
-    /// Sends a packet to another module, no earlier than `ready`.
-    pub fn send(&mut self, ready: Ps, target: ModuleId, packet: Packet<D>, out: &mut Out<'_, D>, from: ComponentId) {
+    /// Where the channels of a component of this module stand: those of its slices first, those of all others in one.
+    fn source(&self, from: ComponentId) -> usize {
+        let slice = from.0.wrapping_sub(self.layout.slice(self.module, 0).0);
+        usize::from(slice.min(self.layout.slices))
+    }
+
+    /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
+    /// protocols rely on it line by line and region by region, and each of those has one slice.
+    pub fn send(
+        &mut self,
+        departs: Departure,
+        target: ModuleId,
+        packet: Packet<D>,
+        out: &mut Out<'_, D>,
+        from: ComponentId,
+    ) {
         let bytes = self.weight(&packet);
         let component = self.taker(target, &packet);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
-        let arrival = self.outgoing.send(ready, crate::fabric::traffic(&packet), bytes);
+        let sent = self.outgoing.pass(out.now(), departs, crate::fabric::traffic(&packet), bytes);
+        let channel = self.source(from) * usize::from(self.layout.modules) + usize::from(target.0);
+        let arrival = in_order(&mut self.arrivals[channel], sent.time());
         if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
             out.send(arrival, from, component, Message::Arrive { route, packet });
         } else {
@@ -265,9 +288,13 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
-    /// Delivers `bytes` to an SM, no earlier than `ready`; returns the arrival.
-    pub fn deliver(&mut self, ready: Ps, sm: SmId, bytes: u64) -> Ps {
-        self.to_sm[usize::from(sm.0)].send(ready, Bytes(bytes)) + self.machine.crossbar.latency
+    /// Delivers `bytes` to an SM as they depart from a component of its module; returns the arrival, never before that
+    /// of what the component sent it earlier.
+    pub fn deliver(&mut self, now: Ps, departs: Departure, sm: SmId, bytes: u64, from: ComponentId) -> Ps {
+        let sm = usize::from(sm.0);
+        let passed = departs.through(now, &mut self.to_sm[sm], Bytes(bytes)).after(self.machine.crossbar.latency);
+        let channel = sm * (usize::from(self.layout.slices) + 1) + self.source(from);
+        in_order(&mut self.delivered[channel], passed.time())
     }
 
     /// A store of an SM has been taken at `now`, in effect at `at`.
@@ -296,11 +323,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
-    /// Has memory read `bytes` of `line` at `now`; returns when they are there.
-    pub fn fetch(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory read `bytes` of `line` for a request that departs as told; returns when they are there.
+    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
-            Some(cache) => cache.read(now, line, bytes, &mut self.dram),
-            None => self.dram.read(now, line, bytes) + self.machine.dram.base_latency,
+            Some(cache) => cache.read(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.read(departs.time(), line, bytes) + self.machine.dram.base_latency,
         }
     }
 
@@ -312,11 +339,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
-    /// Has memory write `bytes` of `line` at `now`; returns when they are taken.
-    pub fn store(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory write `bytes` of `line` that depart as told; returns when they are taken.
+    pub fn store(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
-            Some(cache) => cache.write(now, line, bytes, &mut self.dram),
-            None => self.dram.write(now, line, bytes),
+            Some(cache) => cache.write(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.write(departs.time(), line, bytes),
         }
     }
 
@@ -362,4 +389,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     pub fn slice_rate(&self) -> Rate {
         self.machine.l2.rate
     }
+}
+
+/// The arrival on a channel of what would arrive at `at`: not before what was sent ahead of it.
+fn in_order(last: &mut Ps, at: Ps) -> Ps {
+    *last = at.max(*last);
+    *last
 }

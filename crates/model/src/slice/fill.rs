@@ -1,6 +1,7 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
 use super::{Arrived, Slice, Waiter};
+use crate::departure::Departure;
 use crate::mshr::EntryId;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
@@ -21,7 +22,7 @@ impl<D: Contents> Slice<D> {
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.module);
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
         // The lookup was the request's: what has come goes on as it is written.
-        let leaves = self.port.send(ready, Bytes(weight));
+        let leaves = Departure::at(ready).through(out.now(), &mut self.port, Bytes(weight));
         let before = self.view_line(line, Some(entry), uncore);
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
@@ -55,7 +56,7 @@ impl<D: Contents> Slice<D> {
         waiter: Waiter,
         filled: &Slot<D>,
         bytes: Arrived<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {

@@ -19,6 +19,7 @@ mod write_back;
 
 use crate::cache::Cache;
 use crate::credits::Generation;
+use crate::departure::Departure;
 use crate::directory::Directory;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
@@ -169,7 +170,7 @@ impl<D: Contents> Slice<D> {
                 let before = slot;
                 let event = Event::Downgrade { from: route.source };
                 self.step(&mut slot, event, uncore);
-                self.keep_entry(&before, &slot, ready, uncore, out);
+                self.keep_entry(&before, &slot, Departure::at(ready), uncore, out);
             }
             Packet::Old { .. } | Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)

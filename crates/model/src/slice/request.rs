@@ -2,6 +2,7 @@
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
 use crate::credits::Generation;
+use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -128,7 +129,7 @@ impl<D: Contents> Slice<D> {
         let Step { before, after, outcome } = step;
         let line = item.body.line;
         count(item, before, outcome, uncore);
-        let leaves = self.occupy(ready, moved(item, outcome, uncore), uncore);
+        let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
         self.keep_line(before, after, leaves, uncore, out);
         self.keep_entry(before, after, leaves, uncore, out);
         let mut register = None;
@@ -139,7 +140,7 @@ impl<D: Contents> Slice<D> {
             register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
         let is_store = !matches!(item.body.request, Request::Read { .. });
-        let mut accepted = leaves;
+        let mut accepted = leaves.time();
         for &(target, request) in outcome.forwards.iter().flatten() {
             let asker = register.unwrap_or_default();
             let item = Item { body: LineRequest { asker, ..item.body }, ..*item };
@@ -150,7 +151,7 @@ impl<D: Contents> Slice<D> {
             self.fetch(line, mask, register, leaves, uncore, out);
         }
         if let Some((mask, data)) = outcome.write {
-            accepted = self.write_memory(line, mask, data, leaves, uncore);
+            accepted = self.write_memory(line, (mask, data), leaves, uncore, out);
         }
         if let Some(reply) = outcome.reply {
             self.reply(waiter(item), line, reply, leaves, uncore, out);
@@ -162,9 +163,10 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slice's port is busy with `bytes` from `ready`; returns when what they cause leaves.
-    pub(super) fn occupy<C: Coherence>(&mut self, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
-        self.port.send(ready, Bytes(bytes)) + uncore.machine.l2.hit_latency
+    /// The slice's port passes `bytes` that are there at `ready`, in the event at `now`; returns when what they cause
+    /// leaves after its lookup.
+    pub(super) fn occupy<C: Coherence>(&mut self, now: Ps, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Departure {
+        Departure::at(ready).through(now, &mut self.port, Bytes(bytes)).after(uncore.machine.l2.hit_latency)
     }
 
     pub(super) fn start_miss<C: Coherence>(
@@ -197,7 +199,7 @@ impl<D: Contents> Slice<D> {
         item: &Item<D>,
         target: ModuleId,
         request: Request<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -228,13 +230,13 @@ impl<D: Contents> Slice<D> {
         line: Line,
         mask: Mask,
         register: EntryId,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.fetch(leaves, line, Bytes(bytes));
+        let done = uncore.fetch(out.now(), leaves, line, Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
@@ -242,15 +244,15 @@ impl<D: Contents> Slice<D> {
     pub(super) fn write_memory<C: Coherence>(
         &mut self,
         line: Line,
-        mask: Mask,
-        data: D,
-        leaves: Ps,
+        (mask, data): (Mask, D),
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
+        out: &Out<'_, D>,
     ) -> Ps {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
         uncore.write_memory(line, mask, data);
-        uncore.store(leaves, line, Bytes(bytes))
+        uncore.store(out.now(), leaves, line, Bytes(bytes))
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
@@ -260,14 +262,14 @@ impl<D: Contents> Slice<D> {
         to: Waiter,
         line: Line,
         reply: Reply<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Local) => {
                 let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
-                let at = uncore.deliver(leaves, to.origin.sm, bytes);
+                let at = uncore.deliver(out.now(), leaves, to.origin.sm, bytes, self.id);
                 let sm = uncore.layout.sm(uncore.module, to.origin.sm);
                 let satisfied = uncore.flags.knows(to.flag);
                 let register = to.origin.register;
@@ -287,7 +289,7 @@ impl<D: Contents> Slice<D> {
             }
             (Reply::Old { data }, _) if to.origin.module == uncore.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
-                let at = uncore.deliver(leaves, sm, uncore.machine.line.grain());
+                let at = uncore.deliver(out.now(), leaves, sm, uncore.machine.line.grain(), self.id);
                 out.send(at, self.id, uncore.layout.sm(uncore.module, sm), Message::Old { warp, result, data });
             }
             (Reply::Old { data }, _) => {
