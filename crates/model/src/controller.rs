@@ -185,16 +185,6 @@ impl Controller {
     ) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts, out),
-            Message::Arrive { route, packet } => {
-                parts.uncore.receive(out.now(), route.bytes);
-                match packet {
-                    Packet::Act { action, collector, collection } => {
-                        self.act(action, DrainWaiter { collector, collection }, parts, out);
-                    }
-                    Packet::Acted { collection } => self.acted(collection, parts, out),
-                    other => panic!("{}: a controller got {other:?}", parts.uncore.module),
-                }
-            }
             Message::Phase { action } => {
                 let collector = parts.uncore.layout.command_processor();
                 self.act(action, DrainWaiter { collector, collection: KERNEL_COLLECTION }, parts, out);
@@ -216,6 +206,22 @@ impl Controller {
             }
             Message::Launch { kernel } => self.launch(kernel, parts, out),
             Message::KernelDrained => self.kernel_drained(parts, out),
+            other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+        }
+    }
+
+    /// What came over the links.
+    pub fn arrive<C: Coherence, D: Contents>(
+        &mut self,
+        packet: Packet<D>,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        match packet {
+            Packet::Act { action, collector, collection } => {
+                self.act(action, DrainWaiter { collector, collection }, parts, out);
+            }
+            Packet::Acted { collection } => self.acted(collection, parts, out),
             other => panic!("{}: a controller got {other:?}", parts.uncore.module),
         }
     }

@@ -22,6 +22,12 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
 
+/// How far ahead of its last byte a packet is handled, with what it causes delayed until that is inside. Beyond it the
+/// packet waits, for what it changes would be seen too soon by those who come before its last byte. Assumed: a few
+/// packets' time on a port, so that an event more is paid only where a port is backlogged. A controller takes its part in
+/// a phase by so much too early.
+const SOON: Ps = Ps::from_ns(8);
+
 /// The scheduler's view of where events go.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
@@ -93,6 +99,8 @@ pub struct Uncore<C, D: Contents> {
     arrivals: Vec<Ps>,
     /// Port from other modules.
     incoming: Serializer,
+    /// When the last packet that had to wait for that port enters.
+    entering: Ps,
     /// From the slices to each SM.
     to_sm: Vec<Serializer>,
     /// When what was delivered last on each channel arrives: by SM, then [`Uncore::source`].
@@ -143,6 +151,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             outgoing: Link::new(crate::convert::link(&machine.module_link)),
             arrivals: vec![Ps::ZERO; sources * usize::from(layout.modules)],
             incoming: Serializer::new(machine.module_link.rate),
+            entering: Ps::ZERO,
             to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
             delivered: vec![Ps::ZERO; sms * sources],
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
@@ -273,9 +282,19 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         Bytes(bytes.next_multiple_of(sizes.flit_bytes))
     }
 
-    /// Takes a packet of `bytes` from the port at `now`; returns when it is wholly inside.
-    pub fn receive(&mut self, now: Ps, bytes: u16) -> Ps {
-        self.incoming.send(now, Bytes(u64::from(bytes)))
+    /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
+    /// enough for it to be handled now; otherwise it comes again, as [`Message::Enter`].
+    pub fn receive(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
+        let now = out.now();
+        let inside = self.incoming.send(now, Bytes(u64::from(route.bytes)));
+        if inside <= now + SOON && now > self.entering {
+            return Some(inside);
+        }
+        // One after the other, whichever components they are for.
+        self.entering = inside.max(self.entering + Ps(1)).max(now + Ps(1));
+        let to = route.component;
+        out.send(self.entering, to, to, Message::Enter { source: route.source, packet });
+        None
     }
 
     /// How long a notice without weight takes to another module: flow control rides on other packets.

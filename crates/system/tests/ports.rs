@@ -35,3 +35,24 @@ fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
     // Eight misses, each a lookup of a microsecond and more; six hits end before them.
     assert!(alone > 8e-6 && beside < alone + 0.1e-6, "{alone} s alone, {beside} s beside hits");
 }
+
+#[test]
+fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
+    // Three modules ask the fourth of their GPU for lines of its memory at once, faster than its port takes requests in,
+    // while its own SM follows lines of the same memory. Requests handled as they begin to come in would reserve the
+    // memory for when they are inside, ahead of those of the SM.
+    let time = |loads: u64| {
+        let chain = Cta::new().warp(|warp| {
+            for line in (4096..4096 + 4 * 256).step_by(4) {
+                warp.read([line]);
+            }
+        });
+        let flood =
+            |module: u64| Cta::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK));
+        let kernel = std::iter::once(chain).chain((0..3).map(flood)).collect();
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&["module_link.rate=1GB/s", "l1.mshrs=64"], vec![touch, kernel])
+    };
+    let (alone, beside) = (time(0), time(48));
+    assert!(alone > 40e-6 && beside < alone + 0.5e-6, "{alone} s alone, {beside} s beside others");
+}

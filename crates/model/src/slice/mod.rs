@@ -21,7 +21,7 @@ use crate::cache::Cache;
 use crate::credits::Generation;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet, Route};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
@@ -29,7 +29,7 @@ use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
-use tombolo_types::{ComponentId, Line, Mask, Serializer};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 // A machine that passes its checks has no more miss registers than there are names.
@@ -142,18 +142,18 @@ impl<D: Contents> Slice<D> {
         self.offer(Item { from: Requester::Local, body }, out.now(), uncore, out);
     }
 
-    /// What came over the links.
+    /// What came over the links, wholly inside at `ready`.
     pub fn arrive<C: Coherence>(
         &mut self,
-        route: Route,
+        source: ModuleId,
         packet: Packet<D>,
+        ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let ready = uncore.receive(out.now(), route.bytes);
         match packet {
             Packet::Request(body) => {
-                self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
+                self.offer(Item { from: Requester::Module(source), body }, ready, uncore, out);
             }
             Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
             Packet::Fill { register, line, mask, data } => {
@@ -161,14 +161,14 @@ impl<D: Contents> Slice<D> {
             }
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
-                let to = uncore.layout.controller(route.source);
-                let at = ready + uncore.notice_latency(route.source);
+                let to = uncore.layout.controller(source);
+                let at = ready + uncore.notice_latency(source);
                 out.send(at, self.id, to, Message::InvalidationTaken { ticket });
             }
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, uncore);
                 let before = slot;
-                let event = Event::Downgrade { from: route.source };
+                let event = Event::Downgrade { from: source };
                 self.step(&mut slot, event, uncore);
                 self.keep_entry(&before, &slot, Departure::at(ready), uncore, out);
             }
