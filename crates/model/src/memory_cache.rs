@@ -70,7 +70,9 @@ impl MemoryCache {
         }
         self.stats.read_misses += 1;
         let done = dram.read(out, line, Bytes(self.config.line.bytes())) + self.config.miss_latency;
-        self.install(done, line, false, dram);
+        // The victim makes room as the miss leaves: written when the line comes, it would reserve the banks ahead of all
+        // who ask until then.
+        self.install(out, line, false, dram);
         done
     }
 
@@ -109,8 +111,8 @@ mod tests {
     use super::*;
     use crate::dram::DramConfig;
 
-    fn dram() -> Dram {
-        Dram::new(DramConfig {
+    fn config() -> DramConfig {
+        DramConfig {
             rate: Rate::INFINITE,
             channels: 1,
             banks: 1,
@@ -124,7 +126,11 @@ mod tests {
             t_faw: Ps::ZERO,
             t_turn: Ps::ZERO,
             write_queue: 2,
-        })
+        }
+    }
+
+    fn dram() -> Dram {
+        Dram::new(config())
     }
 
     /// A cache of two lines in one set that moves 128 bytes in a nanosecond.
@@ -172,6 +178,18 @@ mod tests {
         assert_eq!(dram.stats().writes, 0);
         read(&mut cache, Ps::ZERO, Line(3), &mut dram);
         assert_eq!((dram.stats().writes, cache.stats().write_backs), (1, 1));
+    }
+
+    #[test]
+    fn a_victim_holds_up_nobody_who_asks_before_its_successor_has_come() {
+        // A burst takes a nanosecond, and what misses is half a microsecond under way.
+        let mut dram = Dram::new(DramConfig { rate: Rate(64_000_000_000), banks: 16, ..config() });
+        let mut cache = cache();
+        cache.config.miss_latency = Ps::from_ns(500);
+        [Line(1), Line(2)].map(|line| cache.warm(line, true));
+        assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
+        assert_eq!(dram.stats().writes, 1);
+        assert!(dram.read(Ps::from_ns(1010), Line(1 << 20), LINE) < Ps::from_ns(1200));
     }
 
     #[test]
