@@ -119,14 +119,13 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         match (unit, packet) {
             (Unit::Slice(slice), _) => slices[usize::from(slice)].arrive(source, packet, ready, uncore, out),
             (Unit::Controller, _) => controller.arrive(packet, &mut Parts { sms, slices, uncore }, out),
-            (Unit::Sm(sm), Packet::Old { origin, .. }) => sms[usize::from(sm.0)].old(origin.warp, origin.result, out),
-            (Unit::Sm(sm), Packet::Answer { origin, line, mask, data, satisfied }) => {
-                let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+            (Unit::Sm(sm), _) => {
+                let (grains, message) = to_sm(packet);
                 let id = uncore.layout.sm(uncore.module, sm);
+                let bytes = u64::from(grains) * uncore.machine.line.grain();
                 let at = uncore.deliver(out.now(), Departure::at(ready), sm, bytes, id);
-                out.send(at, id, id, Message::Fill { register: origin.register, line, mask, data, satisfied });
+                out.send(at, id, id, message);
             }
-            (Unit::Sm(sm), other) => panic!("{} {sm}: got {other:?}", uncore.module),
         }
     }
 
@@ -160,5 +159,23 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
             other => panic!("{} slice{index}: got {other:?}", uncore.module),
         }
+    }
+}
+
+/// What an SM gets of a packet that came over the links for it, by its module's crossbar: how many grains of a line, and
+/// the message.
+fn to_sm<D: Contents>(packet: Packet<D>) -> (u32, Message<D>) {
+    match packet {
+        Packet::Old { origin, data } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
+        Packet::Answer { origin, line, mask, data, satisfied } => {
+            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, satisfied })
+        }
+        Packet::Request(_)
+        | Packet::Downgrade { .. }
+        | Packet::Fill { .. }
+        | Packet::Flag { .. }
+        | Packet::Invalidate { .. }
+        | Packet::Act { .. }
+        | Packet::Acted { .. } => panic!("an SM got {packet:?}"),
     }
 }
