@@ -62,7 +62,7 @@ struct Kernel {
     ended: Ps,
     /// SMs whose posted stores are not yet known to be taken, and one for the latest CTA's end.
     draining: u32,
-    /// When the next CTA may be dispatched.
+    /// When the dispatcher's next turn is.
     dispatch_at: Ps,
 }
 
@@ -450,8 +450,10 @@ impl Controller {
         }
         kernel.next += kernel.step;
         kernel.running += 1;
-        let start = at.max(kernel.dispatch_at);
-        kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        // Turns go in the order of events: a place that is free only later must not hold up those that are free now.
+        let turn = kernel.dispatch_at.max(out.now());
+        kernel.dispatch_at = turn + parts.uncore.machine.host.dispatch_interval;
+        let start = at.max(turn);
         let pace = self.paces.last_mut().expect("a kernel was launched");
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;
