@@ -9,14 +9,16 @@
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
-//! - `request`: requests, from their arrival to what they cause. `fill`: answers. `invalidate`: invalidations and the
-//!   directory. `write_back`: lines stored and evicted.
+//! - `request`: requests, from their arrival to what they cause. `registers`: which of them may miss. `fill`: answers.
+//!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted.
 
 mod fill;
 mod invalidate;
+mod registers;
 mod request;
 mod write_back;
 
+use self::registers::Registers;
 use crate::cache::Cache;
 use crate::credits::Generation;
 use crate::departure::Departure;
@@ -54,6 +56,8 @@ struct Miss {
     /// waits for. Apart, because a miss register must fit a cache line of the host.
     flushes: bool,
     ticket: Generation,
+    /// Of the request that caused it.
+    level: u8,
 }
 
 /// A read that waits for a miss.
@@ -98,7 +102,7 @@ pub struct Slice<D: Contents> {
     dirty: [u32; Class::ALL.len()],
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
-    mshrs: u32,
+    registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
     /// Requests in them.
     queued: u32,
@@ -115,7 +119,7 @@ impl<D: Contents> Slice<D> {
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
-            mshrs: machine.l2.mshrs,
+            registers: Registers::new(machine.l2.mshrs),
             queues: Default::default(),
             queued: 0,
             port: Serializer::new(uncore.slice_rate()),

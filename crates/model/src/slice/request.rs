@@ -46,7 +46,7 @@ impl<D: Contents> Slice<D> {
         if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, ready, uncore) {
             return Taken::NoRoom;
         }
-        self.run(item, entry, true, ready, uncore, out)
+        self.run(item, entry, ready, uncore, out)
     }
 
     pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, uncore: &mut Uncore<C, D>) {
@@ -54,12 +54,11 @@ impl<D: Contents> Slice<D> {
         self.mshr.park(entry, item);
     }
 
-    /// One step of the protocol for a request. `limited`: whether the level's share of miss registers binds.
+    /// One step of the protocol for a request.
     pub(super) fn run<C: Coherence>(
         &mut self,
         item: Item<D>,
         entry: Option<EntryId>,
-        limited: bool,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -82,7 +81,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
-        if misses && limited && self.mshr.used() >= self.share(level(&item, uncore)) {
+        if misses && !self.registers.has_room(level(&item, uncore)) {
             return Taken::NoRoom;
         }
         if step.outcome.wait && !misses && !self.merge(entry, &item) {
@@ -98,19 +97,9 @@ impl<D: Contents> Slice<D> {
     /// here is always read from above.
     fn lacks_register<C: Coherence>(&self, item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
         matches!(item.body.request, Request::Read { .. })
-            && self.mshr.used() >= self.share(level(item, uncore))
+            && !self.registers.has_room(level(item, uncore))
             && self.cache.peek(item.body.line).is_none()
             && !(uncore.protocol.passes_reads() && uncore.map.system_home(item.body.line) != uncore.module)
-    }
-
-    /// Miss registers that a level may use, all in all.
-    pub(super) fn share(&self, level: usize) -> u32 {
-        let reserved = (self.mshrs / 8).max(1);
-        match level {
-            0 => self.mshrs.saturating_sub(2 * reserved).max(1),
-            1 => self.mshrs.saturating_sub(reserved).max(2),
-            _ => self.mshrs,
-        }
     }
 
     pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
@@ -178,10 +167,10 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
     ) -> EntryId {
         let line = item.body.line;
-        let entry = self
-            .mshr
-            .allocate(line, Miss { pending, class, flushes: false, ticket: Generation::default() })
-            .expect("room was checked before");
+        let level = level(item, uncore);
+        self.registers.take(level);
+        let miss = Miss { pending, class, flushes: false, ticket: Generation::default(), level: level as u8 };
+        let entry = self.mshr.allocate(line, miss).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -319,7 +308,7 @@ impl<D: Contents> Slice<D> {
 }
 
 /// The level of a request.
-fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
+pub(super) fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
     match item.from {
         Requester::Local => 0,
         Requester::Module(_) if uncore.map.system_home(item.body.line) == uncore.module => 2,
