@@ -3,12 +3,12 @@
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
 use crate::departure::Departure;
-use crate::dram::Dram;
+use crate::dram::{Dram, DramStats};
 use crate::flags::Flags;
 use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
-use crate::memory_cache::MemoryCache;
+use crate::memory_cache::{MemoryCache, MemoryCacheStats};
 use crate::message::{Message, Packet, Route};
 use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
@@ -218,6 +218,16 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         usize::from(slice.min(self.layout.slices))
     }
 
+    /// Counters of the module's memory.
+    pub fn dram(&self) -> &DramStats {
+        self.dram.stats()
+    }
+
+    /// Counters of the cache in front of it; zeros where there is none.
+    pub fn memory_cache(&self) -> MemoryCacheStats {
+        self.memory_cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
+    }
+
     /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
     /// protocols rely on it line by line and region by region, and each of those has one slice.
     pub fn send(
@@ -260,7 +270,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     }
 
     /// Bytes of a packet on a link.
-    fn weight(&self, packet: &Packet<D>) -> Bytes {
+    pub fn weight(&self, packet: &Packet<D>) -> Bytes {
         let sizes = &self.machine.messages;
         let data = |mask: Mask| u64::from(mask.grains()) * self.machine.line.grain();
         let bytes = match packet {
