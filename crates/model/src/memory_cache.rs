@@ -5,7 +5,7 @@
 //! counts as whole however little of it was written; a miss under way is not merged with, for the L2s above do
 //! that.
 
-use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::Dram;
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate, Serializer};
@@ -50,7 +50,12 @@ pub struct MemoryCache {
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
+        let shape = CacheConfig {
+            sets: config.sets,
+            ways: config.ways,
+            replacement: Replacement::LeastRecentlyUsed,
+            index: Index::Hashed,
+        };
         let port = Serializer::new(config.rate);
         MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
     }
@@ -186,7 +191,7 @@ mod tests {
         let mut dram = Dram::new(DramConfig { rate: Rate(64_000_000_000), banks: 16, ..config() });
         let mut cache = cache();
         cache.config.miss_latency = Ps::from_ns(500);
-        [Line(1), Line(2)].map(|line| cache.warm(line, true));
+        [Line(1), Line(2)].into_iter().for_each(|line| cache.warm(line, true));
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
         assert!(dram.read(Ps::from_ns(1010), Line(1 << 20), LINE) < Ps::from_ns(1200));

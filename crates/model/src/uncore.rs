@@ -269,8 +269,15 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         self.layout.slice(module, self.map.slice(line))
     }
 
+    /// Bytes on a link of the answer to a read.
+    pub fn answer_bytes(&self, mask: Mask) -> Bytes {
+        let sizes = &self.machine.messages;
+        let bytes = sizes.header_bytes.0 + u64::from(mask.grains()) * self.machine.line.grain();
+        Bytes(bytes.next_multiple_of(sizes.flit_bytes))
+    }
+
     /// Bytes of a packet on a link.
-    pub fn weight(&self, packet: &Packet<D>) -> Bytes {
+    fn weight(&self, packet: &Packet<D>) -> Bytes {
         let sizes = &self.machine.messages;
         let data = |mask: Mask| u64::from(mask.grains()) * self.machine.line.grain();
         let bytes = match packet {
@@ -281,7 +288,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
                     sizes.header_bytes.0 + data(mask) + partial
                 }
             },
-            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => sizes.header_bytes.0 + data(*mask),
+            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => return self.answer_bytes(*mask),
             // Its bytes are those of the fill behind it.
             Packet::Flag { .. } => 0,
             Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),

@@ -199,8 +199,8 @@ impl<D: Contents> Slice<D> {
             body.flag = Flag::NONE;
         }
         match request {
-            Request::Read { .. } => {
-                uncore.ways.read_sent();
+            Request::Read { mask, .. } => {
+                uncore.ways.read_sent(uncore.answer_bytes(mask));
                 if uncore.map.gpu_of(target) != uncore.map.gpu_of(uncore.module) {
                     uncore.stats.inter_gpu_loads += 1;
                 }
