@@ -5,6 +5,7 @@ mod common;
 
 use common::{design, machine, simulate};
 use tombolo_system::directed::{Cta, Directed};
+use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Order, Scope};
 
 /// A load that no L1 serves.
@@ -49,10 +50,41 @@ fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
         });
         let flood =
             |module: u64| Cta::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK));
-        let kernel = std::iter::once(chain).chain((0..3).map(flood)).collect();
-        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        let mut kernel = vec![Cta::new(); 16];
+        kernel[0] = chain;
+        (1..4).for_each(|module| kernel[module as usize] = flood(module));
+        let mut touch = vec![Cta::new(); 16];
+        touch[0] = Cta::new().warp(|warp| _ = warp.read([0]));
         last_kernel(&["module_link.rate=1GB/s", "l1.mshrs=64"], vec![touch, kernel])
     };
     let (alone, beside) = (time(0), time(48));
     assert!(alone > 40e-6 && beside < alone + 0.5e-6, "{alone} s alone, {beside} s beside others");
+}
+
+#[test]
+fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_does() {
+    let atomics = 8;
+    let time = |latency: &str| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[4] = Cta::new().warp(|warp| {
+            (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
+        });
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&[latency], vec![touch, ctas])
+    };
+    let added = time("crossbar.latency=2us") - time("crossbar.latency=1us");
+    assert!((added - 2.0 * f64::from(atomics) * 1e-6).abs() < 1e-9, "two crossings each, not {added} s");
+}
+
+#[test]
+fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
+    // Two SMs of one CTA each: one runs a long CTA, the other twenty short ones.
+    let time = |short: usize| {
+        let cta = |instructions: u16| Cta::new().warp(|warp| _ = warp.compute(instructions));
+        let ctas = std::iter::once(cta(40_000)).chain((0..short).map(|_| cta(2000))).collect();
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "topology.sms_per_module=2", "sm.ctas=1"];
+        last_kernel(&settings, vec![ctas])
+    };
+    let (alone, beside) = (time(0), time(20));
+    assert!(beside < 1.2 * alone, "{alone} s alone, {beside} s beside short ones");
 }
