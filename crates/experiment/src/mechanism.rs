@@ -96,7 +96,7 @@ const LINES: u64 = 64;
 fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
     let mut machine = tombolo_machine::machine("hmg-4x4").map_err(|error| error.to_string())?;
     // Whole-line sectors, so that a line crosses in one message.
-    let all = [&["topology.sms_per_module=1", "l1.sector_bytes=128", "l2.sector_bytes=128"], settings].concat();
+    let all = [&["topology.sms_per_module=1", "l1.sector_bytes=128"], settings].concat();
     let none: &mut [Description<_>] = &mut [];
     tombolo_machine::apply(&all, &mut machine, none).map_err(|error| error.to_string())?;
     machine.check().map(Arc::new).map_err(|error| error.to_string())

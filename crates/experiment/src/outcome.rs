@@ -167,6 +167,7 @@ fn run_paths() -> Vec<String> {
         links: Vec::new(),
         inter_gpu_bytes: 0,
         dram: Default::default(),
+        memory_cache: Default::default(),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

@@ -37,6 +37,9 @@ const LINES_LIMIT: u64 = 1 << 26;
 const WAYS_LIMIT: u64 = 32;
 /// Most lanes of a link each way: assumed, twice those of the widest PCI Express link.
 const LANES_LIMIT: u64 = 64;
+/// Most bytes of a part of a message: assumed, sixteen times the largest line. A whole message, with its header, its mask
+/// and its line in whole flits, then has fewer than the 64 KB that the model has room to count.
+const MESSAGE_LIMIT: u64 = 4096;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
@@ -143,13 +146,10 @@ impl MachineConfig {
 
     fn sector_fault(&self) -> Option<Fault> {
         let (line, grain) = (self.line.bytes(), self.line.grain());
-        [("l1.sector_bytes", self.l1.sector_bytes), ("l2.sector_bytes", self.l2.sector_bytes)].into_iter().find_map(
-            |(key, bytes)| {
-                demand(bytes.is_power_of_two() && (grain..=line).contains(&bytes), key, || {
-                    format!("expected a power of two from {grain} to the line of {line} bytes")
-                })
-            },
-        )
+        let bytes = self.l1.sector_bytes;
+        demand(bytes.is_power_of_two() && (grain..=line).contains(&bytes), "l1.sector_bytes", || {
+            format!("expected a power of two from {grain} to the line of {line} bytes")
+        })
     }
 
     fn directory_fault(&self) -> Option<Fault> {
@@ -181,6 +181,20 @@ impl MachineConfig {
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
+            .or_else(|| self.message_fault())
+    }
+
+    fn message_fault(&self) -> Option<Fault> {
+        let sizes = &self.messages;
+        [
+            ("messages.header_bytes", sizes.header_bytes.0),
+            ("messages.request_bytes", sizes.request_bytes.0),
+            ("messages.control_bytes", sizes.control_bytes.0),
+            ("messages.mask_bytes", sizes.mask_bytes.0),
+            ("messages.flit_bytes", sizes.flit_bytes),
+        ]
+        .into_iter()
+        .find_map(|(key, bytes)| at_most(bytes, MESSAGE_LIMIT, key))
     }
 
     fn dram_fault(&self) -> Option<Fault> {

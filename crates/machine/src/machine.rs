@@ -172,8 +172,6 @@ section! {
         ways: u32,
         /// Slices of a module; lines are spread over them by a hash.
         slices: u16,
-        /// Bytes fetched together: a power of two that divides the line, at least a 32nd of it.
-        sector_bytes: u64,
         /// Outstanding misses of a slice, at most, in lines.
         mshrs: u32,
         /// Requests that wait on one outstanding line, at most, the first included.

@@ -110,6 +110,13 @@ impl Decimal {
         let whole = product.is_multiple_of(divisor).then_some(product / divisor)?;
         u64::try_from(whole).ok().filter(|whole| *whole <= limit)
     }
+
+    /// So many cycles, where that is at most a second, rounded down to whole picoseconds as [`Clock::span`] does.
+    fn cycles(&self, clock: Clock) -> Option<Ps> {
+        let a_second = 10_u128.pow(self.decimals) * u128::from(clock.hz());
+        let time = self.digits * u128::from(TIME_LIMIT) / a_second;
+        (self.digits <= a_second).then_some(Ps(u64::try_from(time).ok()?))
+    }
 }
 
 /// Splits `12.5 GB/s` into the number and the unit.
@@ -245,15 +252,15 @@ impl Quantity for Rate {
 }
 
 impl Quantity for Ps {
-    const EXPECTED: &'static str = "a time of at most one second, such as \"12.5ns\", \"2us\" or \"28 cycles\"";
+    const EXPECTED: &'static str =
+        "a time of at most one second, such as \"12.5ns\", \"2us\", \"28 cycles\" or \"0.5 cycles\"";
 
     fn parse(text: &str, clock: Clock) -> Option<Ps> {
         if let Some(time) = in_units(text, TIMES, TIME_LIMIT) {
             return Some(Ps(time));
         }
         let (number, unit) = measure(text)?;
-        let cycles = matches!(unit, "cycle" | "cycles").then(|| number.times(1, clock.hz()))??;
-        Some(clock.span(cycles))
+        matches!(unit, "cycle" | "cycles").then(|| number.cycles(clock))?
     }
 
     fn print(&self) -> Plain {
@@ -377,6 +384,17 @@ mod tests {
         assert_eq!(Ps::parse("0.0005ns", clock()), None);
         assert_eq!(Rate::parse("0.5B/s", clock()), None);
         assert_eq!(Clock::parse("1.0000005GHz", clock()), None);
+    }
+
+    #[test]
+    fn cycles_may_be_fractions() {
+        let halves = |text: &str| Ps::parse(text, Clock::from_hz(1_000_000_000));
+        assert_eq!(halves("0.5 cycles"), Some(Ps(500)));
+        assert_eq!(halves("2.25cycles"), Some(Ps(2250)));
+        assert_eq!(halves("28.0 cycles"), halves("28 cycles"));
+        assert_eq!(halves("1000000000 cycles"), Some(Ps(TIME_LIMIT)));
+        assert_eq!(halves("1000000000.5 cycles"), None, "longer than a second");
+        assert_eq!(Ps::parse("1.5 cycles", clock()), Some(Ps(1153)), "1153.8 ps at 1.3 GHz");
     }
 
     #[test]

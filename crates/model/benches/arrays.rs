@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tombolo_model::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use tombolo_model::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use tombolo_model::credits::Credits;
 use tombolo_model::dram::{Dram, DramConfig};
 use tombolo_model::link::{Link, LinkConfig, Traffic};
@@ -18,7 +18,7 @@ fn scatter(i: u64) -> u64 {
 
 /// 3 MB of 128 B lines in 16 ways, as an L2.
 fn l2() -> Cache<u64> {
-    Cache::new(CacheConfig { sets: 1536, ways: 16, replacement: Replacement::LeastRecentlyUsed })
+    Cache::new(CacheConfig { sets: 1536, ways: 16, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
 }
 
 fn insert(cache: &mut Cache<u64>, line: u64) -> bool {

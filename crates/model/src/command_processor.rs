@@ -53,6 +53,8 @@ pub struct CommandProcessor {
     /// Whether the links are told of kernels.
     links_turn: bool,
     started: Ps,
+    /// When the latest copy ends.
+    copied: Ps,
     kernels: Vec<KernelTime>,
 }
 
@@ -76,6 +78,7 @@ impl CommandProcessor {
             copies: Serializer::new(machine.host.copy_rate),
             links_turn,
             started: Ps::ZERO,
+            copied: Ps::ZERO,
             kernels: Vec::new(),
         }
     }
@@ -120,6 +123,11 @@ impl CommandProcessor {
         &self.kernels
     }
 
+    /// When the last command ended: a kernel with its release, or a copy.
+    pub fn ended(&self) -> Ps {
+        self.kernels.last().map_or(self.copied, |kernel| kernel.end.max(self.copied))
+    }
+
     /// What it waits for, for a report of who waits for whom.
     pub fn waiting(&self) -> String {
         match self.state {
@@ -138,6 +146,7 @@ impl CommandProcessor {
         match command {
             Command::Copy { bytes, .. } => {
                 let done = self.copies.send(out.now() + self.copy_latency, Bytes(*bytes));
+                self.copied = done;
                 self.later(done, out);
             }
             Command::Launch { kernel, .. } => {

@@ -1,5 +1,6 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
+use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
 use crate::slice::Slice;
@@ -70,7 +71,7 @@ struct Kernel {
     ended: Ps,
     /// SMs whose posted stores are not yet known to be taken, and one for the latest CTA's end.
     draining: u32,
-    /// When the next CTA may be dispatched.
+    /// When the dispatcher's next turn is.
     dispatch_at: Ps,
 }
 
@@ -193,16 +194,6 @@ impl Controller {
     ) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts, out),
-            Message::Arrive { route, packet } => {
-                parts.uncore.receive(out.now(), route.bytes);
-                match packet {
-                    Packet::Act { action, collector, collection } => {
-                        self.act(action, Waiter { collector, collection }, parts, out);
-                    }
-                    Packet::Acted { collection } => self.acted(collection, parts, out),
-                    other => panic!("{}: a controller got {other:?}", parts.uncore.module),
-                }
-            }
             Message::Phase { action } => {
                 let collector = parts.uncore.layout.command_processor();
                 self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts, out);
@@ -221,6 +212,22 @@ impl Controller {
             }
             Message::Launch { kernel } => self.launch(kernel, parts, out),
             Message::KernelDrained => self.kernel_drained(parts, out),
+            other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+        }
+    }
+
+    /// What came over the links.
+    pub fn arrive<C: Coherence, D: Contents>(
+        &mut self,
+        packet: Packet<D>,
+        parts: &mut Parts<'_, C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        match packet {
+            Packet::Act { action, collector, collection } => {
+                self.act(action, Waiter { collector, collection }, parts, out);
+            }
+            Packet::Acted { collection } => self.acted(collection, parts, out),
             other => panic!("{}: a controller got {other:?}", parts.uncore.module),
         }
     }
@@ -292,7 +299,7 @@ impl Controller {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.uncore.send(out.now(), member, packet, out, self.id);
+                parts.uncore.send(Departure::at(out.now()), member, packet, out, self.id);
             }
         }
         if let Some(action) = own {
@@ -374,7 +381,7 @@ impl Controller {
             out.send(out.now() + parts.uncore.host_latency(), self.id, collector, Message::PhaseDone);
         } else {
             let module = ModuleId((collector.0 / parts.uncore.layout.stride()) as u8);
-            parts.uncore.send(out.now(), module, Packet::Acted { collection }, out, self.id);
+            parts.uncore.send(Departure::at(out.now()), module, Packet::Acted { collection }, out, self.id);
         }
     }
 
@@ -441,8 +448,10 @@ impl Controller {
         }
         kernel.next += kernel.step;
         kernel.running += 1;
-        let start = at.max(kernel.dispatch_at);
-        kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        // Turns go in the order of events: a place that is free only later must not hold up those that are free now.
+        let turn = kernel.dispatch_at.max(out.now());
+        kernel.dispatch_at = turn + parts.uncore.machine.host.dispatch_interval;
+        let start = at.max(turn);
         let pace = self.paces.last_mut().expect("a kernel was launched");
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;

@@ -1,6 +1,6 @@
 //! From the machine's description to the shapes of its pieces.
 
-use crate::cache::{CacheConfig, Replacement};
+use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::{WayPartitionConfig, WayPolicy};
 use crate::{directory, dram, link, memory_cache, switch, tlb};
 use tombolo_machine::{MachineConfig, machine};
@@ -13,6 +13,7 @@ pub fn l1(machine: &MachineConfig) -> CacheConfig {
         sets: (lines / u64::from(machine.l1.ways)) as u32,
         ways: machine.l1.ways,
         replacement: Replacement::LeastRecentlyUsed,
+        index: index(machine.l1.set_index),
     }
 }
 
@@ -23,6 +24,14 @@ pub fn l2_slice(machine: &MachineConfig) -> CacheConfig {
         sets: ((lines / u64::from(machine.l2.ways)) as u32).max(1),
         ways: machine.l2.ways,
         replacement: Replacement::LeastRecentlyUsed,
+        index: index(machine.l2.set_index),
+    }
+}
+
+fn index(word: machine::SetIndex) -> Index {
+    match word {
+        machine::SetIndex::Hashed => Index::Hashed,
+        machine::SetIndex::LowBits => Index::LowBits,
     }
 }
 
@@ -92,7 +101,6 @@ pub fn way_partition(machine: &MachineConfig, policy: WayPolicy) -> WayPartition
         policy: if alone { WayPolicy::Together } else { policy },
         l1_ways: machine.l1.ways,
         l2_ways: machine.l2.ways,
-        answer: Bytes(machine.messages.header_bytes.0 + machine.line.bytes()),
         incoming: incoming(machine, machine.gpu_link.lanes),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What an entry says is the protocol's. Not modelled here: time.
 
-use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use tombolo_types::Line;
 
 /// Shape of a directory.
@@ -48,7 +48,12 @@ impl<E: Copy + Default> Directory<E> {
     pub fn new(config: DirectoryConfig) -> Directory<E> {
         let lines = config.lines_per_entry;
         assert!(lines.is_power_of_two(), "an entry covers a power of two of lines, not {lines}");
-        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
+        let shape = CacheConfig {
+            sets: config.sets,
+            ways: config.ways,
+            replacement: Replacement::LeastRecentlyUsed,
+            index: Index::Hashed,
+        };
         Directory {
             entries: Cache::new(shape),
             region_shift: lines.trailing_zeros(),

@@ -17,6 +17,7 @@ pub mod command_processor;
 pub mod controller;
 pub mod convert;
 pub mod credits;
+pub mod departure;
 pub mod directory;
 pub mod dram;
 pub mod fabric;

@@ -1,8 +1,9 @@
 //! One direction of a link: bytes serialise at a rate, then fly for a latency.
 //!
-//! Packets arrive in the order they were sent. Not modelled: credits of the link layer, replay of damaged
+//! What is sent by [`Link::send`] arrives in the order it was sent. Not modelled: credits of the link layer, replay of damaged
 //! packets.
 
+use crate::departure::Departure;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
 /// What a packet is for, in the statistics.
@@ -96,13 +97,21 @@ impl Link {
     /// before the packet ahead.
     #[inline]
     pub fn send(&mut self, now: Ps, traffic: Traffic, bytes: Bytes) -> Ps {
-        let start = now.max(self.serializer.free_at());
-        let sent = self.serializer.send(now, bytes);
-        self.stats.count(traffic, bytes);
-        self.stats.busy += sent.saturating_sub(start);
-        self.stats.worst_queueing = self.stats.worst_queueing.max(start - now);
-        self.last_arrival = self.last_arrival.max(sent + self.latency);
+        let arrival = self.pass(now, Departure::at(now), traffic, bytes).time();
+        self.last_arrival = self.last_arrival.max(arrival);
         self.last_arrival
+    }
+
+    /// Sends `bytes` of what departs as told, behind everything sent before `now`, the time of the event; returns when
+    /// the last byte arrives. A packet that is looked up for longer than the next one may arrive after it.
+    #[inline]
+    pub fn pass(&mut self, now: Ps, departure: Departure, traffic: Traffic, bytes: Bytes) -> Departure {
+        let start = now.max(self.serializer.free_at());
+        let passed = departure.through(now, &mut self.serializer, bytes);
+        self.stats.count(traffic, bytes);
+        self.stats.busy += self.serializer.free_at().saturating_sub(start);
+        self.stats.worst_queueing = self.stats.worst_queueing.max(start - now);
+        passed.after(self.latency)
     }
 
     /// When everything sent so far has left.

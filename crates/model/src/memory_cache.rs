@@ -5,7 +5,8 @@
 //! counts as whole however little of it was written; a miss under way is not merged with, for the L2s above do
 //! that.
 
-use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
+use crate::departure::Departure;
 use crate::dram::Dram;
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate, Serializer};
 
@@ -49,7 +50,12 @@ pub struct MemoryCache {
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        let shape = CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed };
+        let shape = CacheConfig {
+            sets: config.sets,
+            ways: config.ways,
+            replacement: Replacement::LeastRecentlyUsed,
+            index: Index::Hashed,
+        };
         let port = Serializer::new(config.rate);
         MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
     }
@@ -59,22 +65,25 @@ impl MemoryCache {
         self.lines.store(line, Class::new(0), dirty, Ways::ALL);
     }
 
-    /// Reads `bytes` of `line` at `now`; returns when the last byte is there.
-    pub fn read(&mut self, now: Ps, line: Line, bytes: Bytes, dram: &mut Dram) -> Ps {
-        let out = self.port.send(now, bytes) + self.config.hit_latency;
+    /// Reads `bytes` of `line` for a request of the event at `now` that departs as told; returns when the last byte is
+    /// there.
+    pub fn read(&mut self, now: Ps, departs: Departure, (line, bytes): (Line, Bytes), dram: &mut Dram) -> Ps {
+        let out = departs.through(now, &mut self.port, bytes).after(self.config.hit_latency).time();
         if self.lines.lookup(line).is_some() {
             self.stats.read_hits += 1;
             return out;
         }
         self.stats.read_misses += 1;
         let done = dram.read(out, line, Bytes(self.config.line.bytes())) + self.config.miss_latency;
-        self.install(done, line, false, dram);
+        // The victim makes room as the miss leaves: written when the line comes, it would reserve the banks ahead of all
+        // who ask until then.
+        self.install(out, line, false, dram);
         done
     }
 
-    /// Writes `bytes` of `line` at `now`; returns when they are taken.
-    pub fn write(&mut self, now: Ps, line: Line, bytes: Bytes, dram: &mut Dram) -> Ps {
-        let taken = self.port.send(now, bytes);
+    /// Writes `bytes` of `line` that depart as told in the event at `now`; returns when they are taken.
+    pub fn write(&mut self, now: Ps, departs: Departure, (line, bytes): (Line, Bytes), dram: &mut Dram) -> Ps {
+        let taken = departs.through(now, &mut self.port, bytes).time();
         match self.lines.lookup(line) {
             Some(dirty) => {
                 *dirty = true;
@@ -107,8 +116,8 @@ mod tests {
     use super::*;
     use crate::dram::DramConfig;
 
-    fn dram() -> Dram {
-        Dram::new(DramConfig {
+    fn config() -> DramConfig {
+        DramConfig {
             rate: Rate::INFINITE,
             channels: 1,
             banks: 1,
@@ -122,7 +131,11 @@ mod tests {
             t_faw: Ps::ZERO,
             t_turn: Ps::ZERO,
             write_queue: 2,
-        })
+        }
+    }
+
+    fn dram() -> Dram {
+        Dram::new(config())
     }
 
     /// A cache of two lines in one set that moves 128 bytes in a nanosecond.
@@ -139,11 +152,19 @@ mod tests {
 
     const LINE: Bytes = Bytes(128);
 
+    fn read(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {
+        cache.read(now, Departure::at(now), (line, LINE), dram)
+    }
+
+    fn write(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {
+        cache.write(now, Departure::at(now), (line, LINE), dram)
+    }
+
     #[test]
     fn a_miss_goes_to_dram_and_a_hit_does_not() {
         let (mut cache, mut dram) = (cache(), dram());
-        assert_eq!(cache.read(Ps::ZERO, Line(1), LINE, &mut dram), Ps::from_ns(1 + 5 + 30 + 7));
-        assert_eq!(cache.read(Ps::from_ns(100), Line(1), LINE, &mut dram), Ps::from_ns(106));
+        assert_eq!(read(&mut cache, Ps::ZERO, Line(1), &mut dram), Ps::from_ns(1 + 5 + 30 + 7));
+        assert_eq!(read(&mut cache, Ps::from_ns(100), Line(1), &mut dram), Ps::from_ns(106));
         assert_eq!((dram.stats().reads, cache.stats().read_hits, cache.stats().read_misses), (1, 1, 1));
     }
 
@@ -151,24 +172,36 @@ mod tests {
     fn a_line_that_is_there_from_before_is_a_hit() {
         let (mut cache, mut dram) = (cache(), dram());
         cache.warm(Line(7), false);
-        assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(6));
+        assert_eq!(read(&mut cache, Ps::ZERO, Line(7), &mut dram), Ps::from_ns(6));
     }
 
     #[test]
     fn a_written_line_reaches_dram_when_it_goes() {
         let (mut cache, mut dram) = (cache(), dram());
-        cache.write(Ps::ZERO, Line(1), LINE, &mut dram);
-        cache.write(Ps::ZERO, Line(2), LINE, &mut dram);
+        write(&mut cache, Ps::ZERO, Line(1), &mut dram);
+        write(&mut cache, Ps::ZERO, Line(2), &mut dram);
         assert_eq!(dram.stats().writes, 0);
-        cache.read(Ps::ZERO, Line(3), LINE, &mut dram);
+        read(&mut cache, Ps::ZERO, Line(3), &mut dram);
         assert_eq!((dram.stats().writes, cache.stats().write_backs), (1, 1));
+    }
+
+    #[test]
+    fn a_victim_holds_up_nobody_who_asks_before_its_successor_has_come() {
+        // A burst takes a nanosecond, and what misses is half a microsecond under way.
+        let mut dram = Dram::new(DramConfig { rate: Rate(64_000_000_000), banks: 16, ..config() });
+        let mut cache = cache();
+        cache.config.miss_latency = Ps::from_ns(500);
+        [Line(1), Line(2)].into_iter().for_each(|line| cache.warm(line, true));
+        assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
+        assert_eq!(dram.stats().writes, 1);
+        assert!(dram.read(Ps::from_ns(1010), Line(1 << 20), LINE) < Ps::from_ns(1200));
     }
 
     #[test]
     fn the_port_is_shared_by_reads_and_writes() {
         let (mut cache, mut dram) = (cache(), dram());
         cache.warm(Line(7), false);
-        (0..9).for_each(|_| _ = cache.write(Ps::ZERO, Line(7), LINE, &mut dram));
-        assert_eq!(cache.read(Ps::ZERO, Line(7), LINE, &mut dram), Ps::from_ns(10 + 5));
+        (0..9).for_each(|_| _ = write(&mut cache, Ps::ZERO, Line(7), &mut dram));
+        assert_eq!(read(&mut cache, Ps::ZERO, Line(7), &mut dram), Ps::from_ns(10 + 5));
     }
 }

@@ -187,6 +187,13 @@ pub enum Message<D: Data> {
         /// What it is.
         packet: Packet<D>,
     },
+    /// To a slice, an SM or a controller: what came over the links is wholly inside.
+    Enter {
+        /// From.
+        source: ModuleId,
+        /// What it is.
+        packet: Packet<D>,
+    },
     /// To the switch: what must cross to another GPU.
     Cross {
         /// Where it goes.

@@ -1,6 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::controller::{Controller, Parts, Share};
+use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{LineRequest, Message, Packet};
 use crate::slice::Slice;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
-use tombolo_types::{Line, SmId};
+use tombolo_types::{Line, ModuleId, Ps, SmId};
 
 /// One module.
 pub struct Module<C, D: Contents> {
@@ -69,12 +70,17 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             (
                 Unit::Slice(slice),
                 Message::Local(LineRequest { line, .. })
-                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. },
+                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. }
+                | Message::Enter { packet: Packet::Request(LineRequest { line, .. }), .. },
             ) => {
                 self.slices[usize::from(slice)].prefetch(*line, None);
                 self.uncore.prefetch_memory(*line);
             }
-            (Unit::Slice(slice), Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }) => {
+            (
+                Unit::Slice(slice),
+                Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }
+                | Message::Enter { packet: Packet::Fill { register, line, .. }, .. },
+            ) => {
                 self.slices[usize::from(slice)].prefetch(*line, Some(*register));
             }
             _ => {}
@@ -87,12 +93,38 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
         }
+        match *event.message {
+            Message::Arrive { route, packet } => {
+                if let Some(inside) = self.uncore.receive(route, packet, out) {
+                    self.enter(unit, route.source, packet, inside, out);
+                }
+                return;
+            }
+            Message::Enter { source, packet } => return self.enter(unit, source, packet, out.now(), out),
+            _ => {}
+        }
         match unit {
             Unit::Sm(sm) => self.at_sm(usize::from(sm.0), event.message, out),
             Unit::Slice(slice) => self.at_slice(usize::from(slice), event.message, out),
             Unit::Controller => {
                 let Module { sms, slices, uncore, controller } = self;
                 controller.handle(*event.message, &mut Parts { sms, slices, uncore }, out);
+            }
+        }
+    }
+
+    /// Hands a packet that is wholly inside at `ready` to the component it is for.
+    fn enter(&mut self, unit: Unit, source: ModuleId, packet: Packet<D>, ready: Ps, out: &mut Out<'_, D>) {
+        let Module { sms, slices, uncore, controller } = self;
+        match (unit, packet) {
+            (Unit::Slice(slice), _) => slices[usize::from(slice)].arrive(source, packet, ready, uncore, out),
+            (Unit::Controller, _) => controller.arrive(packet, &mut Parts { sms, slices, uncore }, out),
+            (Unit::Sm(sm), _) => {
+                let (grains, message) = to_sm(packet);
+                let id = uncore.layout.sm(uncore.module, sm);
+                let bytes = u64::from(grains) * uncore.machine.line.grain();
+                let at = uncore.deliver(out.now(), Departure::at(ready), sm, bytes, id);
+                out.send(at, id, id, message);
             }
         }
     }
@@ -112,17 +144,6 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                 sm.fill(FillMessage { register, line, mask, data, satisfied }, uncore, out);
             }
             Message::Old { warp, result, .. } => sm.old(warp, result, out),
-            Message::Arrive { route, packet: Packet::Old { origin, .. } } => {
-                uncore.receive(out.now(), route.bytes);
-                sm.old(origin.warp, origin.result, out);
-            }
-            Message::Arrive { route, packet: Packet::Answer { origin, line, mask, data, satisfied } } => {
-                let inside = uncore.receive(out.now(), route.bytes);
-                let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
-                let (sm, id) = (SmId(index as u16), uncore.layout.sm(uncore.module, SmId(index as u16)));
-                let at = uncore.deliver(inside, sm, bytes);
-                out.send(at, id, id, Message::Fill { register: origin.register, line, mask, data, satisfied });
-            }
             Message::StoreReturned => sm.store_returned(uncore, out),
             Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
             Message::Synced { warp } => sm.synced(warp, out),
@@ -135,9 +156,26 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         let uncore = &mut self.uncore;
         match *message {
             Message::Local(request) => slice.local(request, uncore, out),
-            Message::Arrive { route, packet } => slice.arrive(route, packet, uncore, out),
             Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
             other => panic!("{} slice{index}: got {other:?}", uncore.module),
         }
+    }
+}
+
+/// What an SM gets of a packet that came over the links for it, by its module's crossbar: how many grains of a line, and
+/// the message.
+fn to_sm<D: Contents>(packet: Packet<D>) -> (u32, Message<D>) {
+    match packet {
+        Packet::Old { origin, data } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
+        Packet::Answer { origin, line, mask, data, satisfied } => {
+            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, satisfied })
+        }
+        Packet::Request(_)
+        | Packet::Downgrade { .. }
+        | Packet::Fill { .. }
+        | Packet::Flag { .. }
+        | Packet::Invalidate { .. }
+        | Packet::Act { .. }
+        | Packet::Acted { .. } => panic!("an SM got {packet:?}"),
     }
 }

@@ -44,13 +44,20 @@ impl Divisor {
 #[derive(Clone, Copy, Debug)]
 pub struct SetIndex {
     sets: Divisor,
+    /// What the quotient is multiplied with for its hash; 0 where nothing is turned.
+    hash: u64,
 }
 
 impl SetIndex {
     /// An index over `sets` sets. Panics on zero.
     pub fn new(sets: u32) -> SetIndex {
         assert!(sets > 0, "an index needs at least one set");
-        SetIndex { sets: Divisor::new(u64::from(sets)) }
+        SetIndex { sets: Divisor::new(u64::from(sets)), hash: GOLDEN }
+    }
+
+    /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on zero.
+    pub fn by_low_bits(sets: u32) -> SetIndex {
+        SetIndex { hash: 0, ..SetIndex::new(sets) }
     }
 
     /// How many sets.
@@ -68,7 +75,7 @@ impl SetIndex {
     #[inline]
     pub fn place(self, number: u64) -> (u64, usize) {
         let (quotient, rest) = self.split(number);
-        let turn = ((quotient.wrapping_mul(GOLDEN) >> 32) * self.sets.by) >> 32;
+        let turn = ((quotient.wrapping_mul(self.hash) >> 32) * self.sets.by) >> 32;
         let turned = rest + turn;
         (quotient, (if turned >= self.sets.by { turned - self.sets.by } else { turned }) as usize)
     }
@@ -110,6 +117,13 @@ mod tests {
                 assert!(most <= 32, "{sets} sets, stride {stride}: {most} of 8 on average");
             }
         }
+    }
+
+    #[test]
+    fn low_bits_pile_strides_up() {
+        let index = SetIndex::by_low_bits(64);
+        assert!((0..8).all(|i| index.index(i * 64 + 5) == 5));
+        assert_eq!(index.place(131), (2, 3));
     }
 
     proptest! {

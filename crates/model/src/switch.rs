@@ -37,6 +37,8 @@ struct Port {
     stats: PortStats,
     /// Flits of the way out.
     out: Calendar,
+    /// By the GPU it came from: when the last byte of its latest packet left.
+    last: Vec<Ps>,
 }
 
 /// A switch.
@@ -61,7 +63,7 @@ impl Switch {
     /// An idle switch.
     pub fn new(config: SwitchConfig) -> Switch {
         let out = Calendar::new(flit_time(config.flit, config.rate));
-        let port = Port { stats: PortStats::default(), out };
+        let port = Port { stats: PortStats::default(), out, last: vec![Ps::ZERO; config.ports as usize] };
         Switch { crossing: config.crossing, flit: config.flit, ports: vec![port; config.ports as usize] }
     }
 
@@ -72,9 +74,12 @@ impl Switch {
         let entered = &mut self.ports[usize::from(from.0)].stats.entered;
         entered.packets += 1;
         entered.bytes += bytes.0;
-        let Port { stats: PortStats { left: stats, .. }, out } = &mut self.ports[usize::from(to.0)];
+        let Port { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
         let (ready, flits) = (inside + self.crossing, bytes.0.div_ceil(self.flit.0));
-        let left = out.reserve(now, ready, flits);
+        // A packet without bytes takes no flit, and waits for those ahead of it all the same.
+        let last = &mut last[usize::from(from.0)];
+        *last = out.reserve(now, ready, flits).max(*last);
+        let left = *last;
         let sending = out.span(flits);
         stats.count(traffic, bytes);
         stats.busy += sending;
@@ -111,6 +116,18 @@ mod tests {
         assert_eq!(forward(&mut switch, 50_000, 0, 1), Ps(51_500), "asked for first");
         assert_eq!(forward(&mut switch, 1000, 2, 1), Ps(2500));
         assert_eq!(forward(&mut switch, 50_100, 2, 1), Ps(52_500), "behind the first");
+    }
+
+    #[test]
+    fn an_empty_packet_does_not_overtake() {
+        let mut switch = switch();
+        forward(&mut switch, 0, 0, 1);
+        let left = forward(&mut switch, 0, 2, 1);
+        let empty = |switch: &mut Switch, from| {
+            switch.forward(Ps(0), Ps(1), (GpuId(from), GpuId(1)), Traffic::Control, Bytes(0))
+        };
+        assert_eq!(empty(&mut switch, 2), left, "behind what its own GPU sent before");
+        assert_eq!(empty(&mut switch, 3), Ps(501), "and behind nobody else");
     }
 
     #[test]

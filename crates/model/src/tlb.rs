@@ -3,7 +3,7 @@
 //! Modelled: which pages a level holds, walks in flight that later requests join, a bounded number of walks at
 //! a time. Not modelled: what a walk reads (it takes a stated time), address spaces, permissions.
 
-use crate::cache::{Cache, CacheConfig, Class, Replacement, Ways};
+use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use tombolo_types::{Line, Page, Ps};
 
 /// Shape of a TLB level.
@@ -42,7 +42,12 @@ impl Tlb {
     pub fn new(config: TlbConfig) -> Tlb {
         let TlbConfig { entries, ways } = config;
         assert!(ways > 0 && entries > 0 && entries % ways == 0, "{entries} entries in {ways} ways");
-        let shape = CacheConfig { sets: entries / ways, ways, replacement: Replacement::LeastRecentlyUsed };
+        let shape = CacheConfig {
+            sets: entries / ways,
+            ways,
+            replacement: Replacement::LeastRecentlyUsed,
+            index: Index::Hashed,
+        };
         Tlb { pages: Cache::new(shape), latest: None, stats: TlbStats::default() }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
-use crate::dram::Dram;
+use crate::departure::Departure;
+use crate::dram::{Dram, DramStats};
 use crate::flags::Flags;
 use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
-use crate::memory_cache::MemoryCache;
+use crate::memory_cache::{MemoryCache, MemoryCacheStats};
 use crate::message::{LineRequest, Message, Packet, Route};
 use crate::outstanding::{Asker, Outstanding, Pool, Tickets};
 use crate::stats::{Digest, L2Stats};
@@ -21,6 +22,12 @@ use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
+
+/// How far ahead of its last byte a packet is handled, with what it causes delayed until that is inside. Beyond it the
+/// packet waits, for what it changes would be seen too soon by those who come before its last byte. Assumed: a few
+/// packets' time on a port, so that an event more is paid only where a port is backlogged. A controller takes its part in
+/// a phase by so much too early.
+const SOON: Ps = Ps::from_ns(8);
 
 /// The scheduler's view of where events go.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -65,10 +72,16 @@ pub struct Uncore<C, D: Contents> {
     walkers: Walkers,
     /// Port toward other modules.
     outgoing: Link,
+    /// When what was sent last on each channel toward other modules arrives: by [`Uncore::source`], then target.
+    arrivals: Vec<Ps>,
     /// Port from other modules.
     incoming: Serializer,
+    /// When the last packet that had to wait for that port enters.
+    entering: Ps,
     /// From the slices to each SM.
     to_sm: Vec<Serializer>,
+    /// When what was delivered last on each channel arrives: by SM, then [`Uncore::source`].
+    delivered: Vec<Ps>,
     /// Store credits of each SM.
     pub posted: Vec<Credits>,
     /// SMs with a warp that waits for a store credit.
@@ -98,7 +111,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         policy: WayPolicy,
         watch: D::Watch,
     ) -> Uncore<C, D> {
-        let sms = usize::from(layout.sms);
+        let (sms, sources) = (usize::from(layout.sms), usize::from(layout.slices) + 1);
         Uncore {
             module,
             protocol,
@@ -109,8 +122,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             tlb: Tlb::new(crate::convert::l2_tlb(&machine)),
             walkers: Walkers::new(crate::convert::walkers(&machine)),
             outgoing: Link::new(crate::convert::link(&machine.module_link)),
+            arrivals: vec![Ps::ZERO; sources * usize::from(layout.modules)],
             incoming: Serializer::new(machine.module_link.rate),
+            entering: Ps::ZERO,
             to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
+            delivered: vec![Ps::ZERO; sms * sources],
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
             wants_credit: vec![false; sms],
             draining: vec![VecDeque::new(); sms],
@@ -167,12 +183,38 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         &self.outgoing
     }
 
-    /// Sends a packet to another module, no earlier than `ready`.
-    pub fn send(&mut self, ready: Ps, target: ModuleId, packet: Packet<D>, out: &mut Out<'_, D>, from: ComponentId) {
+    /// Where the channels of a component of this module stand: those of its slices first, those of all others in one.
+    fn source(&self, from: ComponentId) -> usize {
+        let slice = from.0.wrapping_sub(self.layout.slice(self.module, 0).0);
+        usize::from(slice.min(self.layout.slices))
+    }
+
+    /// Counters of the module's memory.
+    pub fn dram(&self) -> &DramStats {
+        self.dram.stats()
+    }
+
+    /// Counters of the cache in front of it; zeros where there is none.
+    pub fn memory_cache(&self) -> MemoryCacheStats {
+        self.memory_cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
+    }
+
+    /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
+    /// protocols rely on it line by line and region by region, and each of those has one slice.
+    pub fn send(
+        &mut self,
+        departs: Departure,
+        target: ModuleId,
+        packet: Packet<D>,
+        out: &mut Out<'_, D>,
+        from: ComponentId,
+    ) {
         let bytes = self.weight(&packet);
         let component = self.taker(target, &packet);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
-        let arrival = self.outgoing.send(ready, crate::fabric::traffic(&packet), bytes);
+        let sent = self.outgoing.pass(out.now(), departs, crate::fabric::traffic(&packet), bytes);
+        let channel = self.source(from) * usize::from(self.layout.modules) + usize::from(target.0);
+        let arrival = in_order(&mut self.arrivals[channel], sent.time());
         if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
             out.send(arrival, from, component, Message::Arrive { route, packet });
         } else {
@@ -198,6 +240,13 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         self.layout.slice(module, self.map.slice(line))
     }
 
+    /// Bytes on a link of the answer to a read.
+    pub fn answer_bytes(&self, mask: Mask) -> Bytes {
+        let sizes = &self.machine.messages;
+        let bytes = sizes.header_bytes.0 + u64::from(mask.grains()) * self.machine.line.grain();
+        Bytes(bytes.next_multiple_of(sizes.flit_bytes))
+    }
+
     /// Bytes of a packet on a link.
     fn weight(&self, packet: &Packet<D>) -> Bytes {
         let sizes = &self.machine.messages;
@@ -210,7 +259,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
                     sizes.header_bytes.0 + data(mask) + partial
                 }
             },
-            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => sizes.header_bytes.0 + data(*mask),
+            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => return self.answer_bytes(*mask),
             // Its bytes are those of the fill behind it.
             Packet::Flag { .. } => 0,
             Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),
@@ -221,9 +270,19 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         Bytes(bytes.next_multiple_of(sizes.flit_bytes))
     }
 
-    /// Takes a packet of `bytes` from the port at `now`; returns when it is wholly inside.
-    pub fn receive(&mut self, now: Ps, bytes: u16) -> Ps {
-        self.incoming.send(now, Bytes(u64::from(bytes)))
+    /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
+    /// enough for it to be handled now; otherwise it comes again, as [`Message::Enter`].
+    pub fn receive(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
+        let now = out.now();
+        let inside = self.incoming.send(now, Bytes(u64::from(route.bytes)));
+        if inside <= now + SOON && now > self.entering {
+            return Some(inside);
+        }
+        // One after the other, whichever components they are for.
+        self.entering = inside.max(self.entering + Ps(1)).max(now + Ps(1));
+        let to = route.component;
+        out.send(self.entering, to, to, Message::Enter { source: route.source, packet });
+        None
     }
 
     /// How long a notice without weight takes to another module: flow control rides on other packets.
@@ -329,9 +388,13 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         out.send(at, by, self.layout.controller(home), Message::Taken { pool, ticket });
     }
 
-    /// Delivers `bytes` to an SM, no earlier than `ready`; returns the arrival.
-    pub fn deliver(&mut self, ready: Ps, sm: SmId, bytes: u64) -> Ps {
-        self.to_sm[usize::from(sm.0)].send(ready, Bytes(bytes)) + self.machine.crossbar.latency
+    /// Delivers `bytes` to an SM as they depart from a component of its module; returns the arrival, never before that
+    /// of what the component sent it earlier.
+    pub fn deliver(&mut self, now: Ps, departs: Departure, sm: SmId, bytes: u64, from: ComponentId) -> Ps {
+        let sm = usize::from(sm.0);
+        let passed = departs.through(now, &mut self.to_sm[sm], Bytes(bytes)).after(self.machine.crossbar.latency);
+        let channel = sm * (usize::from(self.layout.slices) + 1) + self.source(from);
+        in_order(&mut self.delivered[channel], passed.time())
     }
 
     /// A store of an SM has been taken at `now`, in effect at `at`.
@@ -360,11 +423,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
-    /// Has memory read `bytes` of `line` at `now`; returns when they are there.
-    pub fn fetch(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory read `bytes` of `line` for a request that departs as told; returns when they are there.
+    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
-            Some(cache) => cache.read(now, line, bytes, &mut self.dram),
-            None => self.dram.read(now, line, bytes) + self.machine.dram.base_latency,
+            Some(cache) => cache.read(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.read(departs.time(), line, bytes) + self.machine.dram.base_latency,
         }
     }
 
@@ -376,11 +439,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         }
     }
 
-    /// Has memory write `bytes` of `line` at `now`; returns when they are taken.
-    pub fn store(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory write `bytes` of `line` that depart as told; returns when they are taken.
+    pub fn store(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
-            Some(cache) => cache.write(now, line, bytes, &mut self.dram),
-            None => self.dram.write(now, line, bytes),
+            Some(cache) => cache.write(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.write(departs.time(), line, bytes),
         }
     }
 
@@ -426,4 +489,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     pub fn slice_rate(&self) -> Rate {
         self.machine.l2.rate
     }
+}
+
+/// The arrival on a channel of what would arrive at `at`: not before what was sent ahead of it.
+fn in_order(last: &mut Ps, at: Ps) -> Ps {
+    *last = at.max(*last);
+    *last
 }

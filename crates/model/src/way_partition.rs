@@ -46,8 +46,6 @@ pub struct WayPartitionConfig {
     pub l1_ways: u32,
     /// Ways of the L2.
     pub l2_ways: u32,
-    /// What answers a read of another module's line: the line and its header.
-    pub answer: Bytes,
     /// At which answers come in while no lane has turned.
     pub incoming: Rate,
 }
@@ -107,8 +105,8 @@ pub struct WayPartition {
     next_sample: Ps,
     /// At which answers come in now.
     incoming: Rate,
-    /// Reads of other modules' lines sent in this window.
-    reads: u64,
+    /// Bytes of the answers to the reads of other modules' lines that were sent in this window.
+    answers: u64,
     /// What [`WayPartition::sample`] was told of memory at the window's start.
     queued: Ps,
     /// Changes so far, the first at the first kernel's launch.
@@ -127,7 +125,7 @@ impl WayPartition {
             local: LocalWays { since: Ps::ZERO, l1: 0, l2: 0 },
             next_sample: Ps::NEVER,
             incoming: config.incoming,
-            reads: 0,
+            answers: 0,
             queued: Ps::ZERO,
             history: Vec::new(),
             moves: [0; 2],
@@ -156,10 +154,10 @@ impl WayPartition {
         self.next_sample
     }
 
-    /// A read of another module's line was sent.
+    /// A read of another module's line was sent, whose answer has so many bytes, header included.
     #[inline]
-    pub fn read_sent(&mut self) {
-        self.reads += 1;
+    pub fn read_sent(&mut self, answer: Bytes) {
+        self.answers += answer.0;
     }
 
     /// Lanes of the link have turned: from here on answers come in at `rate`.
@@ -174,7 +172,7 @@ impl WayPartition {
             self.halve(now);
             self.record();
         }
-        (self.next_sample, self.reads, self.queued) = (now + sample, 0, queued);
+        (self.next_sample, self.answers, self.queued) = (now + sample, 0, queued);
     }
 
     /// The kernel has ended here.
@@ -186,14 +184,14 @@ impl WayPartition {
     /// somebody waiting, as a mean of all channels.
     pub fn sample(&mut self, queued: Ps) {
         let WayPolicy::Shifting { sample, .. } = self.config.policy else { return };
-        let came_in = u128::from(self.reads) * u128::from(self.config.answer.0) * 1_000_000_000_000;
+        let came_in = u128::from(self.answers) * 1_000_000_000_000;
         let could = u128::from(self.incoming.0) * u128::from(sample.0);
         let window = Window {
             link: !self.incoming.is_infinite() && came_in * 100 >= could * SATURATED,
             memory: u128::from((queued - self.queued).0) * 100 >= u128::from(sample.0) * SATURATED,
         };
         self.shift(window);
-        (self.reads, self.queued) = (0, queued);
+        (self.answers, self.queued) = (0, queued);
         self.next_sample += sample;
     }
 
@@ -253,10 +251,13 @@ mod tests {
     const BUSY: Ps = SAMPLE;
     const IDLE: Ps = Ps::ZERO;
 
+    /// A line and its header.
+    const ANSWER: Bytes = Bytes(144);
+
     /// 64 GB/s and 144 bytes: 2200 reads are 99 % of a window.
     fn partition(policy: WayPolicy) -> WayPartition {
         let incoming = Rate(64_000_000_000);
-        WayPartition::new(WayPartitionConfig { policy, l1_ways: 4, l2_ways: 16, answer: Bytes(144), incoming })
+        WayPartition::new(WayPartitionConfig { policy, l1_ways: 4, l2_ways: 16, incoming })
     }
 
     fn shifting() -> WayPartition {
@@ -267,7 +268,7 @@ mod tests {
 
     /// One window with so many reads, in which memory's queue was there for `queued`.
     fn window(partition: &mut WayPartition, reads: u64, queued: Ps) -> (u32, u32) {
-        (0..reads).for_each(|_| partition.read_sent());
+        (0..reads).for_each(|_| partition.read_sent(ANSWER));
         partition.sample(partition.queued + queued);
         (partition.local.l1, partition.local.l2)
     }
@@ -321,6 +322,17 @@ mod tests {
     }
 
     #[test]
+    fn answers_of_part_of_a_line_count_as_that_part() {
+        let mut it = shifting();
+        (0..2200).for_each(|_| it.read_sent(Bytes(48)));
+        it.sample(IDLE);
+        assert_eq!(it.local.l2, 8, "a third of the window");
+        (0..6600).for_each(|_| it.read_sent(Bytes(48)));
+        it.sample(IDLE);
+        assert_eq!(it.local.l2, 7);
+    }
+
+    #[test]
     fn an_infinite_link_is_never_saturated() {
         let mut it = shifting();
         it.set_incoming(Rate::INFINITE);
@@ -340,8 +352,8 @@ mod tests {
     #[test]
     fn a_cache_of_one_way_is_not_split() {
         let policy = WayPolicy::Shifting { sample: SAMPLE, reset: true };
-        let (answer, incoming) = (Bytes(144), Rate(64_000_000_000));
-        let mut it = WayPartition::new(WayPartitionConfig { policy, l1_ways: 1, l2_ways: 32, answer, incoming });
+        let incoming = Rate(64_000_000_000);
+        let mut it = WayPartition::new(WayPartitionConfig { policy, l1_ways: 1, l2_ways: 32, incoming });
         it.launch(Ps::ZERO, Ps::ZERO);
         assert_eq!(window(&mut it, 3000, IDLE), (0, 15));
         assert!(it.l1().is_whole());

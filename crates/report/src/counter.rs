@@ -43,7 +43,7 @@ const fn counter(path: &'static str, name: &'static str, unit: &'static str, abo
 /// Every number of a run record.
 #[rustfmt::skip]
 pub const COUNTERS: &[Counter] = &[
-    counter("time_s", "simulated time", "s", "Time from the first launch to the end of the last release."),
+    counter("time_s", "simulated time", "s", "Time from the start of the program to the end of its last kernel's release or last copy."),
     counter("cycles", "cycles", "cycles", "Simulated time in cycles of the SM clock."),
     counter("kernel_launches", "kernel launches", "", "Kernels launched."),
     counter("warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
@@ -67,8 +67,11 @@ pub const COUNTERS: &[Counter] = &[
     counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
     counter("links.*.lanes", "lanes", "", "Lanes that carried this way, on average over the run; 1 of a link without lanes."),
     counter("links.*.lanes_turned", "lanes turned", "", "Lanes that turned to this way."),
-    counter("dram.read_bytes", "memory reads", "B", "Bytes read from all memories."),
-    counter("dram.write_bytes", "memory writes", "B", "Bytes written to all memories."),
+    counter("dram.read_bytes", "memory reads", "B", "Bytes read from all memories, in whole bursts."),
+    counter("dram.write_bytes", "memory writes", "B", "Bytes written to all memories, in whole bursts."),
+    counter("memory_cache.hits", "memory-side cache hits", "", "Reads that found their line in a cache in front of memory."),
+    counter("memory_cache.misses", "memory-side cache misses", "", "Reads that a cache in front of memory had to pass on."),
+    counter("memory_cache.write_backs", "memory-side cache write-backs", "lines", "Dirty lines that went from a cache in front of memory to memory."),
 
     counter("coherence.reads", "L2 reads", "", "Reads looked up in L2 slices, by line."),
     counter("coherence.read_hits", "L2 read hits", "", "Of the L2 reads, those that found their line."),
@@ -93,8 +96,8 @@ pub const COUNTERS: &[Counter] = &[
     counter("coherence.parks", "parked L2 requests", "", "Requests parked on a miss already on its way."),
     counter("coherence.queued", "queued L2 requests", "", "Requests that waited in an input queue for a miss register or a store credit."),
     counter("coherence.inter_gpu_loads", "loads between GPUs", "", "Loads sent to another GPU."),
-    counter("coherence.memory_read_bytes", "memory reads", "B", "Bytes read from memories by L2 slices."),
-    counter("coherence.memory_write_bytes", "memory writes", "B", "Bytes written to memories by L2 slices."),
+    counter("coherence.memory_read_bytes", "memory reads", "B", "Bytes that L2 slices read from memories or the caches in front of them."),
+    counter("coherence.memory_write_bytes", "memory writes", "B", "Bytes that L2 slices wrote to memories or the caches in front of them."),
 
     counter("ways.to_remote", "shifts of ways to remote lines", "", "Samples at which a module's controller gave a way of its caches to lines of other modules."),
     counter("ways.to_local", "shifts of ways to local lines", "", "Samples at which a module's controller gave a way of its caches to lines of its own memory."),

@@ -144,6 +144,11 @@ pub struct Directed {
 impl Directed {
     /// A program whose kernels are these lists of CTAs.
     pub fn new(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
+        Directed::with_copies(kernels, &[])
+    }
+
+    /// The same, with copies of so many bytes from the device behind its kernels.
+    pub fn with_copies(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Arc<Directed> {
         let info = |ctas: &Vec<Cta>| KernelInfo {
             name: "directed".into(),
             ctas: ctas.len() as u32,
@@ -152,7 +157,9 @@ impl Directed {
             registers: 16,
             class: KernelClass::Independent,
         };
-        let commands = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 }).collect();
+        let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
+        let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
+        let commands = launches.chain(copies).collect();
         Arc::new(Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels })
     }
 }

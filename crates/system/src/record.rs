@@ -4,6 +4,8 @@ use crate::checker::Checked;
 use crate::energy::Energy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tombolo_model::dram::DramStats;
+use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_workload::record::Spent;
 
 /// Accesses and hits of one cache level, summed over the machine.
@@ -38,13 +40,41 @@ pub struct LinkRecord {
     pub lanes_turned: u64,
 }
 
-/// All memories.
+/// All memories: what their channels transferred, in whole bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramRecord {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+}
+
+impl DramRecord {
+    /// Adds a module's.
+    pub(crate) fn add(&mut self, stats: &DramStats) {
+        self.read_bytes += stats.read_bytes;
+        self.write_bytes += stats.write_bytes;
+    }
+}
+
+/// All caches in front of memories; zeros where the machine has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryCacheRecord {
+    /// Reads that found their line.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Dirty lines that went to memory.
+    pub write_backs: u64,
+}
+
+impl MemoryCacheRecord {
+    /// Adds a module's.
+    pub(crate) fn add(&mut self, stats: MemoryCacheStats) {
+        self.hits += stats.read_hits;
+        self.misses += stats.read_misses;
+        self.write_backs += stats.write_backs;
+    }
 }
 
 /// How often a controller shifted the ways of its module's caches, summed over the machine.
@@ -142,6 +172,8 @@ pub struct RunRecord {
     pub inter_gpu_bytes: u64,
     /// Memory.
     pub dram: DramRecord,
+    /// Caches in front of memory.
+    pub memory_cache: MemoryCacheRecord,
     /// Invalidations, evictions, flushes, by cause; see `tombolo_model::stats` for each.
     pub coherence: BTreeMap<String, u64>,
     /// Shifts of ways between local and remote lines.

@@ -5,7 +5,7 @@ use crate::energy::{Energy, Moved};
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, RunRecord};
+use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
@@ -337,14 +337,17 @@ impl Outcome<'_> {
             return Err(self.stuck(&hub.command_processor, &modules));
         }
         let (mut sm, mut l2, mut digest) = (SmStats::default(), L2Stats::default(), Digest::default());
+        let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
             l2.merge(&module.uncore().stats);
+            dram.add(module.uncore().dram());
+            memory_cache.add(module.uncore().memory_cache());
             digest.mix(module.uncore().digest.0);
         }
         sm.named().chain(l2.named()).for_each(|(_, count)| digest.mix(count));
         let kernels = hub.command_processor.kernels();
-        let end = kernels.last().map_or(self.stats.last_event, |kernel| kernel.end);
+        let end = hub.command_processor.ended();
         digest.mix(end.0);
         let links = links::records(self.machine, &hub.fabric, &modules, end);
         links.iter().for_each(|link| digest.mix(link.bytes ^ link.lanes_turned.rotate_left(48)));
@@ -370,10 +373,11 @@ impl Outcome<'_> {
                 remote_accesses: l2.remote_reads,
                 remote_hits: l2.remote_read_hits,
             },
-            energy_pj: self.energy(&sm, &l2, &links, inter_gpu_bytes),
+            energy_pj: self.energy((&sm, &l2, dram), &links, inter_gpu_bytes),
             links,
             inter_gpu_bytes,
-            dram: DramRecord { read_bytes: l2.memory_read_bytes, write_bytes: l2.memory_write_bytes },
+            dram,
+            memory_cache,
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -418,13 +422,21 @@ impl Outcome<'_> {
         Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
     }
 
-    fn energy(&self, sm: &SmStats, l2: &L2Stats, links: &[LinkRecord], inter_gpu_bytes: u64) -> Energy {
+    fn energy(
+        &self,
+        (sm, l2, dram): (&SmStats, &L2Stats, DramRecord),
+        links: &[LinkRecord],
+        inter_gpu_bytes: u64,
+    ) -> Energy {
         let line = self.machine.line.bytes();
-        let module_links = links.iter().filter(|link| link.name.starts_with("module")).map(|link| link.bytes).sum();
+        // The port of a module that is the whole GPU is that of the GPU: nothing lies between.
+        let divided = self.machine.topology.modules_per_gpu > 1;
+        let of_modules = links.iter().filter(|link| divided && link.name.starts_with("module"));
+        let module_links = of_modules.map(|link| link.bytes).sum();
         Energy::of(&Moved {
             l1: Bytes(sm.transactions * line),
             l2: Bytes((l2.reads + l2.writes + l2.atomics) * line),
-            dram: Bytes(l2.memory_read_bytes + l2.memory_write_bytes),
+            dram: Bytes(dram.read_bytes + dram.write_bytes),
             module_links: Bytes(module_links),
             gpu_links: Bytes(inter_gpu_bytes),
         })

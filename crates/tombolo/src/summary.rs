@@ -69,6 +69,11 @@ fn lines(run: &RunRecord) -> Vec<(&'static str, String)> {
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ];
+    let reads = run.memory_cache.hits + run.memory_cache.misses;
+    if reads > 0 {
+        let hits = percent(run.memory_cache.hits, reads);
+        lines.push(("memory caches", format!("{hits} of {} reads hit", count(reads))));
+    }
     lines.extend(busiest(&run.links).map(|link| ("busiest link", busy(link))));
     let happened = run.coherence.iter().filter(|(_, times)| **times > 0);
     let coherence: Vec<String> = happened.map(|(name, times)| format!("{name} {}", count(*times))).collect();

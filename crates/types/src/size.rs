@@ -89,6 +89,12 @@ impl Serializer {
         self.free_at
     }
 
+    /// How long `bytes` take on their own.
+    #[inline]
+    pub fn span(&self, bytes: Bytes) -> Ps {
+        Ps(((u128::from(bytes.0) * u128::from(self.byte)) >> FRACTION) as u64)
+    }
+
     /// When everything accepted so far has passed.
     pub fn free_at(&self) -> Ps {
         self.free_at

@@ -53,6 +53,16 @@ pub enum Replacement {
     FirstIn,
 }
 
+/// How a line chooses its set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Index {
+    /// By its number modulo the sets, turned by a hash of the quotient.
+    #[default]
+    Hashed,
+    /// By its number modulo the sets: the low bits, for a power of two.
+    LowBits,
+}
+
 /// Shape of a tag array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
@@ -62,6 +72,8 @@ pub struct CacheConfig {
     pub ways: u32,
     /// Which line goes when a set is full.
     pub replacement: Replacement,
+    /// How a line chooses its set.
+    pub index: Index,
 }
 
 /// A line that an insertion pushed out.
@@ -164,7 +176,10 @@ impl<S: Copy + Default> Cache<S> {
     /// An empty array. Panics on a shape outside what [`CacheConfig`] allows.
     pub fn new(config: CacheConfig) -> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
-        let index = SetIndex::new(config.sets);
+        let index = match config.index {
+            Index::Hashed => SetIndex::new(config.sets),
+            Index::LowBits => SetIndex::by_low_bits(config.sets),
+        };
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
         let sets = config.sets as usize;
         let mut slots: Vec<Slot<S>> = Vec::with_capacity(sets * config.ways as usize + HOST_LINE);

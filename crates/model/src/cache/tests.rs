@@ -5,7 +5,7 @@ const OWN: Class = Class::new(0);
 const REMOTE: Class = Class::new(1);
 
 fn cache(sets: u32, ways: u32) -> Cache<u64> {
-    Cache::new(CacheConfig { sets, ways, replacement: Replacement::LeastRecentlyUsed })
+    Cache::new(CacheConfig { sets, ways, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
 }
 
 fn put(cache: &mut Cache<u64>, line: u64, class: Class) -> Option<u64> {
@@ -30,7 +30,8 @@ fn the_line_unused_for_longest_goes_first() {
 
 #[test]
 fn first_in_goes_first_however_often_it_is_used() {
-    let mut cache = Cache::<u64>::new(CacheConfig { sets: 1, ways: 2, replacement: Replacement::FirstIn });
+    let mut cache =
+        Cache::<u64>::new(CacheConfig { sets: 1, ways: 2, replacement: Replacement::FirstIn, index: Index::Hashed });
     put(&mut cache, 0, OWN);
     put(&mut cache, 1, OWN);
     assert!(cache.lookup(Line(0)).is_some());

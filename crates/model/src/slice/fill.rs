@@ -1,9 +1,12 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
-use super::{Arrived, Slice, Waiter};
+use super::request::level;
+use super::{Arrived, Slice, Taken, Waiter};
+use crate::departure::Departure;
 use crate::mshr::EntryId;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
+use std::collections::VecDeque;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
 use tombolo_types::{Bytes, Ps};
 
@@ -21,12 +24,13 @@ impl<D: Contents> Slice<D> {
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.module);
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
         // The lookup was the request's: what has come goes on as it is written.
-        let leaves = self.port.send(ready, Bytes(weight));
+        let leaves = Departure::at(ready).through(out.now(), &mut self.port, Bytes(weight));
         let before = self.view_line(line, Some(entry), uncore);
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
         self.keep_line(&before, &slot, leaves, uncore, out);
         let mut freed = self.mshr.free(entry);
+        self.registers.give_back(usize::from(freed.payload.level));
         if before.line.is_some() {
             self.cache.set_pinned(line, false);
         }
@@ -38,14 +42,25 @@ impl<D: Contents> Slice<D> {
             let tickets = self.flushes.remove(&line);
             self.flush_line(line, tickets, uncore, out);
         }
+        let mut waiting = VecDeque::new();
         while let Some(item) = self.mshr.next_parked(&mut freed) {
             match self.mshr.find(line) {
                 // An earlier one of them missed again: the rest keep their order behind it.
                 Some(entry) => self.mshr.park(entry, item),
+                None if !waiting.is_empty() => waiting.push_back(item),
                 None => {
-                    self.run(item, None, false, ready, uncore, out);
+                    if self.run(item, None, ready, uncore, out) == Taken::NoRoom {
+                        waiting.push_back(item);
+                    }
                 }
             }
+        }
+        // It misses again, and the register that came free is kept for a higher level: it and those behind it wait for
+        // one of theirs, ahead of what came to the slice after them.
+        while let Some(item) = waiting.pop_back() {
+            uncore.stats.queued += 1;
+            self.queues[level(&item, uncore)].push_front(item);
+            self.queued += 1;
         }
         self.serve_queues(uncore, out);
     }
@@ -56,7 +71,7 @@ impl<D: Contents> Slice<D> {
         waiter: Waiter,
         filled: &Slot<D>,
         bytes: Arrived<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {

@@ -2,6 +2,7 @@
 
 use super::Slice;
 use crate::cache::Class as CacheClass;
+use crate::departure::Departure;
 use crate::message::Packet;
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -45,7 +46,7 @@ impl<D: Contents> Slice<D> {
         line: Line,
         outcome: &Outcome<D>,
         original: Option<Cause>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -78,11 +79,12 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
+        let leaves = Departure::at(ready);
         let before = self.view(line, uncore);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::InvalidateRegion, uncore);
-        self.keep_entry(&before, &slot, ready, uncore, out);
-        self.send_invalidations(line, &outcome, Some(cause), ready, uncore, out);
+        self.keep_entry(&before, &slot, leaves, uncore, out);
+        self.send_invalidations(line, &outcome, Some(cause), leaves, uncore, out);
         for line in uncore.map.region_lines(line) {
             if self.cache.peek(line).is_none() {
                 continue;
@@ -96,7 +98,7 @@ impl<D: Contents> Slice<D> {
                     Cause::DirectoryEviction => uncore.stats.lines_invalidated_by_eviction += 1,
                 }
             }
-            self.keep_line(&before, &slot, ready, uncore, out);
+            self.keep_line(&before, &slot, leaves, uncore, out);
         }
     }
 
@@ -105,7 +107,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         before: &Slot<D>,
         after: &Slot<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -132,7 +134,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         line: Line,
         sharers: Sharers,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {

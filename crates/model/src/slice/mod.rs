@@ -9,17 +9,20 @@
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
-//! - `request`: requests, from their arrival to what they cause. `fill`: answers. `invalidate`: invalidations and the
-//!   directory. `write_back`: lines stored and evicted.
+//! - `request`: requests, from their arrival to what they cause. `registers`: which of them may miss. `fill`: answers.
+//!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted.
 
 mod fill;
 mod invalidate;
+mod registers;
 mod request;
 mod write_back;
 
+use self::registers::Registers;
 use crate::cache::Cache;
+use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Origin, Packet, Route};
+use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
@@ -29,7 +32,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
-use tombolo_types::{ComponentId, Line, Mask, Serializer};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 // A machine that passes its checks has no more miss registers than there are names.
@@ -52,6 +55,8 @@ struct Miss {
     class: Class,
     /// Whether a release waits for the line's dirty bytes, which leave after the fill.
     flushes: bool,
+    /// Of the request that caused it.
+    level: u8,
 }
 
 /// A read that waits for a miss.
@@ -96,7 +101,7 @@ pub struct Slice<D: Contents> {
     dirty: [u32; Class::ALL.len()],
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
-    mshrs: u32,
+    registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
     /// Requests in them.
     queued: u32,
@@ -115,7 +120,7 @@ impl<D: Contents> Slice<D> {
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
-            mshrs: machine.l2.mshrs,
+            registers: Registers::new(machine.l2.mshrs),
             queues: Default::default(),
             queued: 0,
             flushes: FxHashMap::default(),
@@ -143,18 +148,18 @@ impl<D: Contents> Slice<D> {
         self.offer(Item { from: Requester::Local, body }, out.now(), uncore, out);
     }
 
-    /// What came over the links.
+    /// What came over the links, wholly inside at `ready`.
     pub fn arrive<C: Coherence>(
         &mut self,
-        route: Route,
+        source: ModuleId,
         packet: Packet<D>,
+        ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let ready = uncore.receive(out.now(), route.bytes);
         match packet {
             Packet::Request(body) => {
-                self.offer(Item { from: Requester::Module(route.source), body }, ready, uncore, out);
+                self.offer(Item { from: Requester::Module(source), body }, ready, uncore, out);
             }
             Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
             Packet::Fill { register, line, mask, data } => {
@@ -162,14 +167,14 @@ impl<D: Contents> Slice<D> {
             }
             Packet::Invalidate { line, cause, ticket } => {
                 self.invalidate(line, cause, ready, uncore, out);
-                uncore.answer_invalidation(route.source, ticket, ready, out, self.id);
+                uncore.answer_invalidation(source, ticket, ready, out, self.id);
             }
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, uncore);
                 let before = slot;
-                let event = Event::Downgrade { from: route.source };
+                let event = Event::Downgrade { from: source };
                 self.step(&mut slot, event, uncore);
-                self.keep_entry(&before, &slot, ready, uncore, out);
+                self.keep_entry(&before, &slot, Departure::at(ready), uncore, out);
             }
             Packet::Old { .. } | Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)

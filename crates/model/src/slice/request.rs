@@ -1,6 +1,7 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
+use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -44,7 +45,7 @@ impl<D: Contents> Slice<D> {
         if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, uncore) {
             return Taken::NoRoom;
         }
-        self.run(item, entry, true, ready, uncore, out)
+        self.run(item, entry, ready, uncore, out)
     }
 
     pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, uncore: &mut Uncore<C, D>) {
@@ -52,12 +53,11 @@ impl<D: Contents> Slice<D> {
         self.mshr.park(entry, item);
     }
 
-    /// One step of the protocol for a request. `limited`: whether the level's share of miss registers binds.
+    /// One step of the protocol for a request.
     pub(super) fn run<C: Coherence>(
         &mut self,
         item: Item<D>,
         entry: Option<EntryId>,
-        limited: bool,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -80,7 +80,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
-        if misses && limited && self.mshr.used() >= self.share(level(&item, uncore)) {
+        if misses && !self.registers.has_room(level(&item, uncore)) {
             return Taken::NoRoom;
         }
         if step.outcome.wait && !misses && !self.merge(entry, &item) {
@@ -96,19 +96,9 @@ impl<D: Contents> Slice<D> {
     /// here is always read from above.
     fn lacks_register<C: Coherence>(&self, item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
         matches!(item.body.request, Request::Read { .. })
-            && self.mshr.used() >= self.share(level(item, uncore))
+            && !self.registers.has_room(level(item, uncore))
             && self.cache.peek(item.body.line).is_none()
             && !(uncore.protocol.passes_reads() && uncore.map.system_home(item.body.line) != uncore.module)
-    }
-
-    /// Miss registers that a level may use, all in all.
-    pub(super) fn share(&self, level: usize) -> u32 {
-        let reserved = (self.mshrs / 8).max(1);
-        match level {
-            0 => self.mshrs.saturating_sub(2 * reserved).max(1),
-            1 => self.mshrs.saturating_sub(reserved).max(2),
-            _ => self.mshrs,
-        }
     }
 
     pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
@@ -127,7 +117,7 @@ impl<D: Contents> Slice<D> {
         let Step { before, after, outcome } = step;
         let line = item.body.line;
         count(item, before, outcome, uncore);
-        let leaves = self.occupy(ready, moved(item, outcome, uncore), uncore);
+        let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
         self.keep_line(before, after, leaves, uncore, out);
         self.keep_entry(before, after, leaves, uncore, out);
         let mut register = None;
@@ -138,7 +128,7 @@ impl<D: Contents> Slice<D> {
             register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
         let is_store = !matches!(item.body.request, Request::Read { .. });
-        let mut accepted = leaves;
+        let mut accepted = leaves.time();
         let mut forwards = outcome.forwards.iter().flatten().peekable();
         let mut goes_on = false;
         while let Some(&(target, request)) = forwards.next() {
@@ -155,7 +145,7 @@ impl<D: Contents> Slice<D> {
             self.fetch(line, mask, register, leaves, uncore, out);
         }
         if let Some((mask, data)) = outcome.write {
-            accepted = self.write_memory(line, mask, data, leaves, uncore);
+            accepted = self.write_memory(line, (mask, data), leaves, uncore, out);
         }
         if let Some(reply) = outcome.reply {
             self.reply(waiter(item), line, reply, leaves, uncore, out);
@@ -167,9 +157,10 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slice's port is busy with `bytes` from `ready`; returns when what they cause leaves.
-    pub(super) fn occupy<C: Coherence>(&mut self, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Ps {
-        self.port.send(ready, Bytes(bytes)) + uncore.machine.l2.hit_latency
+    /// The slice's port passes `bytes` that are there at `ready`, in the event at `now`; returns when what they cause
+    /// leaves after its lookup.
+    pub(super) fn occupy<C: Coherence>(&mut self, now: Ps, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Departure {
+        Departure::at(ready).through(now, &mut self.port, Bytes(bytes)).after(uncore.machine.l2.hit_latency)
     }
 
     pub(super) fn start_miss<C: Coherence>(
@@ -181,7 +172,10 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
     ) -> EntryId {
         let line = item.body.line;
-        let entry = self.mshr.allocate(line, Miss { pending, class, flushes: false }).expect("room was checked before");
+        let level = level(item, uncore);
+        self.registers.take(level);
+        let miss = Miss { pending, class, flushes: false, level: level as u8 };
+        let entry = self.mshr.allocate(line, miss).expect("room was checked before");
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -199,7 +193,7 @@ impl<D: Contents> Slice<D> {
         item: &Item<D>,
         target: ModuleId,
         request: Request<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -210,8 +204,8 @@ impl<D: Contents> Slice<D> {
             body.flag = Flag::NONE;
         }
         match request {
-            Request::Read { .. } => {
-                uncore.ways.read_sent();
+            Request::Read { mask, .. } => {
+                uncore.ways.read_sent(uncore.answer_bytes(mask));
                 if uncore.map.gpu_of(target) != uncore.map.gpu_of(uncore.module) {
                     uncore.stats.inter_gpu_loads += 1;
                 }
@@ -228,13 +222,13 @@ impl<D: Contents> Slice<D> {
         line: Line,
         mask: Mask,
         register: EntryId,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.fetch(leaves, line, Bytes(bytes));
+        let done = uncore.fetch(out.now(), leaves, line, Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
@@ -242,15 +236,15 @@ impl<D: Contents> Slice<D> {
     pub(super) fn write_memory<C: Coherence>(
         &mut self,
         line: Line,
-        mask: Mask,
-        data: D,
-        leaves: Ps,
+        (mask, data): (Mask, D),
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
+        out: &Out<'_, D>,
     ) -> Ps {
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
         uncore.write_memory(line, mask, data);
-        uncore.store(leaves, line, Bytes(bytes))
+        uncore.store(out.now(), leaves, line, Bytes(bytes))
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
@@ -260,14 +254,14 @@ impl<D: Contents> Slice<D> {
         to: Waiter,
         line: Line,
         reply: Reply<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
         match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Local) => {
                 let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
-                let at = uncore.deliver(leaves, to.origin.sm, bytes);
+                let at = uncore.deliver(out.now(), leaves, to.origin.sm, bytes, self.id);
                 let sm = uncore.layout.sm(uncore.module, to.origin.sm);
                 let satisfied = uncore.flags.knows(to.flag);
                 let register = to.origin.register;
@@ -287,7 +281,7 @@ impl<D: Contents> Slice<D> {
             }
             (Reply::Old { data }, _) if to.origin.module == uncore.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
-                let at = uncore.deliver(leaves, sm, uncore.machine.line.grain());
+                let at = uncore.deliver(out.now(), leaves, sm, uncore.machine.line.grain(), self.id);
                 out.send(at, self.id, uncore.layout.sm(uncore.module, sm), Message::Old { warp, result, data });
             }
             (Reply::Old { data }, _) => {
@@ -313,7 +307,7 @@ impl<D: Contents> Slice<D> {
 }
 
 /// The level of a request.
-fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
+pub(super) fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
     match item.from {
         Requester::Local => 0,
         Requester::Module(_) if uncore.map.system_home(item.body.line) == uncore.module => 2,

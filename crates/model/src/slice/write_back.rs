@@ -2,6 +2,7 @@
 
 use super::Slice;
 use crate::cache::Class as CacheClass;
+use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
@@ -84,16 +85,16 @@ impl<D: Contents> Slice<D> {
     }
 
     /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
-    fn read_out<C: Coherence>(&mut self, outcome: &Outcome<D>, uncore: &Uncore<C, D>, out: &Out<'_, D>) -> Ps {
+    fn read_out<C: Coherence>(&mut self, outcome: &Outcome<D>, uncore: &Uncore<C, D>, out: &Out<'_, D>) -> Departure {
         let sent = outcome.forwards.iter().flatten().filter_map(|(_, request)| match *request {
             Request::Write { mask, .. } => Some(mask),
             Request::Read { .. } | Request::Atomic { .. } => None,
         });
         let grains = sent.chain(outcome.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
         if grains == 0 {
-            return out.now();
+            return Departure::at(out.now());
         }
-        self.occupy(out.now(), u64::from(grains) * uncore.machine.line.grain(), uncore)
+        self.occupy(out.now(), out.now(), u64::from(grains) * uncore.machine.line.grain(), uncore)
     }
 
     /// Stores what became of the line.
@@ -101,7 +102,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         before: &Slot<D>,
         after: &Slot<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -152,7 +153,7 @@ impl<D: Contents> Slice<D> {
         &mut self,
         line: Line,
         state: LineState<D>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
@@ -181,7 +182,7 @@ impl<D: Contents> Slice<D> {
         line: Line,
         outcome: &Outcome<D>,
         mut tickets: Option<Tickets>,
-        leaves: Ps,
+        leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> (Option<Tickets>, Ps) {
@@ -197,7 +198,7 @@ impl<D: Contents> Slice<D> {
         }
         if let Some((mask, data)) = outcome.write {
             uncore.stats.writebacks += 1;
-            taken = self.write_memory(line, mask, data, leaves, uncore);
+            taken = self.write_memory(line, (mask, data), leaves, uncore, out);
         }
         (tickets, taken)
     }

@@ -9,7 +9,7 @@ use tombolo_system::{RunRecord, RunSpec, run};
 /// A machine with settings applied: `hmg-4x4` with one SM a module unless said otherwise, whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
-    let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128", "l2.sector_bytes=128"];
+    let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128"];
     all.extend(settings);
     tombolo_machine::apply(&all, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))

@@ -1,0 +1,79 @@
+//! When what an access causes leaves the component where it was made.
+//!
+//! A port serves in the order in which events run, each from its own time on. What passes beside other accesses, as
+//! the lookup of a tag array does, delays the result alone: were a port reserved at the lookup's end, what is ready at
+//! once would queue behind accesses that have just begun. So a departure keeps the two apart until all ports on its
+//! way inside the component are behind it.
+//!
+//! What leaves may thereby overtake what was reserved before it; who sends keeps each channel in order.
+
+use tombolo_types::{Bytes, Ps, Serializer};
+
+/// When something leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When it is past the ports so far.
+    passed: Ps,
+    /// Spent on its way without holding up anything else.
+    latency: Ps,
+}
+
+impl Departure {
+    /// What is there at `at`.
+    pub fn at(at: Ps) -> Departure {
+        Departure { passed: at, latency: Ps::ZERO }
+    }
+
+    /// The same, `latency` later.
+    #[must_use]
+    pub fn after(self, latency: Ps) -> Departure {
+        Departure { latency: self.latency + latency, ..self }
+    }
+
+    /// The same once `bytes` of it have passed `port`, which is reserved from `now` on: the time of the event, which
+    /// never falls. It passes no earlier than its own bytes would have alone.
+    #[inline]
+    #[must_use]
+    pub fn through(self, now: Ps, port: &mut Serializer, bytes: Bytes) -> Departure {
+        let turn = port.send(now, bytes);
+        Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
+    }
+
+    /// When it leaves.
+    pub fn time(self) -> Ps {
+        self.passed + self.latency
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Rate;
+
+    /// A port that passes ten bytes in a nanosecond.
+    fn port() -> Serializer {
+        Serializer::new(Rate(10_000_000_000))
+    }
+
+    #[test]
+    fn ports_one_after_the_other_and_what_passes_beside_them_add_up() {
+        let (mut first, mut second) = (port(), port());
+        let departure = Departure::at(Ps(100)).through(Ps(100), &mut first, Bytes(10)).after(Ps(50_000));
+        assert_eq!(departure.through(Ps(100), &mut second, Bytes(20)).time(), Ps(100 + 1000 + 50_000 + 2000));
+    }
+
+    #[test]
+    fn what_is_ready_now_does_not_wait_for_what_is_still_looked_up() {
+        let mut port = port();
+        let hit = Departure::at(Ps(0)).after(Ps(65_000)).through(Ps(0), &mut port, Bytes(10));
+        let fill = Departure::at(Ps(10)).through(Ps(10), &mut port, Bytes(10));
+        assert_eq!((hit.time(), fill.time()), (Ps(66_000), Ps(2000)));
+    }
+
+    #[test]
+    fn a_port_passes_no_more_than_its_rate() {
+        let mut port = port();
+        let last = (0..100).map(|_| Departure::at(Ps(0)).after(Ps(7)).through(Ps(0), &mut port, Bytes(10))).last();
+        assert_eq!(last.map(Departure::time), Some(Ps(100_007)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Ports of modules and of what lies inside them: what waits for what, told by the time of directed programs. CTA `i` of
+//! sixteen runs on module `i`.
+
+mod common;
+
+use common::{design, machine, simulate};
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Order, Scope};
+
+/// A load that no L1 serves.
+const PAST_L1: Order = Order::relaxed(Scope::Gpu);
+
+/// Seconds from the launch of the last kernel to its end.
+fn last_kernel(settings: &[&str], kernels: Vec<Vec<Cta>>) -> f64 {
+    let record = simulate(&machine(settings), design("hmg", &[]), Directed::new(kernels));
+    let kernel = record.kernels.last().expect("a kernel ran");
+    kernel.end_s - kernel.start_s
+}
+
+#[test]
+fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
+    // One warp follows lines that only memory has, while another of its SM hits the same line over and over, so that at
+    // nearly every time a hit is under way for the SM that was reserved before a fill and leaves long after it.
+    let time = |hits: usize| {
+        let mut cta = Cta::new().warp(|warp| {
+            for line in (64..128).step_by(8) {
+                warp.load([line], PAST_L1).use_result(1);
+            }
+        });
+        cta = cta.warp(|warp| (0..hits).for_each(|_| _ = warp.load([0], PAST_L1).use_result(1)));
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&["l2.hit_latency=1us"], vec![touch, vec![cta]])
+    };
+    let (alone, beside) = (time(0), time(6));
+    // Eight misses, each a lookup of a microsecond and more; six hits end before them.
+    assert!(alone > 8e-6 && beside < alone + 0.1e-6, "{alone} s alone, {beside} s beside hits");
+}
+
+#[test]
+fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
+    // Three modules ask the fourth of their GPU for lines of its memory at once, faster than its port takes requests in,
+    // while its own SM follows lines of the same memory. Requests handled as they begin to come in would reserve the
+    // memory for when they are inside, ahead of those of the SM.
+    let time = |loads: u64| {
+        let chain = Cta::new().warp(|warp| {
+            for line in (4096..4096 + 4 * 256).step_by(4) {
+                warp.read([line]);
+            }
+        });
+        let flood =
+            |module: u64| Cta::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK));
+        let mut kernel = vec![Cta::new(); 16];
+        kernel[0] = chain;
+        (1..4).for_each(|module| kernel[module as usize] = flood(module));
+        let mut touch = vec![Cta::new(); 16];
+        touch[0] = Cta::new().warp(|warp| _ = warp.read([0]));
+        last_kernel(&["module_link.rate=1GB/s", "l1.mshrs=64"], vec![touch, kernel])
+    };
+    let (alone, beside) = (time(0), time(48));
+    assert!(alone > 40e-6 && beside < alone + 0.5e-6, "{alone} s alone, {beside} s beside others");
+}
+
+#[test]
+fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_does() {
+    let atomics = 8;
+    let time = |latency: &str| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[4] = Cta::new().warp(|warp| {
+            (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
+        });
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&[latency], vec![touch, ctas])
+    };
+    let added = time("crossbar.latency=2us") - time("crossbar.latency=1us");
+    assert!((added - 2.0 * f64::from(atomics) * 1e-6).abs() < 1e-9, "two crossings each, not {added} s");
+}
+
+#[test]
+fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
+    // Two SMs of one CTA each: one runs a long CTA, the other twenty short ones.
+    let time = |short: usize| {
+        let cta = |instructions: u16| Cta::new().warp(|warp| _ = warp.compute(instructions));
+        let ctas = std::iter::once(cta(40_000)).chain((0..short).map(|_| cta(2000))).collect();
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "topology.sms_per_module=2", "sm.ctas=1"];
+        last_kernel(&settings, vec![ctas])
+    };
+    let (alone, beside) = (time(0), time(20));
+    assert!(beside < 1.2 * alone, "{alone} s alone, {beside} s beside short ones");
+}
