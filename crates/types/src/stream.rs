@@ -65,6 +65,11 @@ pub struct Accesses {
 
 impl Accesses {
     /// The range as indices.
+impl Token {
+    /// The largest: who keeps a bit for each needs 8 MiB. Source: assumed, far more than the flags a recorded kernel sets.
+    pub const MAX: Token = Token(1 << 26);
+}
+
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
     }
@@ -163,9 +168,10 @@ pub enum Op {
         /// 1 to 64.
         distance: u8,
     },
-    /// Spins with acquire loads on `accesses` (one line) until the release that left `token` is visible.
+    /// Spins with loads of one line until the store that left `token` is visible. One that acquires does so once, when
+    /// it has seen it; behind relaxed ones a fence may acquire for all.
     WaitUntil {
-        /// Semantics (acquire or relaxed) and scope of each polling load.
+        /// Semantics (acquire or relaxed) and scope of the polling loads.
         order: PackedOrder,
         /// Index of the flag's line in [`CtaStream::accesses`].
         access: u32,

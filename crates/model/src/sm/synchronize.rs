@@ -10,7 +10,7 @@ use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::{Coherence, l1};
 use tombolo_types::stream::{AtomicResult, Op};
-use tombolo_types::{Order, Ps, Scope, Semantics};
+use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand as far as it goes.
@@ -161,11 +161,7 @@ fn describe(op: Op) -> (Operation, Order) {
         Op::Atomic { order, result: AtomicResult::Returned, .. } => (Operation::Atomic, order.order()),
         Op::Atomic { order, result: AtomicResult::Discarded, .. } => (Operation::Reduction, order.order()),
         Op::Fence { order } => (Operation::Fence, order.order()),
-        // A wait knows its result before it goes on, whether it acquires or not.
-        Op::WaitUntil { order, .. } => {
-            let order = order.order();
-            (Operation::Load, Order { semantics: Semantics::Acquire, scope: order.scope })
-        }
+        Op::WaitUntil { order, .. } => (Operation::Wait, order.order()),
         Op::Compute { .. } | Op::Shared { .. } | Op::Barrier | Op::Use { .. } | Op::Signal { .. } => {
             unreachable!("{op:?} is no memory instruction")
         }

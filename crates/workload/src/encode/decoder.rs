@@ -58,8 +58,11 @@ impl Decoder<'_> {
         let tokens = self.count("tokens")?;
         for _ in 0..tokens {
             let token = self.number()?;
-            let narrow = u32::try_from(token).map_err(|_| self.error(format_args!("token {token} exceeds 32 bits")))?;
-            self.stream.tokens.push(Token(narrow));
+            // Readers keep a bit for every token up to the largest.
+            if token > u64::from(Token::MAX.0) {
+                return Err(self.error(format_args!("token {token} exceeds {}", Token::MAX.0)));
+            }
+            self.stream.tokens.push(Token(token as u32));
         }
         (0..warps).try_for_each(|_| self.warp())
     }

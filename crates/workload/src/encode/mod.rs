@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn lay_out(warps: Vec<Vec<Draft>>) -> CtaStream {
-        let mut stream = CtaStream { tokens: vec![Token(0), Token(7), Token(u32::MAX)], ..CtaStream::default() };
+        let mut stream = CtaStream { tokens: vec![Token(0), Token(7), Token::MAX], ..CtaStream::default() };
         for warp in warps {
             let first = stream.ops.len() as u32;
             for (mut op, own) in warp {
@@ -314,6 +314,15 @@ mod tests {
                 (Op::Load { order: Order::WEAK.into(), accesses: Accesses::default() }, accesses)
             };
             vec![load(line), load(line + 1_000_000)]
+    #[test]
+    fn a_token_beyond_the_largest_is_refused() {
+        let mut bytes = Vec::new();
+        let tokens = vec![Token(Token::MAX.0 + 1)];
+        encode(&CtaStream { tokens, ..CtaStream::default() }, &mut bytes);
+        let error = decode(&bytes, &mut CtaStream::default()).unwrap_err();
+        assert_eq!(error.message, "byte 6 of the encoded CTA: token 67108865 exceeds 67108864");
+    }
+
         };
         let mut bytes = Vec::new();
         encode(&lay_out((0..4).map(|place| warp(5000 + place)).collect()), &mut bytes);
