@@ -39,6 +39,18 @@ pub enum ComputeClass {
     Other,
 }
 
+impl ComputeClass {
+    /// Every class, in the order of their discriminants.
+    pub const ALL: [ComputeClass; 6] = [
+        ComputeClass::Fp32,
+        ComputeClass::Int,
+        ComputeClass::Fp64,
+        ComputeClass::Special,
+        ComputeClass::Tensor,
+        ComputeClass::Other,
+    ];
+}
+
 /// Where an atomic's result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicResult {
@@ -53,6 +65,11 @@ pub enum AtomicResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
 
+impl Token {
+    /// The largest: who keeps a bit for each needs 8 MiB. Source: assumed, far more than the flags a recorded kernel sets.
+    pub const MAX: Token = Token(1 << 26);
+}
+
 /// The accesses of one instruction: a range of [`CtaStream::accesses`]. In 5 bytes, so that an [`Op`] takes 8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed)]
@@ -65,11 +82,6 @@ pub struct Accesses {
 
 impl Accesses {
     /// The range as indices.
-impl Token {
-    /// The largest: who keeps a bit for each needs 8 MiB. Source: assumed, far more than the flags a recorded kernel sets.
-    pub const MAX: Token = Token(1 << 26);
-}
-
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
     }
@@ -324,6 +336,11 @@ pub trait Program: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_of_arithmetic_stand_at_their_discriminants() {
+        assert!((0..).zip(ComputeClass::ALL).all(|(place, class)| class as usize == place));
+    }
 
     #[test]
     fn an_order_survives_packing() {

@@ -183,14 +183,8 @@ impl Decoder<'_> {
     }
 
     fn compute(&mut self, class: u8) -> Result<Op, Damaged> {
-        let class = match class {
-            0 => ComputeClass::Fp32,
-            1 => ComputeClass::Int,
-            2 => ComputeClass::Fp64,
-            3 => ComputeClass::Special,
-            4 => ComputeClass::Tensor,
-            5 => ComputeClass::Other,
-            other => return Err(self.error(format_args!("{other} is no class of arithmetic"))),
+        let Some(&class) = ComputeClass::ALL.get(usize::from(class)) else {
+            return Err(self.error(format_args!("{class} is no class of arithmetic")));
         };
         let count = match self.bytes.get(self.at) {
             Some(&count @ 1..0x80) => {
