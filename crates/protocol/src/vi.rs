@@ -102,7 +102,9 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
-        crate::plan::with_fault(R::release(sync), sync, self.options.fault)
+        // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
+        let plan = if self.options.bulk == BulkInvalidation::None { &[] } else { R::release(sync) };
+        crate::plan::with_fault(plan, sync, self.options.fault)
     }
 
     fn caches(&self, class: Class) -> bool {
