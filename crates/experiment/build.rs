@@ -7,6 +7,8 @@ use std::{env, fs, io};
 
 /// Crates whose sources decide what a run gives.
 const MODEL: [&str; 7] = ["types", "engine", "protocol", "workload", "machine", "model", "system"];
+/// Sources of this crate that decide it too: how a program is recorded, placed and run, and in what form it is kept.
+const OWN: [&str; 3] = ["workload.rs", "campaign.rs", "outcome.rs"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -17,16 +19,23 @@ fn main() -> io::Result<()> {
 
 /// A hash of the names and texts of all sources of the model.
 fn model_version(crates: &Path) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
+    let mut sources = Vec::new();
     for name in MODEL {
         let folder = crates.join(name).join("src");
         println!("cargo:rerun-if-changed={}", folder.display());
-        for file in files(&folder)? {
-            let text = fs::read(&file)?;
-            let name = file.strip_prefix(crates).expect("it was found below").to_string_lossy().into_owned();
-            hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
-            hasher.update(&(text.len() as u64).to_le_bytes()).update(&text);
-        }
+        sources.extend(files(&folder)?);
+    }
+    for name in OWN {
+        let file = crates.join("experiment/src").join(name);
+        println!("cargo:rerun-if-changed={}", file.display());
+        sources.push(file);
+    }
+    let mut hasher = blake3::Hasher::new();
+    for file in sources {
+        let text = fs::read(&file)?;
+        let name = file.strip_prefix(crates).expect("it was found below").to_string_lossy().into_owned();
+        hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(&text);
     }
     Ok(hasher.finalize().to_hex()[..16].to_owned())
 }

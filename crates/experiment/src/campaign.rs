@@ -18,7 +18,7 @@ use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::page_table::PageTable;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_timed};
+use tombolo_system::{RunError, RunRecord, RunSpec, lines_together, place, run, run_checked, run_timed};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<Outcome>, String>>;
@@ -353,7 +353,7 @@ struct Way {
     scheduling: CtaScheduling,
     modules: usize,
     page_bytes: u64,
-    lines_per_entry: u32,
+    lines_together: u64,
 }
 
 impl Way {
@@ -363,7 +363,7 @@ impl Way {
             scheduling: point.design.cta_scheduling,
             modules: point.machine.topology.modules(),
             page_bytes: point.machine.page_bytes,
-            lines_per_entry: point.machine.directory.lines_per_entry,
+            lines_together: lines_together(&point.machine, &point.design),
         }
     }
 }

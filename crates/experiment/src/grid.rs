@@ -33,8 +33,10 @@ pub(crate) struct Coordinate {
     /// None of the steps, or which.
     pub(crate) step: Option<usize>,
     pub(crate) metric: usize,
-    /// Whether the machine, and the design, is named and not that of a step that has its own.
-    named: (bool, bool),
+    /// Whether the machine is named, and not that of a step that has its own.
+    names_machine: bool,
+    /// Likewise the design.
+    names_design: bool,
 }
 
 impl Coordinate {
@@ -104,7 +106,8 @@ impl Plan {
             machine: to.machine.unwrap_or(here.machine),
             design: to.design.unwrap_or(here.design),
             step: to.step.unwrap_or(here.step),
-            named: (to.machine.is_some(), to.design.is_some()),
+            names_machine: to.machine.is_some(),
+            names_design: to.design.is_some(),
             ..here
         }
     }
@@ -112,8 +115,8 @@ impl Plan {
     /// The machine and the design of a coordinate: those named, or those of its step where that has its own.
     fn what_runs(&self, at: Coordinate) -> (usize, usize) {
         let step = at.step.map(|step| &self.steps[step]);
-        let machine = step.and_then(|step| step.machine).filter(|_| !at.named.0).unwrap_or(at.machine);
-        (machine, step.and_then(|step| step.design).filter(|_| !at.named.1).unwrap_or(at.design))
+        let machine = step.and_then(|step| step.machine).filter(|_| !at.names_machine).unwrap_or(at.machine);
+        (machine, step.and_then(|step| step.design).filter(|_| !at.names_design).unwrap_or(at.design))
     }
 
     fn point(&self, at: Coordinate, change: &Change) -> Asked {

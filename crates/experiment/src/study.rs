@@ -13,6 +13,7 @@ use crate::preset;
 use crate::repeat::repetitions;
 use crate::store::{Store, write_whole};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 use tombolo_report::Document;
 use tombolo_report::document::Failure;
@@ -21,6 +22,8 @@ use tombolo_report::document::Failure;
 pub struct Study {
     title: String,
     paper: String,
+    /// Of a paper, where it is not the whole.
+    figure: Option<String>,
     notes: Vec<String>,
     plans: Vec<Plan>,
     choice: ScaleChoice,
@@ -33,6 +36,14 @@ pub struct Shard {
     pub index: usize,
     /// Of how many, at least 1.
     pub of: usize,
+}
+
+impl Shard {
+    /// Which of so many points it has.
+    fn part(self, points: usize) -> Range<usize> {
+        let cut = |index: usize| (points as u128 * index as u128 / self.of as u128) as usize;
+        cut(self.index)..cut(self.index + 1)
+    }
 }
 
 /// How to run a study.
@@ -93,9 +104,10 @@ impl Study {
                 return Err(preset::unknown("figure", id, known));
             }
         }
+        let figure = figure.map(|_| experiments[0].1.id.clone());
         let plans = experiments.into_iter().map(|(file, spec)| Plan::new(file, spec, choice));
         let plans = plans.collect::<Result<_, _>>()?;
-        Ok(Study { title: about.title, paper: name.to_owned(), notes: about.notes, plans, choice })
+        Ok(Study { title: about.title, paper: name.to_owned(), figure, notes: about.notes, plans, choice })
     }
 
     /// A user's own experiment.
@@ -105,12 +117,22 @@ impl Study {
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
         let plan = Plan::open(path, choice)?;
         let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
-        Ok(Study { title, paper, notes: Vec::new(), plans: vec![plan], choice })
+        Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], choice })
     }
 
     /// Short name: the paper's, or the experiment's.
     pub fn name(&self) -> &str {
         &self.paper
+    }
+
+    /// The files that a run leaves: page, document, and tables. Those of one figure have its name, so that they stand
+    /// beside the report of the whole paper.
+    pub fn files(&self) -> [String; 4] {
+        let (report, results) = match &self.figure {
+            Some(figure) => (figure.as_str(), figure.as_str()),
+            None => ("report", "results"),
+        };
+        [format!("{report}.html"), format!("{report}.json"), format!("{results}.csv"), format!("{results}.parquet")]
     }
 
     /// How many points there are to run.
@@ -137,10 +159,7 @@ impl Study {
     pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
         let (points, mut failures) = self.points(options.robust)?;
         let store = Store::open(options.out)?;
-        let part = options.shard.map_or(0..points.len(), |shard| {
-            let cut = |index: usize| (points.len() as u128 * index as u128 / shard.of as u128) as usize;
-            cut(shard.index)..cut(shard.index + 1)
-        });
+        let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
         if options.shard.is_some_and(|shard| shard.index > 0) {
             // The first shard tells what cannot be run at all.
@@ -155,12 +174,13 @@ impl Study {
         }
         let document = self.document(options, &results, failures)?;
         let sheet = Sheet::of(&points, &results);
-        write_whole(&options.out.join("results.csv"), sheet.csv().as_bytes())?;
         let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
-        write_whole(&options.out.join("results.parquet"), &parquet)?;
         let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
-        write_whole(&options.out.join("report.json"), &json)?;
-        write_whole(&options.out.join("report.html"), tombolo_report::html(&document).as_bytes())?;
+        let html = tombolo_report::html(&document).into_bytes();
+        // The page last: where it is, the rest is.
+        for (name, bytes) in self.files().into_iter().zip([html, json, sheet.csv().into_bytes(), parquet]).rev() {
+            write_whole(&options.out.join(name), &bytes)?;
+        }
         Ok(Finished::Whole(Box::new(document)))
     }
 
@@ -246,4 +266,34 @@ impl Study {
 /// The notes of all results, each once.
 fn noted(results: &Results) -> BTreeSet<String> {
     results.values().flatten().flat_map(|outcome| outcome.notes().iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_share_all_points_however_many_there_are() {
+        let all: Vec<usize> = (0..5).flat_map(|index| Shard { index, of: 5 }.part(12)).collect();
+        assert_eq!(all, (0..12).collect::<Vec<_>>());
+        assert_eq!(Shard { index: 0, of: usize::MAX }.part(12), 0..0);
+        assert_eq!(Shard { index: usize::MAX - 1, of: usize::MAX }.part(12), 11..12);
+    }
+
+    #[test]
+    fn a_scale_that_is_the_run_s_own_is_noted_and_not_repeated() {
+        let notes = |choice| Study::of_paper("numa-gpu", Some("9"), choice).unwrap().own_scales(false).unwrap();
+        let eighth = notes(ScaleChoice::Fixed("1/8".parse().unwrap()));
+        assert_eq!(eighth.len(), 1, "{eighth:?}");
+        let note = eighth.first().expect("one note");
+        assert!(note.ends_with("directions are not repeated at a second scale, 1/8 is the run's own."), "{note}");
+        assert!(notes(ScaleChoice::Quick).is_empty());
+    }
+
+    #[test]
+    fn a_figure_has_files_of_its_own_beside_those_of_its_paper() {
+        let files = |figure| Study::of_paper("hmg", figure, ScaleChoice::Quick).unwrap().files();
+        assert_eq!(files(None), ["report.html", "report.json", "results.csv", "results.parquet"]);
+        assert_eq!(files(Some("8")), ["figure-8.html", "figure-8.json", "figure-8.csv", "figure-8.parquet"]);
+    }
 }

@@ -65,7 +65,7 @@ choice! {
     pub enum Placement {
         /// That of the first SM to touch it. Source: HMG, section VI.
         FirstTouch = "first-touch",
-        /// Lines round robin over all modules.
+        /// Lines round robin over all modules; with a directory, the regions of its entries.
         InterleavedLine = "interleaved-line",
         /// Pages round robin over all modules.
         InterleavedPage = "interleaved-page",
@@ -101,7 +101,7 @@ choice! {
         All = "all",
         /// Those homed elsewhere.
         Remote = "remote",
-        /// None of them: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
+        /// None of them, nor is anything released: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
         None = "none",
     }
 }

@@ -269,6 +269,7 @@ fn a_hypothetical_gpu_has_all_resources_of_its_sockets() {
         (wanted.dram.bytes, wanted.dram.rate) = (wanted.dram.bytes * wide, Rate(wanted.dram.rate.0 * wide));
         wanted.dram.channels *= factor;
         (wanted.tlb.l2_entries, wanted.tlb.walkers) = (wanted.tlb.l2_entries * times, wanted.tlb.walkers * times);
+        wanted.host.dispatch_interval.0 /= wide;
         (wanted.name, wanted.description) = (large.name.clone(), large.description.clone());
         assert_eq!(large, wanted);
     }

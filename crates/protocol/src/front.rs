@@ -36,6 +36,8 @@ pub enum Operation {
     Reduction,
     /// A fence.
     Fence,
+    /// Loads of a flag, one after the other, until one sees it. The thread knows that before it goes on.
+    Wait,
 }
 
 /// The longest sequence of stages.
@@ -62,7 +64,9 @@ impl Stages {
 
 /// Whether an operation has no stage but [`Stage::Issue`]: nearly all have none, and a host may skip the rest.
 pub fn only_issues(operation: Operation, order: Order) -> bool {
-    operation != Operation::Fence && !order.semantics.acquires() && !order.semantics.releases()
+    !matches!(operation, Operation::Fence | Operation::Wait)
+        && !order.semantics.acquires()
+        && !order.semantics.releases()
 }
 
 /// The stages of `operation` with `order`.
@@ -81,6 +85,10 @@ pub fn stages(operation: Operation, order: Order) -> Stages {
     }
     match operation {
         Operation::Load | Operation::Store | Operation::Atomic | Operation::Reduction => stages.push(Stage::Issue),
+        Operation::Wait => {
+            stages.push(Stage::Issue);
+            stages.push(Stage::AwaitResult);
+        }
         Operation::Fence => {
             if !order.semantics.releases() {
                 stages.push(Stage::AwaitLoads);
@@ -91,7 +99,7 @@ pub fn stages(operation: Operation, order: Order) -> Stages {
         match operation {
             Operation::Load | Operation::Atomic => stages.push(Stage::AwaitResult),
             Operation::Reduction if beyond_cta => stages.push(Stage::Release(order.scope)),
-            Operation::Reduction | Operation::Store | Operation::Fence => {}
+            Operation::Reduction | Operation::Store | Operation::Fence | Operation::Wait => {}
         }
         if beyond_cta {
             stages.push(Stage::Acquire(order.scope));
@@ -121,9 +129,8 @@ mod tests {
         use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
         for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
             for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
-                for operation in
-                    [Operation::Load, Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence]
-                {
+                use Operation::{Atomic, Fence, Load, Reduction, Store, Wait};
+                for operation in [Load, Store, Atomic, Reduction, Fence, Wait] {
                     let order = Order { semantics, scope };
                     let alone = list(operation, semantics, scope) == [Stage::Issue];
                     if only_issues(operation, order) {
@@ -139,6 +146,15 @@ mod tests {
         assert_eq!(
             list(Operation::Load, Semantics::Acquire, Scope::Gpu),
             [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Gpu)]
+        );
+    }
+
+    #[test]
+    fn a_wait_acquires_only_where_it_says_so() {
+        assert_eq!(list(Operation::Wait, Semantics::Relaxed, Scope::Sys), [Stage::Issue, Stage::AwaitResult]);
+        assert_eq!(
+            list(Operation::Wait, Semantics::Acquire, Scope::Sys),
+            [Stage::Issue, Stage::AwaitResult, Stage::Acquire(Scope::Sys)]
         );
     }
 

@@ -20,7 +20,7 @@ pub enum BulkInvalidation {
     All,
     /// Those whose home may be newer.
     Remote,
-    /// None: NUMA-GPU's upper bound in Figure 9, which promises nothing.
+    /// None, and nothing is released: NUMA-GPU's upper bound in Figure 9, which promises nothing.
     None,
 }
 

@@ -102,7 +102,10 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
-        crate::plan::with_fault(R::release(sync, self.options.write), sync, self.options.fault)
+        let options = self.options;
+        // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
+        let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
+        crate::plan::with_fault(plan, sync, options.fault)
     }
 
     fn caches(&self, class: Class) -> bool {

@@ -25,7 +25,7 @@ pub mod sharing;
 pub mod timeline;
 mod ways;
 
-pub use placement::place;
+pub use placement::{lines_together, place};
 pub use record::RunRecord;
 pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm};
 pub use sample::{SampleInfo, project, sample};

@@ -42,11 +42,22 @@ pub fn place(
         }
         Placement::InterleavedPage => PageTable::interleaved_by_page(modules, lines_per_page),
         Placement::InterleavedLine => {
-            // A directory entry needs one home, so lines go by regions.
-            let granule = u64::from(machine.directory.lines_per_entry).min(lines_per_page);
-            PageTable::interleaved_by_line(modules, granule, lines_per_page)
+            PageTable::interleaved_by_line(modules, lines_together(machine, design), lines_per_page)
         }
     }))
+}
+
+/// Lines that a design places together on a machine, at least: a page, or, where lines are interleaved, one line, but a
+/// region of the directory where there is one, for its entry needs one home.
+pub fn lines_together(machine: &MachineConfig, design: &DesignConfig) -> u64 {
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    match design.placement {
+        Placement::FirstTouch | Placement::InterleavedPage => lines_per_page,
+        Placement::InterleavedLine if design.coherence.has_directory() => {
+            u64::from(machine.directory.lines_per_entry).min(lines_per_page)
+        }
+        Placement::InterleavedLine => 1,
+    }
 }
 
 /// When a module touches a page in a kernel: the least comes first.

@@ -167,6 +167,25 @@ fn a_kernel_ends_as_soon_under_a_hierarchy_as_without() {
 }
 
 #[test]
+fn a_relaxed_wait_invalidates_nothing_until_a_fence_acquires() {
+    let machine = machine(&[]);
+    let hits = |wait: fn(&mut Warp<'_>)| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[0] = Cta::new().warp(|warp| _ = warp.store([0], Mask(1), Order::release(Scope::Sys)).signal(0));
+        ctas[1] = Cta::new().warp(|warp| {
+            wait(warp.read([8]));
+            warp.read([8]);
+        });
+        simulate(&machine, design("software-flat", &[]), Directed::new(vec![ctas])).l1.hits
+    };
+    assert_eq!(hits(|warp| _ = warp.wait_until(0, 0, Order::relaxed(Scope::Sys))), 1);
+    assert_eq!(hits(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Sys))), 0);
+    let fenced =
+        |warp: &mut Warp<'_>| _ = warp.wait_until(0, 0, Order::relaxed(Scope::Sys)).fence(Order::acquire(Scope::Sys));
+    assert_eq!(hits(fenced), 0);
+}
+
+#[test]
 fn a_flag_nobody_sets_ends_the_run_with_a_report() {
     let mut ctas = vec![Cta::new(); 16];
     ctas[1] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, Order::acquire(Scope::Gpu)));

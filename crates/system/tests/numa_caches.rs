@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunRecord, RunSpec, run_checked};
-use tombolo_types::{Mask, Order, Scope};
+use tombolo_types::{Line, Mask, Order, Scope};
 
 /// Four GPUs of one module: sockets. `settings` as in [`machine`].
 fn sockets(settings: &[&str]) -> Arc<MachineConfig> {
@@ -317,6 +317,32 @@ fn only_l2_caches_beside_memory_keep_their_lines_between_kernels() {
         let line = message(&machine, 128, false);
         assert_eq!(link(&other, "gpu0.out").data_bytes, remote * lines * line, "{name}: over the link");
     }
+}
+
+#[test]
+fn the_bound_without_invalidations_writes_nothing_back_at_boundaries() {
+    let machine = small(&[]);
+    let sent = |name: &str| {
+        let program = vec![reads([0], 0..WAY), writes(1, 0..WAY, Mask::ALL), writes(1, 0..WAY, Mask::ALL)];
+        link(&simulate(&machine, design(name, &[]), Directed::new(program)), "gpu1.out").data_bytes
+    };
+    let line = message(&machine, 128, false);
+    assert_eq!(sent("numa-coherent"), 2 * WAY * line, "each boundary writes them back");
+    assert_eq!(sent("numa-no-invalidation"), 0, "they stay");
+}
+
+#[test]
+fn lines_are_interleaved_one_by_one_where_no_directory_holds_them_together() {
+    let machine = sockets(&[]);
+    let home = |name: &str, line: u64| {
+        let design = design(name, &["design.placement=interleaved-line"]);
+        let program = Directed::new(vec![reads([0], 0..1)]);
+        let table = tombolo_system::place(&machine, &design, &*program).expect("a whole program");
+        table.home(Line(line)).expect("every line has one").0
+    };
+    assert_eq!(machine.directory.lines_per_entry, 4);
+    assert_eq!([0, 1, 2, 3, 4].map(|line| home("numa-memory-side", line)), [0, 1, 2, 3, 0]);
+    assert_eq!([0, 3, 4, 8, 16].map(|line| home("hmg", line)), [0, 0, 1, 2, 0]);
 }
 
 #[test]

@@ -56,7 +56,12 @@ fn relay(scope: Scope) -> Arc<Directed> {
                 warp.read([line * 4]);
             }
             if module > 0 {
-                warp.wait_until(flag(module - 1), module as u32 - 1, Order::acquire(scope));
+                let (flag, token) = (flag(module - 1), module as u32 - 1);
+                if module % 2 == 0 {
+                    warp.wait_until(flag, token, Order::acquire(scope));
+                } else {
+                    warp.wait_until(flag, token, Order::relaxed(scope)).fence(Order::acquire(scope));
+                }
                 for line in 0..module {
                     warp.read([line * 4]);
                 }

@@ -57,7 +57,7 @@ impl StudyArguments {
             Finished::Shard(failures) if failures.is_empty() => Ok(ExitCode::SUCCESS),
             Finished::Shard(_) => Ok(ExitCode::from(WRONG_INPUT)),
             Finished::Whole(document) => {
-                show(self.json, &document, |_| text(&document, out))?;
+                show(self.json, &document, |_| text(&document, study, out))?;
                 Ok(self.status(&[*document]))
             }
         }
@@ -74,7 +74,8 @@ impl StudyArguments {
             }
         }
         show(self.json, &documents, |_| {
-            documents.iter().zip(folders).map(|(document, folder)| text(document, &folder)).collect()
+            let all = documents.iter().zip(studies).zip(folders);
+            all.map(|((document, study), folder)| text(document, study, &folder)).collect()
         })?;
         Ok(self.status(&documents))
     }
@@ -137,11 +138,8 @@ fn tell_when_interrupted(out: &Path) {
 const COLUMNS: usize = 100;
 
 /// Claims and figures, for people.
-fn text(document: &Document, out: &Path) -> String {
+fn text(document: &Document, study: &Study, out: &Path) -> String {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
-    let folder = out.display();
-    format!(
-        "{}\n{folder}: report.html, report.json, results.csv, results.parquet\n",
-        tombolo_report::text(document, columns)
-    )
+    let (folder, files) = (out.display(), study.files().join(", "));
+    format!("{}\n{folder}: {files}\n", tombolo_report::text(document, columns))
 }

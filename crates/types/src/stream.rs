@@ -39,6 +39,18 @@ pub enum ComputeClass {
     Other,
 }
 
+impl ComputeClass {
+    /// Every class, in the order of their discriminants.
+    pub const ALL: [ComputeClass; 6] = [
+        ComputeClass::Fp32,
+        ComputeClass::Int,
+        ComputeClass::Fp64,
+        ComputeClass::Special,
+        ComputeClass::Tensor,
+        ComputeClass::Other,
+    ];
+}
+
 /// Where an atomic's result goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicResult {
@@ -52,6 +64,11 @@ pub enum AtomicResult {
 /// in canonical order. See [`Op::WaitUntil`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
+
+impl Token {
+    /// The largest: who keeps a bit for each needs 8 MiB. Source: assumed, far more than the flags a recorded kernel sets.
+    pub const MAX: Token = Token(1 << 26);
+}
 
 /// The accesses of one instruction: a range of [`CtaStream::accesses`]. In 5 bytes, so that an [`Op`] takes 8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -163,9 +180,10 @@ pub enum Op {
         /// 1 to 64.
         distance: u8,
     },
-    /// Spins with acquire loads on `accesses` (one line) until the release that left `token` is visible.
+    /// Spins with loads of one line until the store that left `token` is visible. One that acquires does so once, when
+    /// it has seen it; behind relaxed ones a fence may acquire for all. No [`Op::Use`] counts it, however often it polls.
     WaitUntil {
-        /// Semantics (acquire or relaxed) and scope of each polling load.
+        /// Semantics (acquire or relaxed) and scope of the polling loads.
         order: PackedOrder,
         /// Index of the flag's line in [`CtaStream::accesses`].
         access: u32,
@@ -318,6 +336,11 @@ pub trait Program: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_of_arithmetic_stand_at_their_discriminants() {
+        assert!((0..).zip(ComputeClass::ALL).all(|(place, class)| class as usize == place));
+    }
 
     #[test]
     fn an_order_survives_packing() {

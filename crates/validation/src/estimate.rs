@@ -15,7 +15,7 @@ use tombolo_system::{Projection, Resident, RunError, RunSpec, run_warm, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Rate};
 use tombolo_workload::bench::{Mode, Request, WorkloadError, find, record};
-use tombolo_workload::record::{RecordOptions, Recording};
+use tombolo_workload::record::{Part, RecordOptions, Recording, Spent};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
@@ -82,6 +82,12 @@ pub struct Estimator {
     pub design: DesignConfig,
     /// Whether to sample; where not, everything is run.
     pub samples: bool,
+}
+
+/// The projection of parts, where it is a time.
+fn projected(parts: &[Part], spent: &[Spent]) -> Result<Projection, EstimateError> {
+    let projection = Projection::of(parts, spent);
+    if projection.time_s < 0.0 { Err(EstimateError::Projection(projection.time_s)) } else { Ok(projection) }
 }
 
 /// Launches of a recording alone, after some that warm the caches.
@@ -156,10 +162,7 @@ impl Estimator {
         };
         let last = &kernels[kernels.len() - parts.len()..];
         let spent: Vec<_> = last.iter().map(KernelRecord::spent).collect();
-        let Projection { time_s, error_s } = Projection::of(&parts, &spent);
-        if time_s < 0.0 {
-            return Err(EstimateError::Projection(time_s));
-        }
+        let Projection { time_s, error_s } = projected(&parts, &spent)?;
         let time_s = time_s + self.launching(launches, &case.body) + self.copying(&case.body);
         Ok(Estimate { time_s, sampled, error_s })
     }
@@ -258,6 +261,7 @@ fn written(recording: &Recording) -> Result<BTreeSet<usize>, StreamError> {
 mod tests {
     use super::*;
     use crate::suite::case;
+    use tombolo_workload::record::Counts;
 
     fn estimator(samples: bool) -> Estimator {
         let mut described = tombolo_machine::machine("mi300a").unwrap();
@@ -282,6 +286,22 @@ mod tests {
         assert!(part.sampled && !whole.sampled);
         let ratio = part.time_s / whole.time_s;
         assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn parts_that_project_to_less_than_no_time_are_an_error() {
+        let part = |total| Part {
+            counts: Counts { total, second_half: 0.0 },
+            launch: 0,
+            apart: 0.0,
+            series: 0,
+            turns: Counts::default(),
+        };
+        let spent = |total_s| Spent { total_s, ..Spent::default() };
+        // The shorter recording of a loop took longer than the longer one.
+        let error = projected(&[part(-9.0), part(10.0)], &[spent(2.0), spent(1.0)]).unwrap_err().to_string();
+        assert!(error.starts_with("the parts that ran project to -8 s for the whole, which is no time"), "{error}");
+        assert_eq!(projected(&[part(-9.0), part(10.0)], &[spent(1.0), spent(2.0)]).unwrap().time_s, 11.0);
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub enum ParameterError {
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<(&'static str, String)>,
+    /// Those that are not defaults.
+    given: Vec<&'static str>,
 }
 
 impl Values {
@@ -105,7 +107,14 @@ impl Values {
                 }),
             }
         };
-        Ok(Values { values: parameters.iter().map(value_of).collect::<Result<_, _>>()? })
+        let values = parameters.iter().map(value_of).collect::<Result<_, _>>()?;
+        let is_given = |name: &&str| given.iter().any(|(key, _)| key == name);
+        Ok(Values { values, given: parameters.iter().map(|parameter| parameter.name).filter(is_given).collect() })
+    }
+
+    /// Whether the user gave a value for a parameter.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains(&name)
     }
 
     /// The value of a parameter. Panics where the workload does not declare it.
@@ -157,6 +166,7 @@ mod tests {
     fn what_is_given_replaces_the_default() {
         let values = check(&[("n", "7")]).unwrap();
         assert_eq!((values.count("n"), values.text("scope")), (7, "gpu"));
+        assert!(values.is_given("n") && !values.is_given("scope"));
     }
 
     #[test]

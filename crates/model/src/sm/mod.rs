@@ -95,14 +95,6 @@ impl Costs {
         let fixed = |numerator: u32, denominator: u32| {
             (period * u128::from(numerator) * 1024 / (u128::from(denominator) << 20)) as u64
         };
-        let classes = [
-            ComputeClass::Fp32,
-            ComputeClass::Int,
-            ComputeClass::Fp64,
-            ComputeClass::Special,
-            ComputeClass::Tensor,
-            ComputeClass::Other,
-        ];
         let cost = |class| {
             let cycles = machine.sm.cycles(class);
             fixed(cycles.numerator, cycles.denominator)
@@ -110,7 +102,7 @@ impl Costs {
         let lines = machine.sm.coalescer_lines_per_cycle;
         let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
-            compute: classes.map(cost),
+            compute: ComputeClass::ALL.map(cost),
             slot: fixed(1, 1),
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,

@@ -10,7 +10,7 @@ use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::{Coherence, l1};
 use tombolo_types::stream::{AtomicResult, Op};
-use tombolo_types::{Order, Ps, Scope, Semantics};
+use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand as far as it goes.
@@ -71,11 +71,15 @@ impl<D: Contents> Sm<D> {
             self.ready_at[slot] = warp.hit_at;
             return Progress::Blocked;
         }
-        if matches!(self.op(slot), Op::WaitUntil { .. }) && !warp.flag_seen {
-            // Back to the access itself: the poll failed.
-            self.warps[slot].stage -= 1;
-            self.poll_again(slot, out);
-            return Progress::Blocked;
+        if matches!(self.op(slot), Op::WaitUntil { .. }) {
+            // A poll's result has been looked at here: later instructions count past it.
+            self.warps[slot].forget_latest_result();
+            if !self.warps[slot].flag_seen {
+                // Back to the access itself: the poll failed.
+                self.warps[slot].stage -= 1;
+                self.poll_again(slot, out);
+                return Progress::Blocked;
+            }
         }
         self.warps[slot].polls = 0;
         uncore.watch.found(uncore.warp_slot(self.sm, slot), self.flag(slot));
@@ -161,11 +165,7 @@ fn describe(op: Op) -> (Operation, Order) {
         Op::Atomic { order, result: AtomicResult::Returned, .. } => (Operation::Atomic, order.order()),
         Op::Atomic { order, result: AtomicResult::Discarded, .. } => (Operation::Reduction, order.order()),
         Op::Fence { order } => (Operation::Fence, order.order()),
-        // A wait knows its result before it goes on, whether it acquires or not.
-        Op::WaitUntil { order, .. } => {
-            let order = order.order();
-            (Operation::Load, Order { semantics: Semantics::Acquire, scope: order.scope })
-        }
+        Op::WaitUntil { order, .. } => (Operation::Wait, order.order()),
         Op::Compute { .. } | Op::Shared { .. } | Op::Barrier | Op::Use { .. } | Op::Signal { .. } => {
             unreachable!("{op:?} is no memory instruction")
         }

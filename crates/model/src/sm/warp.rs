@@ -108,6 +108,11 @@ impl Warp {
         self.slot(1)
     }
 
+    /// Takes back the number of the latest result, which has come.
+    pub(super) fn forget_latest_result(&mut self) {
+        self.next_result = self.next_result.wrapping_sub(1);
+    }
+
     /// Whether a result is outstanding.
     pub(super) fn is_pending(&self, slot: u8) -> bool {
         self.pending >> slot & 1 != 0

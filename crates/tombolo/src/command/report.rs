@@ -14,7 +14,7 @@ const DOCUMENT: &str = "report.json";
 /// What is asked.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folder with a report.json, or whose folders have one each
+    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// File to write, whole or not at all
@@ -32,8 +32,11 @@ impl Arguments {
     }
 }
 
-/// The documents of a folder: its own, or else those of its folders by name.
+/// The document itself; or of a folder: its own, or else those of its folders by name.
 fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
     let own = folder.join(DOCUMENT);
     if own.is_file() {
         return Ok(vec![own]);

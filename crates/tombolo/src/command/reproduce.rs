@@ -18,7 +18,7 @@ const ALL: &str = "all";
 pub(crate) struct Arguments {
     /// Paper: hmg or numa-gpu, or all of these, each into a folder of its own; umh, gps and cpelide are to come
     paper: String,
-    /// One figure alone: its number, or a name of `list experiments`
+    /// One figure alone: its number, or a name of `list experiments`; its page and tables have its name
     #[arg(long, value_name = "F")]
     figure: Option<String>,
     /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-PAPER]

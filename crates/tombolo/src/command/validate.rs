@@ -193,6 +193,12 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// Words with a blank between two, without those that say nothing.
+fn joined(words: &[&str]) -> String {
+    let said = words.iter().map(|word| word.trim()).filter(|word| !word.is_empty());
+    said.collect::<Vec<_>>().join(" ")
+}
+
 /// What is said of a sampled row: half of what two halves of its sample differ by.
 fn sampling(row: &Row) -> String {
     if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
@@ -265,11 +271,7 @@ impl Answer {
 
     fn scatter(&self) -> Figure {
         let row = |row: &Row| document::Row {
-            label: [&row.benchmark, &row.size, doubt(row), &sampling(row)]
-                .map(|word| word.trim())
-                .join(" ")
-                .trim_end()
-                .to_owned(),
+            label: joined(&[&row.benchmark, &row.size, doubt(row), &sampling(row)]),
             values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
             summary: false,
         };
@@ -312,5 +314,16 @@ impl Answer {
             rows,
             published: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_has_no_blank_for_a_mark_that_is_not_there() {
+        assert_eq!(joined(&["fir", "1024_taps16", "", "± 0.5 %"]), "fir 1024_taps16 ± 0.5 %");
+        assert_eq!(joined(&["fir", "1024_taps16", "? ", ""]), "fir 1024_taps16 ?");
     }
 }

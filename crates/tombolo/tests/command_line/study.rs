@@ -315,9 +315,14 @@ fn what_needs_no_simulation_is_reproduced_exactly() {
     let claims = document["claims"].as_array().expect("claims");
     assert!(claims.len() >= 4 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
     let shown = stdout(&outcome(&["reproduce", "hmg", "--figure", "hardware-cost", "--out", out]));
-    assert!(shown.contains("55") && shown.contains("report.html"), "{shown}");
-    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(shown.contains("55") && shown.contains("hardware-cost.html"), "{shown}");
+    let page = std::fs::read_to_string(folder.path().join("hardware-cost.html")).expect("a page");
     assert!(page.contains("M + N - 2 sharers"), "it shows the claims");
+    let (document, again) = (folder.path().join("hardware-cost.json"), folder.path().join("again.html"));
+    assert!(
+        outcome(&["report", document.to_str().expect("UTF-8"), "-o", again.to_str().expect("UTF-8")]).status.success()
+    );
+    assert_eq!(std::fs::read_to_string(again).expect("a page"), page, "`report` takes the document of a figure");
 }
 
 #[test]

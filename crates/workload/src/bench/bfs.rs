@@ -5,9 +5,8 @@
 //! is recorded in the order of CTAs.
 
 use super::benchmark::Benchmark;
-use super::network::{GRAPH, NODES, Network};
+use super::network::{GRAPH, NODES, Network, file, random_network};
 use super::{Instance, Request, WorkloadError};
-use crate::graph::random_graph;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
@@ -84,11 +83,11 @@ fn seed_of_graph(run: u64) -> u32 {
 
 fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
-    let network = if degree == 0 {
+    let network = if degree == 0 || file(name, request)?.is_some() {
         Network::lay_out(name, request, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
-        let graph = random_graph(nodes as u32, degree as u32, seed_of_graph(request.seed));
+        let graph = random_network(name, nodes, degree, seed_of_graph(request.seed))?;
         Network::of(graph, Scaling::Scales, memory)
     };
     let source = request.values.count("source");
@@ -221,6 +220,7 @@ impl Instance for Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::random_graph;
 
     #[test]
     fn another_seed_gives_another_random_graph() {

@@ -127,11 +127,12 @@ impl Factorisation {
         }
     }
 
-    /// Waits until these rows of the panel are final; one warp polls for the CTA.
+    /// Waits until these rows of the panel are final; one warp polls for the CTA, and acquires once for all of them.
     async fn wait(&self, cta: &mut Cta<'_>, panel: u32, rows: &[u32]) {
         for &row in rows {
-            cta.wait_until(0, self.ready, self.flag(panel, row), Order::acquire(self.scope), |flag| flag == 1).await;
+            cta.wait_until(0, self.ready, self.flag(panel, row), Order::relaxed(self.scope), |flag| flag == 1).await;
         }
+        cta.warp(0, |warp| warp.fence(Order::acquire(self.scope)));
         cta.barrier();
     }
 

@@ -212,7 +212,8 @@ impl Instance for Transforms {
             });
             for (part, expected) in expected.into_iter().enumerate() {
                 let found = f64::from(memory.read(self.values, first + 2 * at as u64 + part as u64));
-                if (found - expected).abs() > 1e-3 {
+                let near = (found - expected).abs() <= 1e-3;
+                if !near {
                     return Err(format!("frequency {at} of the transform at {first} is {found}, expected {expected}"));
                 }
             }

@@ -101,7 +101,7 @@ impl Instance for Paths {
         let all = host.series_length(self.nodes as u64) == self.nodes as u64;
         host.series(self.nodes as u64, |host, k| {
             if !all {
-                self.draw(host.memory(), k);
+                host.restore(|memory| self.draw(memory, k));
             }
             // The row and the column of k do not change in pass k, for its own distance is zero.
             host.launch(Grid::new("floyd-pass", tiles * tiles, (SIDE * SIDE) as u32), |cta| self.kernel(cta, k as i32))

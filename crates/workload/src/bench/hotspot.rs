@@ -268,21 +268,31 @@ impl Instance for Chip {
         Ok(())
     }
 
+    /// Steps all cells as the differential equation has it, with resistances and in double precision: nothing of the
+    /// kernel's.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (columns, rows) = (self.columns as usize, self.rows as usize);
-        let physics = Physics::new(self.rows);
-        let mut before: Vec<f32> = (0..self.power.len()).map(|index| self.start(index)).collect();
+        let [factor, heat, thickness, conductivity, ambient] =
+            [FACTOR, HEAT, THICKNESS, CONDUCTIVITY, AMBIENT].map(f64::from);
+        let side = f64::from(CHIP) / rows as f64;
+        let capacity = factor * heat * thickness * side * side;
+        let sideways = side / (2.0 * conductivity * thickness * side);
+        let upwards = thickness / (conductivity * side * side);
+        let step = f64::from(PRECISION) / (f64::from(POWER_DENSITY) / (factor * thickness * heat));
+        let mut before: Vec<f64> = (0..self.power.len()).map(|index| f64::from(self.start(index))).collect();
         for _ in 0..self.steps {
             let next = |at: usize| {
-                let (x, y) = (at % columns, at / columns);
-                let vertical = [y.saturating_sub(1) * columns + x, (y + 1).min(rows - 1) * columns + x];
-                let around =
-                    [vertical[0], vertical[1], at - x + x.saturating_sub(1), at - x + (x + 1).min(columns - 1)];
-                physics.next(before[at], self.watts(at as u64), around.map(|beside| before[beside]))
+                let (x, y, own) = (at % columns, at / columns, before[at]);
+                let beside = [at - x + x.saturating_sub(1), at - x + (x + 1).min(columns - 1)];
+                let along = [y.saturating_sub(1) * columns + x, (y + 1).min(rows - 1) * columns + x];
+                let flows = beside.into_iter().chain(along).map(|other| (before[other] - own) / sideways).sum::<f64>();
+                let power = f64::from(self.watts(at as u64)) + flows + (ambient - own) / upwards;
+                own + step / capacity * power
             };
             before = (0..before.len()).map(next).collect();
         }
         let launches = (self.steps as u32).div_ceil(self.pyramid as u32);
-        compare("temperature", memory.to_vec(self.temperatures[launches as usize % 2]), before, 1e-5)
+        let expected = before.into_iter().map(|temperature| temperature as f32);
+        compare("temperature", memory.to_vec(self.temperatures[launches as usize % 2]), expected, 1e-5)
     }
 }

@@ -77,13 +77,13 @@ static PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-/// The benchmark.
+/// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
 pub(super) static HPGMG: Benchmark = Benchmark {
     name: "hpgmg",
     about: "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones",
     source: "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
     parameters: &PARAMETERS,
-    nonlinear: false,
+    nonlinear: true,
     address_only: true,
     lay_out,
 };

@@ -1,7 +1,7 @@
 //! One copy: from host to device, back, or within device memory, where a kernel of the runtime does it.
 
 use super::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
-use super::{Instance, Request, WorkloadError};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -56,8 +56,10 @@ struct Copy {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("mib") << 18).next_multiple_of(VECTOR as u64);
+    // Threads of the last CTA that find nothing to copy have indices too.
+    check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
     let direction = match request.values.text("direction") {
         "h2d" => Direction::ToDevice,
         "d2h" => Direction::ToHost,

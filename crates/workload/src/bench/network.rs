@@ -1,7 +1,7 @@
 //! The network that the graph benchmarks run on, as arrays in device memory.
 
 use super::benchmark::demand;
-use super::{Request, WorkloadError};
+use super::{Request, WorkloadError, check_indices};
 use crate::graph::{Arcs, Graph, mesh_graph, random_graph, read_graph, road_graph};
 use crate::parameter::{Kind, Parameter};
 use crate::record::Host;
@@ -68,19 +68,46 @@ fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> 
     demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed"))
 }
 
+/// A random graph of `nodes` nodes, a number after scaling, with `degree` arcs each.
+pub(super) fn random_network(
+    workload: &'static str,
+    nodes: u64,
+    degree: u64,
+    seed: u32,
+) -> Result<Graph, WorkloadError> {
+    check_nodes(workload, nodes)?;
+    check_indices(workload, nodes * degree, "arcs")?;
+    Ok(random_graph(nodes as u32, degree as u32, seed))
+}
+
+/// The path of the user's graph, if there is one. Refuses parameters of a generated network beside it.
+pub(super) fn file<'a>(workload: &'static str, request: &'a Request) -> Result<Option<&'a Path>, WorkloadError> {
+    let path = request.values.text(GRAPH.name);
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let generated = [NODES, NETWORK, DEGREE].map(|parameter| parameter.name);
+    let beside = generated.into_iter().find(|name| request.values.is_given(name));
+    demand(workload, beside.is_none(), || {
+        let name = beside.unwrap_or_default();
+        format!("`{name}` is of a generated network, and `graph={path}` takes the place of one: give one of the two")
+    })?;
+    Ok(Some(Path::new(path)))
+}
+
 impl Network {
     pub(super) fn lay_out(
         workload: &'static str,
         request: &Request,
         memory: &mut Memory,
     ) -> Result<Network, WorkloadError> {
-        let (graph, scaling) = match request.values.text("graph") {
-            "" => {
+        let (graph, scaling) = match file(workload, request)? {
+            None => {
                 let nodes = request.scale.of(request.values.count("nodes"));
                 check_nodes(workload, nodes)?;
                 (road_graph(nodes as u32, request.seed), Scaling::Scales)
             }
-            path => (read_graph(Path::new(path))?, Scaling::Fixed),
+            Some(path) => (read_graph(path)?, Scaling::Fixed),
         };
         Ok(Network::of(graph, scaling, memory))
     }
@@ -92,17 +119,17 @@ impl Network {
         memory: &mut Memory,
     ) -> Result<Network, WorkloadError> {
         let values = &request.values;
-        let nodes = request.scale.of(values.count("nodes"));
-        let generate: fn(u32, u32, u64) -> Graph = match values.text("network") {
-            "mesh" => |nodes, _, _| mesh_graph(nodes),
-            "random" => |nodes, degree, seed| random_graph(nodes, degree, seed as u32),
+        let (nodes, seed) = (request.scale.of(values.count("nodes")), request.seed);
+        let graph = match values.text("network") {
+            _ if file(workload, request)?.is_some() => return Network::lay_out(workload, request, memory),
+            "mesh" => {
+                check_nodes(workload, nodes)?;
+                mesh_graph(nodes as u32)
+            }
+            "random" => random_network(workload, nodes, values.count("degree"), seed as u32)?,
             _ => return Network::lay_out(workload, request, memory),
         };
-        if !values.text("graph").is_empty() {
-            return Network::lay_out(workload, request, memory);
-        }
-        check_nodes(workload, nodes)?;
-        let graph = generate(nodes as u32, values.count("degree") as u32, request.seed).weighted(request.seed);
+        let graph = graph.weighted(seed);
         Ok(Network::of(graph, Scaling::Scales, memory))
     }
 

@@ -190,7 +190,8 @@ impl Picture {
         ((squares / (width * height) as f64 - mean * mean) / (mean * mean)) as f32
     }
 
-    /// One step of the plain reference.
+    /// One step of the plain reference: the diffusion of Yu and Acton, IEEE Trans. Image Processing 11(11), 2002, in
+    /// double precision.
     fn step(&self, image: &mut [f32]) {
         let speckle = self.speckle(image);
         let (columns, rows) = (self.columns as usize, self.rows as usize);
@@ -202,8 +203,16 @@ impl Picture {
         };
         let derivatives: Vec<[f32; 4]> =
             (0..image.len()).map(|at| around(at).map(|beside| image[beside] - image[at])).collect();
-        let coefficients: Vec<f32> =
-            image.iter().zip(&derivatives).map(|(pixel, all)| diffusion(*pixel, *all, speckle)).collect();
+        let scale = f64::from(speckle);
+        let coefficient = |(pixel, all): (&f32, &[f32; 4])| {
+            let relative = all.map(|derivative| f64::from(derivative) / f64::from(*pixel));
+            let squares = relative.iter().map(|part| part * part).sum::<f64>();
+            let laplacian = relative.iter().sum::<f64>();
+            let variation = (squares / 2.0 - laplacian.powi(2) / 16.0) / (1.0 + laplacian / 4.0).powi(2);
+            let diffused = 1.0 / (1.0 + (variation - scale) / (scale * (1.0 + scale)));
+            diffused.clamp(0.0, 1.0) as f32
+        };
+        let coefficients: Vec<f32> = image.iter().zip(&derivatives).map(coefficient).collect();
         for at in 0..image.len() {
             let [_, south, _, east] = around(at).map(|beside| coefficients[beside]);
             let [to_north, to_south, to_west, to_east] = derivatives[at];

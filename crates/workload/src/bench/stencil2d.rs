@@ -4,7 +4,7 @@
 //! CTAs of the first are contiguous in rows, so modules share only the rows at their borders; those of the second
 //! walk down the rows.
 
-use super::benchmark::Benchmark;
+use super::benchmark::{Benchmark, compare};
 use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
@@ -216,9 +216,6 @@ impl Instance for Planes {
             from = to;
         }
         let result = memory.to_vec(self.planes[(self.iterations % 2) as usize]);
-        match from.iter().zip(&result).position(|(expected, found)| (expected - found).abs() > 1e-6) {
-            Some(at) => Err(format!("point {at} is {}, expected {}", result[at], from[at])),
-            None => Ok(()),
-        }
+        compare("point", result, from, 1e-6)
     }
 }

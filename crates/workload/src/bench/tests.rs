@@ -4,6 +4,7 @@ use super::*;
 use crate::record::Sample;
 use crate::simt::Scaling;
 use std::collections::{BTreeSet, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
@@ -228,6 +229,66 @@ fn a_sample_too_large_to_matter_records_everything() {
         assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
         let weights: f64 = sampled.parts().iter().map(|part| part.counts.total).sum();
         assert_eq!(weights.round() as u64, whole.launches(), "{}", workload.name());
+    }
+}
+
+#[test]
+fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
+    let sample = Sample { at_once: Arc::new(|_| 1), work: 1, launches: 2 };
+    let options = RecordOptions { sample: Some(sample), ..options() };
+    let refused = |name: &str| {
+        let workload = find(name).unwrap();
+        record(workload, &small(workload), &options, Mode::Auto).err().map(|error| error.to_string())
+    };
+    for name in list().iter().filter(|workload| workload.address_only()).map(|workload| workload.name()) {
+        assert_eq!(refused(name), None, "{name}");
+    }
+    for name in ["floydwarshall", "raytracing", "rsbench", "bfs"] {
+        assert_eq!(refused(name), None, "{name}: one launch, its own inputs, or recorded whole");
+    }
+    let why = refused("mcb").expect("its second step goes on with the particles of the first");
+    assert!(why.starts_with("mcb: the program cannot be sampled: addresses of kernel track may depend"), "{why}");
+}
+
+/// What a workload says of parameters that do not fit.
+fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
+    let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    let workload = find(name).unwrap();
+    let request = Request::new(workload, scale.parse().unwrap(), &given, 7).unwrap();
+    footprint(workload, &request).expect_err("it must not fit").to_string()
+}
+
+#[test]
+fn indices_that_do_not_fit_are_refused() {
+    assert_eq!(refusal("memcopy", "2", &[("mib", "4096")]), "memcopy: 2147483648 elements exceed 2^31 - 1");
+    let many = [("nodes", "67108864"), ("degree", "1024")];
+    assert_eq!(refusal("bfs", "1", &many), "bfs: 68719476736 arcs exceed 2^31 - 1");
+    let scaled = refusal("bfs", "64", &[("nodes", "67108864"), ("degree", "4")]);
+    assert_eq!(scaled, "bfs: 4294967296 nodes after scaling: at most 67108864 are allowed");
+    let random = [("network", "random"), ("nodes", "67108864"), ("degree", "1024")];
+    assert_eq!(refusal("sssp", "1", &random), "sssp: 68719476736 arcs exceed 2^31 - 1");
+}
+
+#[test]
+fn a_graph_and_the_size_of_a_generated_one_are_refused_together() {
+    for (name, key, value) in [("bfs", "degree", "4"), ("bfs", "nodes", "9"), ("mst", "network", "mesh")] {
+        let refused = refusal(name, "1", &[("graph", "roads.gr"), (key, value)]);
+        let expected =
+            format!("{name}: `{key}` is of a generated network, and `graph=roads.gr` takes the place of one");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+}
+
+#[test]
+fn every_check_fails_on_what_is_no_number() {
+    for workload in list() {
+        let mut memory = Memory::new(Backing::Real);
+        let instance = workload.lay_out(&small(*workload), &mut memory).unwrap();
+        instance.fill(&memory);
+        memory.poison();
+        // Who takes indices of its inputs from the arrays may fail on these.
+        let verdict = catch_unwind(AssertUnwindSafe(|| instance.verify(&memory)));
+        assert!(!matches!(verdict, Ok(Ok(()))), "{}", workload.name());
     }
 }
 

@@ -92,7 +92,8 @@ impl Instance for Arrays {
         for index in 0..self.a.len() {
             let expected = index as f64 + FACTOR * ((index % 1000) as f64 * 0.5);
             let found = memory.read(self.a, index);
-            if (found - expected).abs() > 1e-12 * expected.abs() {
+            let near = (found - expected).abs() <= 1e-12 * expected.abs();
+            if !near {
                 return Err(format!("a[{index}] is {found}, expected {expected}"));
             }
         }

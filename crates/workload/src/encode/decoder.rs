@@ -58,8 +58,11 @@ impl Decoder<'_> {
         let tokens = self.count("tokens")?;
         for _ in 0..tokens {
             let token = self.number()?;
-            let narrow = u32::try_from(token).map_err(|_| self.error(format_args!("token {token} exceeds 32 bits")))?;
-            self.stream.tokens.push(Token(narrow));
+            // Readers keep a bit for every token up to the largest.
+            if token > u64::from(Token::MAX.0) {
+                return Err(self.error(format_args!("token {token} exceeds {}", Token::MAX.0)));
+            }
+            self.stream.tokens.push(Token(token as u32));
         }
         (0..warps).try_for_each(|_| self.warp())
     }
@@ -180,14 +183,8 @@ impl Decoder<'_> {
     }
 
     fn compute(&mut self, class: u8) -> Result<Op, Damaged> {
-        let class = match class {
-            0 => ComputeClass::Fp32,
-            1 => ComputeClass::Int,
-            2 => ComputeClass::Fp64,
-            3 => ComputeClass::Special,
-            4 => ComputeClass::Tensor,
-            5 => ComputeClass::Other,
-            other => return Err(self.error(format_args!("{other} is no class of arithmetic"))),
+        let Some(&class) = ComputeClass::ALL.get(usize::from(class)) else {
+            return Err(self.error(format_args!("{class} is no class of arithmetic")));
         };
         let count = match self.bytes.get(self.at) {
             Some(&count @ 1..0x80) => {

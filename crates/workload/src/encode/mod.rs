@@ -210,14 +210,7 @@ mod tests {
     }
 
     fn class() -> impl Strategy<Value = ComputeClass> {
-        prop::sample::select(vec![
-            ComputeClass::Fp32,
-            ComputeClass::Int,
-            ComputeClass::Fp64,
-            ComputeClass::Special,
-            ComputeClass::Tensor,
-            ComputeClass::Other,
-        ])
+        prop::sample::select(ComputeClass::ALL.to_vec())
     }
 
     fn draft() -> impl Strategy<Value = Draft> {
@@ -245,7 +238,7 @@ mod tests {
     }
 
     fn lay_out(warps: Vec<Vec<Draft>>) -> CtaStream {
-        let mut stream = CtaStream { tokens: vec![Token(0), Token(7), Token(u32::MAX)], ..CtaStream::default() };
+        let mut stream = CtaStream { tokens: vec![Token(0), Token(7), Token::MAX], ..CtaStream::default() };
         for warp in warps {
             let first = stream.ops.len() as u32;
             for (mut op, own) in warp {
@@ -319,6 +312,15 @@ mod tests {
         encode(&lay_out((0..4).map(|place| warp(5000 + place)).collect()), &mut bytes);
         let tail = &bytes[bytes.len() - 10..];
         assert_eq!(tail[..5], tail[5..], "count, lead, difference, lead, difference");
+    }
+
+    #[test]
+    fn a_token_beyond_the_largest_is_refused() {
+        let mut bytes = Vec::new();
+        let tokens = vec![Token(Token::MAX.0 + 1)];
+        encode(&CtaStream { tokens, ..CtaStream::default() }, &mut bytes);
+        let error = decode(&bytes, &mut CtaStream::default()).unwrap_err();
+        assert_eq!(error.message, "byte 6 of the encoded CTA: token 67108865 exceeds 67108864");
     }
 
     #[test]

@@ -35,6 +35,15 @@ pub enum RecordError {
         /// What is wrong with its grid.
         message: String,
     },
+    /// A launch of a sampled program that may need what a launch before it would have computed.
+    #[error(
+        "the program cannot be sampled: addresses of kernel {kernel} may depend on what launches before it compute, and of \
+         those a part was recorded"
+    )]
+    Sample {
+        /// Name of the kernel.
+        kernel: String,
+    },
     /// The host program gave up.
     #[error("{0}")]
     Program(String),

@@ -79,6 +79,8 @@ pub struct Host<'a> {
     recorded: u32,
     launches: f64,
     instructions: u64,
+    /// Whether arrays lack what launches of which a part was recorded would have computed.
+    torn: bool,
     /// The launches so far, where they are listed and not run.
     planned: Option<Vec<KernelInfo>>,
 }
@@ -104,6 +106,7 @@ impl<'a> Host<'a> {
             recorded: 0,
             launches: 0.0,
             instructions: 0,
+            torn: false,
             planned: None,
         }
     }
@@ -121,6 +124,12 @@ impl<'a> Host<'a> {
     /// Device memory, which the host may read and write between launches.
     pub fn memory(&self) -> &'a Memory {
         self.memory
+    }
+
+    /// Sets the arrays to what the next launch finds, where launches before it were left out or recorded in part.
+    pub fn restore(&mut self, set: impl FnOnce(&Memory)) {
+        set(self.memory);
+        self.torn = false;
     }
 
     /// Whether part of the program stands for the whole, so that results are not to be read.
@@ -150,9 +159,12 @@ impl<'a> Host<'a> {
         assert!(alone || self.samples(), "launches stand for others in samples only");
         let turns = Sample::series(self.options.sample.as_ref(), stands_for);
         (self.of_series, self.series) = (turns.len() as u64, self.series + 1);
+        let leaves_out = turns.len() < stands_for.len();
         let outcome = turns.into_iter().try_for_each(|turn| {
             self.turn = turn;
-            launch(self, turn.index)
+            let launched = launch(self, turn.index);
+            self.torn |= leaves_out && self.computes();
+            launched
         });
         (self.turn, self.of_series) = (Turn::ALONE, 1);
         outcome
@@ -228,6 +240,9 @@ impl<'a> Host<'a> {
             planned.push(grid.info(discipline));
             return Ok(());
         }
+        if self.torn {
+            return Err(RecordError::Sample { kernel: grid.name });
+        }
         let (memory, options) = (self.memory, self.options);
         let record = |store: &Store, ctas: Range<u64>, trips: Range<u64>| {
             let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
@@ -253,17 +268,22 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
+    /// Whether launches compute values, which decide addresses of those after them.
+    fn computes(&self) -> bool {
+        self.memory.backing() == Backing::Real
+    }
+
     /// What to record of a launch. Where CTAs wait for each other, or later launches need what they compute in
     /// turn, that is all.
     fn pieces(
-        &self,
+        &mut self,
         grid: &Grid,
         discipline: Discipline,
         record: &impl Fn(&Store, Range<u64>, Range<u64>) -> RecordedPiece,
     ) -> Result<Vec<Piece>, RecordError> {
         let part_will_do = match discipline {
             Discipline::Independent => true,
-            Discipline::Ordered => self.memory.backing() == Backing::AddressOnly,
+            Discipline::Ordered => !self.computes(),
             Discipline::Cooperative => false,
         };
         let Trips { count, unit } = grid.trips;
@@ -272,6 +292,7 @@ impl<'a> Host<'a> {
         if count == 1 && grid.ctas <= (sample.at_once)(&info) {
             return Ok(vec![all]);
         }
+        self.torn = self.computes();
         // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met.
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
         let (_, blocks, _) = record(&self.store, middle..middle + 1, 0..tried)?;

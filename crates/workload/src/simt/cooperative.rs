@@ -77,7 +77,8 @@ impl FlagBook {
 
 impl Cta<'_> {
     /// Warp `warp` spins with loads of `order` on `flags[index]` until `ready` holds of it; other CTAs run
-    /// meanwhile. The only way to wait for another CTA, and only in a cooperative kernel.
+    /// meanwhile. The only way to wait for another CTA, and only in a cooperative kernel. After relaxed waits one
+    /// [`Warp::fence`](super::Warp::fence) acquires for all of them.
     ///
     /// The recorded wait depends on the one store or atomic whose value satisfied it. A condition that
     /// several writers bring about together (a counter) records only the last of them: give each its own
@@ -109,7 +110,11 @@ impl Cta<'_> {
         .await;
         book.progress.set(book.progress.get() + 1);
         let address = flags.address(index);
-        self.record_wait(warp, order, address, T::BYTES, book.token(flags, index));
+        let token = book.token(flags, index);
+        if token.is_some_and(|token| token > Token::MAX) {
+            self.fault("waits for more stores than a kernel may mark");
+        }
+        self.record_wait(warp, order, address, T::BYTES, token);
     }
 
     /// Records the satisfied wait: on its token, or, where the flag was set before the kernel, one load.
@@ -173,20 +178,21 @@ fn hand_over(
     mut coroutines: Vec<Option<Coroutine<'_>>>,
 ) -> Result<(), RecordError> {
     let mut context = Context::from_waker(Waker::noop());
+    // In its first round each CTA advances to its first wait, and may set flags on the way.
+    let mut advanced = true;
     loop {
         let before = book.progress.get();
-        let mut ended = false;
         for slot in &mut coroutines {
             if let Some(coroutine) = slot {
                 let poll = guarded(|| coroutine.as_mut().poll(&mut context));
                 if poll.map_err(|fault| RecordError::kernel(launch.info, fault))?.is_ready() {
                     *slot = None;
-                    ended = true;
+                    advanced = true;
                 }
             }
         }
         let Some(stuck) = coroutines.iter().position(Option::is_some) else { return Ok(()) };
-        if !ended && book.progress.get() == before {
+        if !std::mem::take(&mut advanced) && book.progress.get() == before {
             return Err(RecordError::Deadlock {
                 kernel: launch.info.name.clone(),
                 cta: stuck as u32,

@@ -222,6 +222,18 @@ impl Memory {
         (0..array.len).map_while(|index| self.get(array, index)).collect()
     }
 
+    /// Sets every bit: no float is a number any more.
+    #[cfg(test)]
+    pub(crate) fn poison(&self) {
+        for cells in &self.cells {
+            match cells {
+                Cells::Absent => {}
+                Cells::Narrow(cells) => cells.iter().for_each(|cell| cell.store(u32::MAX, Ordering::Relaxed)),
+                Cells::Wide(cells) => cells.iter().for_each(|cell| cell.store(u64::MAX, Ordering::Relaxed)),
+            }
+        }
+    }
+
     pub(crate) fn name<T>(&self, array: Array<T>) -> &str {
         &self.infos[array.id as usize].name
     }

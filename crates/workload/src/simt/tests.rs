@@ -255,6 +255,25 @@ fn a_flag_set_before_the_kernel_is_a_load() {
 }
 
 #[test]
+fn a_cta_may_wait_for_one_that_has_not_started() {
+    let device = Device::new();
+    let order = Order::release(Scope::Gpu);
+    // CTA 1 sets its flag before its own first wait, which only CTA 0 can end.
+    let recording = device.cooperative(2, async |cta: &mut Cta<'_>| {
+        let me = u64::from(cta.index());
+        let set = |warp: &mut Warp<'_>| warp.store_ordered(device.flags, Lanes::all(me as i32), 1, order);
+        if me == 1 {
+            cta.warp(0, set);
+        }
+        cta.wait_until(0, device.flags, 1 - me, RELAXED, |flag| flag == 1).await;
+        if me == 0 {
+            cta.warp(0, set);
+        }
+    });
+    assert_eq!(recording.map(|_| ()).map_err(|error| error.to_string()), Ok(()));
+}
+
+#[test]
 fn a_deadlock_names_the_cta_and_the_flag() {
     let device = Device::new();
     let crossed = async |cta: &mut Cta<'_>| {
