@@ -1,7 +1,7 @@
 //! One direction of a link: bytes serialise at a rate, then fly for a latency.
 //!
-//! What is sent by [`Link::send`] arrives in the order it was sent. Not modelled: credits of the link layer, replay of damaged
-//! packets.
+//! What is sent by [`Link::send`] arrives in the order it was sent. Not modelled: credits of the link layer, replay of
+//! damaged packets.
 
 use crate::departure::Departure;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};

@@ -326,8 +326,8 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// Where stores to a line of another module go from here.
     pub fn next_home(&self, line: Line) -> ModuleId {
         let homes = self.map.homes(self.module, line);
-        let by_gpu_home = self.protocol.is_hierarchical() && homes.gpu != self.module;
-        if by_gpu_home { homes.gpu } else { homes.system }
+        let next = homes.next(self.module, self.protocol.is_hierarchical());
+        next.expect("a store goes on from every module but its system home")
     }
 
     /// Whether a store that this module sends to `target` is not at its system home there.

@@ -51,6 +51,20 @@ pub struct Homes {
     pub gpu: ModuleId,
 }
 
+impl Homes {
+    /// The next level up from module `at`, which sees these; `None` at the system home, where memory is next.
+    /// `hierarchical`: whether requests go by the GPU home.
+    pub fn next(self, at: ModuleId, hierarchical: bool) -> Option<ModuleId> {
+        if at == self.system {
+            None
+        } else if hierarchical && at != self.gpu {
+            Some(self.gpu)
+        } else {
+            Some(self.system)
+        }
+    }
+}
+
 /// Which lines of one L2 a bulk invalidation means, by where they are homed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {

@@ -179,14 +179,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
 
     /// The next level up; `None` at the system home, where memory is next.
     fn next(&self) -> Option<ModuleId> {
-        let homes = self.slot.homes;
-        if self.is_system_home() {
-            None
-        } else if R::HIERARCHICAL && self.at != homes.gpu {
-            Some(homes.gpu)
-        } else {
-            Some(homes.system)
-        }
+        self.slot.homes.next(self.at, R::HIERARCHICAL)
     }
 
     /// The L2 at or beyond which an operation of this scope is coherent.
