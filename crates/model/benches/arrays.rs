@@ -4,7 +4,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use tombolo_model::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use tombolo_model::credits::Credits;
-use tombolo_model::dram::{Dram, DramConfig};
+use tombolo_model::dram::{Asked, Dram, DramConfig};
 use tombolo_model::link::{Link, LinkConfig, Traffic};
 use tombolo_model::mshr::{Mshr, MshrConfig};
 use tombolo_model::page_table::PageTable;
@@ -120,7 +120,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 520);
-            black_box(dram.read(Ps(now), Line(i), Bytes(128)))
+            black_box(dram.read(Asked::at(Ps(now)), Line(i), Bytes(128)))
         });
     });
     let mut dram = Dram::new(config);
@@ -128,7 +128,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/read, scattered", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 1040);
-            black_box(dram.read(Ps(now), Line(scatter(i)), Bytes(128)))
+            black_box(dram.read(Asked::at(Ps(now)), Line(scatter(i)), Bytes(128)))
         });
     });
     let mut dram = Dram::new(config);
@@ -136,7 +136,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/write, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 580);
-            black_box(dram.write(Ps(now), Line(i), Bytes(128)))
+            black_box(dram.write(Asked::at(Ps(now)), Line(i), Bytes(128)))
         });
     });
 }

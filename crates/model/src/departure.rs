@@ -9,6 +9,12 @@
 
 use tombolo_types::{Bytes, Ps, Serializer};
 
+/// How long ahead of its time an access is handled that waits for a backlogged port, with what it causes delayed. Beyond
+/// it an event more waits for that time, for what the access changes would be seen too soon by those who come before it,
+/// and what it reserves would hold them up. Assumed: a few packets' time on a port, so that the event is paid only where a
+/// port is backlogged.
+pub const SOON: Ps = Ps::from_ns(8);
+
 /// When something leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -37,6 +43,12 @@ impl Departure {
     pub fn through(self, now: Ps, port: &mut Serializer, bytes: Bytes) -> Departure {
         let turn = port.send(now, bytes);
         Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
+    }
+
+    /// When it is past the ports so far, where that is too far ahead of `now` to be handled in the event at `now`.
+    #[inline]
+    pub fn later(self, now: Ps) -> Option<Ps> {
+        (self.passed > now + SOON).then_some(self.passed)
     }
 
     /// When it leaves.

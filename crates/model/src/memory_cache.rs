@@ -7,7 +7,7 @@
 
 use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
 use crate::departure::Departure;
-use crate::dram::Dram;
+use crate::dram::{Asked, Dram};
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate, Serializer};
 
 /// Shape of one module's memory-side cache.
@@ -74,10 +74,11 @@ impl MemoryCache {
             return out;
         }
         self.stats.read_misses += 1;
-        let done = dram.read(out, line, Bytes(self.config.line.bytes())) + self.config.miss_latency;
+        let done =
+            dram.read(Asked { now, ready: out }, line, Bytes(self.config.line.bytes())) + self.config.miss_latency;
         // The victim makes room as the miss leaves: written when the line comes, it would reserve the banks ahead of all
         // who ask until then.
-        self.install(out, line, false, dram);
+        self.install(Asked { now, ready: out }, line, false, dram);
         done
     }
 
@@ -89,7 +90,7 @@ impl MemoryCache {
                 *dirty = true;
                 taken
             }
-            None => self.install(taken, line, true, dram),
+            None => self.install(Asked { now, ready: taken }, line, true, dram),
         }
     }
 
@@ -98,15 +99,15 @@ impl MemoryCache {
         &self.stats
     }
 
-    /// Takes a line in at `now`; returns when DRAM has taken the dirty line that had to go, if one had to.
-    fn install(&mut self, now: Ps, line: Line, dirty: bool, dram: &mut Dram) -> Ps {
+    /// Takes a line in; returns when DRAM has taken the dirty line that had to go, if one had to.
+    fn install(&mut self, asked: Asked, line: Line, dirty: bool, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, Class::new(0), dirty, Ways::ALL).expect("no line is pinned");
         match inserted.victim {
             Some(victim) if victim.state => {
                 self.stats.write_backs += 1;
-                dram.write(now, victim.line, Bytes(self.config.line.bytes()))
+                dram.write(asked, victim.line, Bytes(self.config.line.bytes()))
             }
-            Some(_) | None => now,
+            Some(_) | None => asked.ready,
         }
     }
 }
@@ -194,7 +195,7 @@ mod tests {
         [Line(1), Line(2)].into_iter().for_each(|line| cache.warm(line, true));
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
-        assert!(dram.read(Ps::from_ns(1010), Line(1 << 20), LINE) < Ps::from_ns(1200));
+        assert!(dram.read(Asked::at(Ps::from_ns(1010)), Line(1 << 20), LINE) < Ps::from_ns(1200));
     }
 
     #[test]

@@ -203,6 +203,15 @@ pub enum Message<D: Data> {
     },
     /// To the switch: links whose lanes turn.
     Link(LinkEvent),
+    /// To a slice, from itself: a fetch that waited for the slice's port goes to memory.
+    Fetch {
+        /// The line.
+        line: Line,
+        /// Bytes.
+        mask: Mask,
+        /// The miss register that waits for them.
+        register: EntryId,
+    },
     /// To a slice: memory has the bytes of a fetch.
     Memory {
         /// The line.

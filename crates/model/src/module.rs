@@ -156,6 +156,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         let uncore = &mut self.uncore;
         match *message {
             Message::Local(request) => slice.local(request, uncore, out),
+            Message::Fetch { line, mask, register } => slice.fetch_later(line, mask, register, uncore, out),
             Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
             other => panic!("{} slice{index}: got {other:?}", uncore.module),
         }

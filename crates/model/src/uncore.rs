@@ -2,8 +2,8 @@
 
 use crate::cache::Ways;
 use crate::credits::{Credits, Generation};
-use crate::departure::Departure;
-use crate::dram::{Dram, DramStats};
+use crate::departure::{Departure, SOON};
+use crate::dram::{Asked, Dram, DramStats};
 use crate::flags::Flags;
 use crate::layout::Layout;
 use crate::link::Link;
@@ -22,12 +22,6 @@ use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Request, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
-
-/// How far ahead of its last byte a packet is handled, with what it causes delayed until that is inside. Beyond it the
-/// packet waits, for what it changes would be seen too soon by those who come before its last byte. Assumed: a few
-/// packets' time on a port, so that an event more is paid only where a port is backlogged. A controller takes its part in
-/// a phase by so much too early.
-const SOON: Ps = Ps::from_ns(8);
 
 /// The scheduler's view of where events go.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -271,7 +265,8 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     }
 
     /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
-    /// enough for it to be handled now; otherwise it comes again, as [`Message::Enter`].
+    /// enough for it to be handled now ([`SOON`]); otherwise it comes again, as [`Message::Enter`]. A controller takes its
+    /// part in a phase by so much too early.
     pub fn receive(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
         let now = out.now();
         let inside = self.incoming.send(now, Bytes(u64::from(route.bytes)));
@@ -427,7 +422,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
             Some(cache) => cache.read(now, departs, (line, bytes), &mut self.dram),
-            None => self.dram.read(departs.time(), line, bytes) + self.machine.dram.base_latency,
+            None => {
+                let asked = Asked { now, ready: departs.time() };
+                self.dram.read(asked, line, bytes) + self.machine.dram.base_latency
+            }
         }
     }
 
@@ -443,7 +441,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     pub fn store(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
         match &mut self.memory_cache {
             Some(cache) => cache.write(now, departs, (line, bytes), &mut self.dram),
-            None => self.dram.write(departs.time(), line, bytes),
+            None => self.dram.write(Asked { now, ready: departs.time() }, line, bytes),
         }
     }
 

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
-use tombolo_model::dram::{Dram, DramConfig};
+use tombolo_model::dram::{Asked, Dram, DramConfig};
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
 
 const ACCESSES: u64 = 20_000;
@@ -97,7 +97,11 @@ fn run(config: DramConfig, order: &str, writes: u64, gap: u64) -> (Vec<Ps>, f64)
             now = now.max(earliest);
         }
         let (burst, written) = access(order, writes, index);
-        let end = if written { dram.write(now, Line(burst), BURST) } else { dram.read(now, Line(burst), BURST) };
+        let end = if written {
+            dram.write(Asked::at(now), Line(burst), BURST)
+        } else {
+            dram.read(Asked::at(now), Line(burst), BURST)
+        };
         if !written {
             waited += (end - now).0 as f64 / 1e3;
             reads += 1.0;

@@ -4,9 +4,12 @@
 mod common;
 
 use common::{design, machine, simulate};
+use std::sync::Arc;
+use tombolo_model::map::Map;
+use tombolo_model::page_table::PageTable;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_types::stream::AtomicResult;
-use tombolo_types::{Order, Scope};
+use tombolo_types::{Line, Order, Scope};
 
 /// A load that no L1 serves.
 const PAST_L1: Order = Order::relaxed(Scope::Gpu);
@@ -59,6 +62,37 @@ fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
     };
     let (alone, beside) = (time(0), time(48));
     assert!(alone > 40e-6 && beside < alone + 0.5e-6, "{alone} s alone, {beside} s beside others");
+}
+
+#[test]
+fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
+    // One warp follows lines of one slice that only memory has, while another asks the other slice for lines that it
+    // has, more than its port passes at once, and for one of memory behind them. A fetch handled as it is asked for would
+    // reserve the memory for when the port lets it pass, ahead of those of the first slice.
+    let settings =
+        ["topology.sms_per_module=2", "l2.slices=2", "l2.rate=1GB/s", "dram.channels=1", "dram.banks=1", "l1.mshrs=64"];
+    let pages = PageTable::interleaved_by_page(16, 1 << 14);
+    let map = Map::new(&machine(&settings), Arc::new(pages));
+    let lines = |slice: u16, from: u64, count: usize| -> Vec<u64> {
+        (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
+    };
+    let (held, missed, chain) = (lines(1, 0, 32), lines(1, 4096, 8), lines(0, 8192, 64));
+    let time = |floods: usize| {
+        let follows =
+            Cta::new().warp(|warp| chain.iter().for_each(|&line| _ = warp.load([line], PAST_L1).use_result(1)));
+        let floods = Cta::new().warp(|warp| {
+            for &line in &missed[..floods] {
+                warp.load(held.iter().copied(), PAST_L1).load([line], PAST_L1).use_result(2).use_result(1);
+            }
+        });
+        let touch = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let mut kernel = vec![Cta::new(); 32];
+        (kernel[0], kernel[1]) = (follows, floods);
+        last_kernel(&settings, vec![vec![touch], kernel])
+    };
+    let (alone, beside) = (time(0), time(8));
+    // A flood keeps the port for 32 lines of 128 ns each.
+    assert!(alone > 20e-6 && beside < alone + 1e-6, "{alone} s alone, {beside} s beside floods");
 }
 
 #[test]

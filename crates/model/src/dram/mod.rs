@@ -1,6 +1,7 @@
 //! The DRAM of one module: channels of banks with open rows behind a shared bus each.
 //!
-//! An access computes when it is done as it arrives; nothing is queued as an event. What FR-FCFS scheduling
+//! An access computes when it is done as it is asked for, in the event at `now`, although it may be `ready` only later;
+//! nothing is queued as an event. What FR-FCFS scheduling
 //! (first-ready, first-come first-served) gains is kept like this:
 //! - A bank remembers the last eight times a row was or will be open. A request whose row is open, or will be
 //!   opened for one that asked before, joins it as a row hit, ahead of older requests for other rows.
@@ -91,6 +92,22 @@ impl DramStats {
 /// How many openings of rows a bank remembers.
 const OPENINGS: usize = 8;
 
+/// When an access is asked for, and when it reaches memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The time of the event: nobody will ask for anything earlier.
+    pub now: Ps,
+    /// When the access is there, `now` or later.
+    pub ready: Ps,
+}
+
+impl Asked {
+    /// An access that is there as it is asked for.
+    pub fn at(now: Ps) -> Asked {
+        Asked { now, ready: now }
+    }
+}
+
 /// One bank: when rows were, are and will be open. Index [`Bank::newest`] is the row open last; it stays open
 /// until another is needed.
 #[derive(Clone, Copy, Debug)]
@@ -139,21 +156,21 @@ impl Bank {
         }
     }
 
-    /// The opening of `row` that a request at `now` can join.
+    /// The opening of `row` that a request at `ready` can join.
     #[inline]
-    fn joinable(&self, row: u64, now: Ps) -> Option<Opened> {
-        let open = |at: &usize| self.rows[*at] == row && now < self.closes[*at];
+    fn joinable(&self, row: u64, ready: Ps) -> Option<Opened> {
+        let open = |at: &usize| self.rows[*at] == row && ready < self.closes[*at];
         let at = std::iter::once(self.newest).chain(0..OPENINGS).find(open)?;
-        Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(now) })
+        Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(ready) })
     }
 
-    /// Opens `row` after everything scheduled.
+    /// Opens `row` after everything scheduled, for an access of the event at `asked.now`.
     #[inline]
-    fn open(&mut self, row: u64, now: Ps, config: &DramConfig, activations: &mut Calendar) -> Opened {
+    fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> Opened {
         let closed = self.rows[self.newest] == Bank::NONE;
-        let may_close = now.max(self.busy).max(self.activated + config.t_ras);
-        let earliest = if closed { now } else { may_close + config.t_rp };
-        let activate = activations.reserve(now, earliest, 1) - activations.span(1);
+        let may_close = asked.ready.max(self.busy).max(self.activated + config.t_ras);
+        let earliest = if closed { asked.ready } else { may_close + config.t_rp };
+        let activate = activations.reserve(asked.now, earliest, 1) - activations.span(1);
         if !closed {
             self.closes[self.newest] = activate - config.t_rp;
         }
@@ -270,22 +287,22 @@ impl Dram {
         }
     }
 
-    /// Reads `bytes` (at most a line) of `line` at `now`; returns when the last byte is there.
+    /// Reads `bytes` (at most a line) of `line`; returns when the last byte is there.
     #[inline]
-    pub fn read(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
-        let (done, waited) = self.access(channel, now, Access { bank, row, bursts });
+        let (done, waited) = self.access(channel, asked, Access { bank, row, bursts });
         self.stats.queueing += waited;
         done
     }
 
-    /// Writes `bytes` (at most a line) of `line` at `now`; returns when the write queue has taken them: `now`,
-    /// or later where both halves of it are full.
+    /// Writes `bytes` (at most a line) of `line`; returns when the write queue has taken them: as they are there, or later
+    /// where both halves of it are full.
     #[inline]
-    pub fn write(&mut self, now: Ps, line: Line, bytes: Bytes) -> Ps {
+    pub fn write(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.writes += 1;
@@ -293,10 +310,10 @@ impl Dram {
         let queue = &mut self.channels[channel];
         queue.writes.push(Access { bank, row, bursts });
         if queue.writes.len() < self.batch {
-            return now;
+            return asked.ready;
         }
-        let accepted = now.max(queue.written);
-        self.drain(channel, now);
+        let accepted = asked.ready.max(queue.written);
+        self.drain(channel, asked);
         accepted
     }
 
@@ -336,12 +353,12 @@ impl Dram {
 
     /// Schedules one access; returns its end, and how long it waited for others.
     #[inline]
-    fn access(&mut self, channel: usize, now: Ps, access: Access) -> (Ps, Ps) {
+    fn access(&mut self, channel: usize, asked: Asked, access: Access) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
-        let opened = match bank.joinable(access.row, now) {
+        let opened = match bank.joinable(access.row, asked.ready) {
             Some(opened) => opened,
-            None => bank.open(access.row, now, &self.config, &mut channel.activations),
+            None => bank.open(access.row, asked, &self.config, &mut channel.activations),
         };
         let opening = match opened.state {
             RowState::Hit => {
@@ -358,25 +375,25 @@ impl Dram {
             }
         };
         let work = channel.bus.span(access.bursts);
-        let done = channel.bus.reserve(now, opened.column + self.config.t_cas, access.bursts);
+        let done = channel.bus.reserve(asked.now, opened.column + self.config.t_cas, access.bursts);
         self.stats.busy += work;
         if opened.at == bank.newest {
             bank.busy = bank.busy.max(done - self.config.t_cas);
         }
-        let (ready, starts) = (now + opening + self.config.t_cas, done - work);
+        let (ready, starts) = (asked.ready + opening + self.config.t_cas, done - work);
         channel.waits.add(ready, starts);
         (done, starts.saturating_sub(ready))
     }
 
     /// Schedules the gathered writes of a channel as one batch. Their rows may open while the batch ahead is
     /// still on the bus.
-    fn drain(&mut self, channel: usize, now: Ps) {
+    fn drain(&mut self, channel: usize, asked: Asked) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
         writes.sort_unstable();
         let bus = &mut self.channels[channel].bus;
-        let turned = bus.reserve(now, now, self.turn);
+        let turned = bus.reserve(asked.now, asked.ready, self.turn);
         self.stats.busy += bus.span(self.turn);
-        let ends = writes.iter().map(|&write| self.access(channel, now, write).0);
+        let ends = writes.iter().map(|&write| self.access(channel, asked, write).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();
         let channel = &mut self.channels[channel];

@@ -64,7 +64,7 @@ fn run(
 }
 
 fn read(dram: &mut Dram, now: Ps, line: Line) -> Ps {
-    dram.read(now, line, LINE)
+    dram.read(Asked::at(now), line, LINE)
 }
 
 fn percent_of_rate(lines: u64, time: Ps) -> u64 {
@@ -82,9 +82,9 @@ fn an_idle_read_takes_what_its_row_costs() {
     let rows: Vec<Line> = one_bank(2).collect();
     let hit = CONFIG.t_cas + LINE_TIME;
     let closed = hit + CONFIG.t_rcd;
-    assert_eq!(dram.read(Ps(1_000_001), rows[0], LINE), Ps(1_000_001) + closed);
-    assert_eq!(dram.read(Ps(2_000_000), rows[0], LINE), Ps(2_000_000) + hit);
-    assert_eq!(dram.read(Ps(3_000_000), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
+    assert_eq!(dram.read(Asked::at(Ps(1_000_001)), rows[0], LINE), Ps(1_000_001) + closed);
+    assert_eq!(dram.read(Asked::at(Ps(2_000_000)), rows[0], LINE), Ps(2_000_000) + hit);
+    assert_eq!(dram.read(Asked::at(Ps(3_000_000)), rows[1], LINE), Ps(3_000_000) + closed + CONFIG.t_rp);
     let DramStats { row_hits, row_misses, row_conflicts, queueing, .. } = *dram.stats();
     assert_eq!((row_hits, row_misses, row_conflicts, queueing), (1, 1, 1, Ps::ZERO));
 }
@@ -101,7 +101,7 @@ fn a_queue_is_seen_where_accesses_wait_for_others() {
     assert_eq!(idle.queued_until(end), Ps::ZERO, "one at a time waits for nobody");
     let mut half_loaded = Dram::new(CONFIG);
     let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
-    (0..20_000).for_each(|i| _ = half_loaded.read(Ps(i * each.0), Line(i), LINE));
+    (0..20_000).for_each(|i| _ = half_loaded.read(Asked::at(Ps(i * each.0)), Line(i), LINE));
     let (end, queued) = (Ps(20_000 * each.0), half_loaded.queued_until(Ps(20_000 * each.0)));
     assert!(queued.0 * 2 < end.0, "half the rate: {queued} of {end}");
 }
@@ -116,7 +116,7 @@ fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
 #[test]
 fn a_sector_takes_a_sector_of_the_bus() {
     let mut dram = Dram::new(CONFIG);
-    let done = dram.read(Ps::ZERO, Line(0), Bytes(20));
+    let done = dram.read(Asked::at(Ps::ZERO), Line(0), Bytes(20));
     assert_eq!(done, CONFIG.t_rcd + CONFIG.t_cas + Ps::from_ns(1), "one burst of 32 B");
     assert_eq!(dram.stats().read_bytes, 32);
 }
@@ -124,8 +124,8 @@ fn a_sector_takes_a_sector_of_the_bus() {
 #[test]
 fn an_infinite_rate_leaves_the_latencies() {
     let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
-    assert_eq!(dram.read(Ps(7), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
-    assert_eq!(dram.write(Ps(8), Line(0), LINE), Ps(8));
+    assert_eq!(dram.read(Asked::at(Ps(7)), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
+    assert_eq!(dram.write(Asked::at(Ps(8)), Line(0), LINE), Ps(8));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn requests_join_a_row_that_others_wait_for() {
     let rows = rows_of_one_bank(4);
     for at in 0..rows[0].len() {
         for row in &rows {
-            dram.read(Ps::ZERO, row[at], LINE);
+            dram.read(Asked::at(Ps::ZERO), row[at], LINE);
         }
     }
     let DramStats { row_hits, row_misses, row_conflicts, .. } = *dram.stats();
@@ -188,11 +188,11 @@ fn requests_join_a_row_that_others_wait_for() {
 fn a_row_stays_open_for_what_is_queued_on_it() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(2);
-    let last = rows[0].iter().map(|&line| dram.read(Ps::ZERO, line, LINE)).last().unwrap();
+    let last = rows[0].iter().map(|&line| dram.read(Asked::at(Ps::ZERO), line, LINE)).last().unwrap();
     assert_eq!(last, CONFIG.t_rcd + CONFIG.t_cas + Ps(16 * LINE_TIME.0));
     let last_column = last - CONFIG.t_cas;
     let next = last_column + CONFIG.t_rp + CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
-    assert_eq!(dram.read(Ps::ZERO, rows[1][0], LINE), next);
+    assert_eq!(dram.read(Asked::at(Ps::ZERO), rows[1][0], LINE), next);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_batch_of_writes_opens_each_row_once() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(16);
     for at in 0..2 {
-        rows.iter().for_each(|row| assert_eq!(dram.write(Ps::ZERO, row[at], LINE), Ps::ZERO));
+        rows.iter().for_each(|row| assert_eq!(dram.write(Asked::at(Ps::ZERO), row[at], LINE), Ps::ZERO));
     }
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
@@ -209,7 +209,7 @@ fn a_batch_of_writes_opens_each_row_once() {
 fn a_batch_of_writes_turns_the_bus_once() {
     let mut dram = Dram::new(CONFIG);
     let (count, batch) = (16_000_u64, u64::from(CONFIG.write_queue / 2));
-    let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| dram.write(now, line, LINE));
+    let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| dram.write(Asked::at(now), line, LINE));
     let per_channel = count / u64::from(CONFIG.channels);
     let bus = Ps(per_channel * LINE_TIME.0 + per_channel / batch * CONFIG.t_turn.0);
     assert!(time.0 * 100 > bus.0 * 93 && time.0 * 100 < bus.0 * 103, "{time}, the bus needs {bus}");
@@ -219,7 +219,7 @@ fn a_batch_of_writes_turns_the_bus_once() {
 #[test]
 fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
-    let accepted: Vec<Ps> = (0..4).map(|line| dram.write(Ps::ZERO, Line(line), LINE)).collect();
+    let accepted: Vec<Ps> = (0..4).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), LINE)).collect();
     assert_eq!(accepted[..3], [Ps::ZERO; 3]);
     assert!(accepted[3] > CONFIG.t_turn, "the batch ahead has to leave: {}", accepted[3]);
 }
@@ -228,8 +228,8 @@ fn a_write_is_accepted_at_once_until_the_queue_is_full() {
 fn reads_and_writes_share_the_bus() {
     let mut dram = Dram::new(CONFIG);
     let time = run(&mut dram, 256, (0..20_000).map(Line), |dram, now, line| match line.0 / 8 % 2 {
-        0 => dram.read(now, line, LINE),
-        _ => dram.write(now, Line(line.0 + (1 << 24)), LINE),
+        0 => dram.read(Asked::at(now), line, LINE),
+        _ => dram.write(Asked::at(now), Line(line.0 + (1 << 24)), LINE),
     });
     let reached = percent_of_rate(20_000, time);
     assert!((85..=97).contains(&reached), "{reached} %: a turn of 20 ns for each 32 reads and 32 writes");
@@ -246,4 +246,15 @@ fn strides_spread_over_channels_and_banks() {
         let most = count.into_iter().max().unwrap();
         assert!(most <= 32 * 4, "stride {stride}: {most} in one bank, 32 on average");
     }
+}
+
+#[test]
+fn what_is_there_later_holds_up_nobody_who_is_there_before() {
+    let mut dram = Dram::new(CONFIG);
+    let of_bank = |bank| (0..).map(Line).find(|&line| dram.locate(line).1 == bank).expect("every bank has lines");
+    let (first, second) = (of_bank(0), of_bank(1));
+    let late = Asked { now: Ps::ZERO, ready: Ps::from_ns(1000) };
+    let alone = CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
+    assert_eq!(dram.read(late, first, LINE), late.ready + alone);
+    assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
 }

@@ -182,6 +182,19 @@ impl<D: Contents> Slice<D> {
         }
     }
 
+    /// A fetch that waited for the slice's port goes to memory.
+    pub fn fetch_later<C: Coherence>(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        register: EntryId,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        let leaves = Departure::at(out.now()).after(uncore.machine.l2.hit_latency);
+        self.fetch(line, mask, register, leaves, uncore, out);
+    }
+
     /// Memory has answered a fetch.
     pub fn memory<C: Coherence>(
         &mut self,

@@ -217,6 +217,7 @@ impl<D: Contents> Slice<D> {
         uncore.send(leaves, target, Packet::Request(body), out, self.id);
     }
 
+    /// Has memory read bytes of a line, as soon as the slice's port lets the request pass.
     pub(super) fn fetch<C: Coherence>(
         &mut self,
         line: Line,
@@ -226,6 +227,9 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
+        if let Some(later) = leaves.later(out.now()) {
+            return out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
+        }
         let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
         let done = uncore.fetch(out.now(), leaves, line, Bytes(bytes));
