@@ -173,7 +173,7 @@ impl Estimator {
         let options = RecordOptions {
             warp_width: self.machine.sm.warp_width,
             line: self.machine.line,
-            sample: self.samples.then(|| sample(&self.machine)),
+            sample: self.samples.then(|| sample(&self.machine, &self.design)),
             ..RecordOptions::default()
         };
         Ok(record(workload, &request, &options, Mode::Auto)?)

@@ -110,7 +110,7 @@ impl Arguments {
             (Some(workload), _) => {
                 let chosen = only(workload)?;
                 let what = format!("recording {}", chosen.label);
-                let sample = self.sample.then(|| sample(machine));
+                let sample = self.sample.then(|| sample(machine, &hardware.designs[0]));
                 Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
             }
             (None, Some(path)) => progress.during("reading the trace", || trace(path, machine)),

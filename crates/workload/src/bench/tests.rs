@@ -221,7 +221,7 @@ fn every_variant_computes_what_its_reference_does() {
 
 #[test]
 fn a_sample_too_large_to_matter_records_everything() {
-    let sample = Sample { at_once: Arc::new(|_| 1 << 40), work: 1 << 60, launches: 1 << 20 };
+    let sample = Sample { at_once: Arc::new(|_| 1 << 40), blocks: 1, work: 1 << 60, launches: 1 << 20 };
     for workload in list() {
         let whole = recorded(*workload, &options(), Mode::Auto);
         let sampled = recorded(*workload, &RecordOptions { sample: Some(sample.clone()), ..options() }, Mode::Auto);
@@ -234,7 +234,7 @@ fn a_sample_too_large_to_matter_records_everything() {
 
 #[test]
 fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
-    let sample = Sample { at_once: Arc::new(|_| 1), work: 1, launches: 2 };
+    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1, work: 1, launches: 2 };
     let options = RecordOptions { sample: Some(sample), ..options() };
     let refused = |name: &str| {
         let workload = find(name).unwrap();
@@ -297,8 +297,12 @@ fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
     let workload = find("vectoradd").unwrap();
     let given = [("elements".to_owned(), "1000000".to_owned())];
     let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
-    let sample =
-        Sample { at_once: Arc::new(|kernel| 25_600 / u64::from(kernel.threads_per_cta)), work: 1, launches: 1 };
+    let sample = Sample {
+        at_once: Arc::new(|kernel| 25_600 / u64::from(kernel.threads_per_cta)),
+        blocks: 1,
+        work: 1,
+        launches: 1,
+    };
     let options = RecordOptions { sample: Some(sample), ..options() };
     let recording = record(workload, &request, &options, Mode::Auto).unwrap();
     let ctas: Vec<u32> = recording.kernels().iter().map(|kernel| kernel.ctas).collect();

@@ -3,7 +3,7 @@
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
-use super::sample::{Part, Piece, Sample, Trips, Turn, work_of};
+use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, work_of};
 use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative,
@@ -67,8 +67,8 @@ pub struct Host<'a> {
     commands: Vec<Command>,
     /// By launch recorded.
     parts: Vec<Part>,
-    /// The last launch of each kernel, as an index of `parts`.
-    latest: FxHashMap<u32, usize>,
+    /// By kernel: its last launch, as an index of `parts`, and whether it is the first one.
+    latest: FxHashMap<u32, (usize, bool)>,
     /// The launch of the series under way; outside, one that stands for itself.
     turn: Turn,
     /// Launches recorded of that series; 1 outside.
@@ -158,7 +158,8 @@ impl<'a> Host<'a> {
         let alone = stands_for.iter().all(|&launches| launches == 1);
         assert!(alone || self.samples(), "launches stand for others in samples only");
         let turns = Sample::series(self.options.sample.as_ref(), stands_for);
-        (self.of_series, self.series) = (turns.len() as u64, self.series + 1);
+        self.of_series = turns.iter().filter(|turn| turn.counts()).count() as u64;
+        self.series += 1;
         let leaves_out = turns.len() < stands_for.len();
         let outcome = turns.into_iter().try_for_each(|turn| {
             self.turn = turn;
@@ -244,13 +245,13 @@ impl<'a> Host<'a> {
             return Err(RecordError::Sample { kernel: grid.name });
         }
         let (memory, options) = (self.memory, self.options);
-        let record = |store: &Store, ctas: Range<u64>, trips: Range<u64>| {
-            let info = Grid { ctas: ctas.end - ctas.start, ..grid.clone() }.info(discipline);
+        let record = |store: &Store, ctas: &Picked, trips: Range<u64>| {
+            let info = Grid { ctas: ctas.count(), ..grid.clone() }.info(discipline);
             let launch = Launch {
                 memory,
                 info: &info,
                 grid: grid.ctas as u32,
-                first: ctas.start as u32,
+                picked: ctas,
                 trips,
                 discipline,
                 width: options.warp_width,
@@ -260,7 +261,11 @@ impl<'a> Host<'a> {
             run(&launch, store).map(|(blocks, instructions)| (info, blocks, instructions))
         };
         for piece in self.pieces(&grid, discipline, &record)? {
-            let (info, blocks, instructions) = record(&self.store, piece.ctas.clone(), piece.trips.clone())?;
+            if !self.turn.counts() && piece != Piece::whole(grid.ctas, grid.trips.count) {
+                // Parts lie apart: it would leave nothing that the next one looks for.
+                continue;
+            }
+            let (info, blocks, instructions) = record(&self.store, &piece.ctas, piece.trips.clone())?;
             let kernel = self.kernel(info, blocks, instructions)?;
             self.push(kernel, &piece);
         }
@@ -279,7 +284,7 @@ impl<'a> Host<'a> {
         &mut self,
         grid: &Grid,
         discipline: Discipline,
-        record: &impl Fn(&Store, Range<u64>, Range<u64>) -> RecordedPiece,
+        record: &impl Fn(&Store, &Picked, Range<u64>) -> RecordedPiece,
     ) -> Result<Vec<Piece>, RecordError> {
         let part_will_do = match discipline {
             Discipline::Independent => true,
@@ -295,7 +300,7 @@ impl<'a> Host<'a> {
         self.torn = self.computes();
         // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met.
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
-        let (_, blocks, _) = record(&self.store, middle..middle + 1, 0..tried)?;
+        let (_, blocks, _) = record(&self.store, &Picked::run(middle..middle + 1), 0..tried)?;
         let work = self.work(&blocks)? * count / tried.max(1);
         self.store.release(&blocks);
         Ok(sample.pieces(&info, grid.trips, work, self.of_series, self.recorded))
@@ -311,7 +316,8 @@ impl<'a> Host<'a> {
         Ok(work_of(&stream))
     }
 
-    /// Adds a launch; one that repeats an earlier one adds to its counts where part stands for the whole.
+    /// Adds a launch; where part stands for the whole, one that repeats two earlier ones adds to the counts of the second,
+    /// which began as it does: with what the same launch had left.
     fn push(&mut self, kernel: u32, piece: &Piece) {
         let Turn { stands_for, apart, .. } = self.turn;
         let counts = piece.counts * stands_for;
@@ -323,12 +329,13 @@ impl<'a> Host<'a> {
             turns: counts * apart,
         };
         if self.samples()
-            && let Some(&earlier) = self.latest.get(&kernel)
+            && let Some(&(earlier, false)) = self.latest.get(&kernel)
         {
             self.parts[earlier] += part;
             return;
         }
-        self.latest.insert(kernel, self.parts.len());
+        let is_first = !self.latest.contains_key(&kernel);
+        self.latest.insert(kernel, (self.parts.len(), is_first));
         self.parts.push(part);
         self.commands.push(Command::Launch { kernel, stream: 0 });
     }

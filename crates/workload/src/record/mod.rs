@@ -12,4 +12,5 @@ mod sample;
 pub use error::RecordError;
 pub use host::{Host, RecordOptions};
 pub use recording::Recording;
+pub(crate) use sample::Picked;
 pub use sample::{AtOnce, Counts, Part, Projection, Sample, Spent, Trips};

@@ -1,14 +1,17 @@
 //! Recording part of a program in place of all of it.
 //!
 //! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
-//!   grid only the first few fillings of the machine are recorded, and the pace at which their second half started
-//!   is followed to the end of the grid.
+//!   grid only a few fillings of the machine are recorded, and the pace at which their second half started is followed to
+//!   the end of the grid. Where modules take a block of neighbouring CTAs each, every module's are taken from its block, so
+//!   that it finds what it would find.
 //! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
 //!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
 //!   the last two times is followed to all trips; further CTAs take their turn as further trips would.
-//! - *Series.* Of launches that differ in nothing but an index some are recorded, spread evenly; a launch whose
-//!   streams equal an earlier one's is not recorded again. Launches of a program take their parts from different
-//!   places of their grids, so that none finds in a cache what an earlier one would have long lost.
+//! - *Series.* Of launches that differ in nothing but an index some are recorded, spread evenly, each with the one before
+//!   it, which leaves in the caches what it finds there and does not count. A launch whose streams equal those of two
+//!   earlier ones is not recorded again: the first began with what came before, the second stands for the rest. Launches
+//!   of a program take their parts from different places of their grids, so that none finds in a cache what an earlier one
+//!   would have long lost.
 //!
 //! All this is a weighted sum of times: [`Part`]. What was measured in two halves (the pace of the third and of the
 //! fourth quarter of a grid, the shorter and the longer recording of a loop, every other launch of a series)
@@ -28,6 +31,8 @@ pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 pub struct Sample {
     /// What fills the machine.
     pub at_once: AtOnce,
+    /// Blocks of neighbouring CTAs that a grid is cut into, one for each module; 1 where neighbours go to different ones.
+    pub blocks: u64,
     /// Instructions and line transactions in the recordings of a launch together, about. What the pace or the line
     /// needs at least is recorded even where it is more; what is less is recorded as it is.
     pub work: u64,
@@ -161,11 +166,59 @@ impl Projection {
     }
 }
 
+/// A run of neighbouring CTAs of a grid that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// Of the first among those recorded.
+    index: u64,
+    /// Of the first in the grid.
+    cta: u64,
+}
+
+/// The CTAs of a grid that are recorded, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Picked {
+    count: u64,
+    /// By index: the first begins with 0.
+    runs: Vec<Run>,
+}
+
+impl Picked {
+    /// Neighbours.
+    pub(crate) fn run(ctas: Range<u64>) -> Picked {
+        Picked { count: ctas.end - ctas.start, runs: vec![Run { index: 0, cta: ctas.start }] }
+    }
+
+    /// `count` CTAs of a grid of `ctas`, as many of each of its `blocks`, from a place in each that depends on the number
+    /// of the launch. There are `count + blocks` CTAs or more.
+    fn part(ctas: u64, count: u64, blocks: u64, launch: u32) -> Picked {
+        assert!(count + blocks <= ctas, "{count} CTAs of {ctas} in {blocks} blocks");
+        let cut = |of: u64, block: u64| of * block / blocks;
+        let run = |block: u64| {
+            let (index, cta) = (cut(count, block), cut(ctas, block));
+            let room = (cut(ctas, block + 1) - cta) - (cut(count, block + 1) - index);
+            Run { index, cta: cta + offset(launch, room, 1) }
+        };
+        Picked { count, runs: (0..blocks).map(run).collect() }
+    }
+
+    /// How many.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The place in the grid of CTA `index` of those recorded.
+    pub(crate) fn cta(&self, index: u64) -> u64 {
+        let run = self.runs[self.runs.partition_point(|run| run.index <= index) - 1];
+        run.cta + (index - run.index)
+    }
+}
+
 /// One recording of a kernel: its CTAs and its trips, how it counts, and how often its time counts in half of
 /// what the two recordings of a loop differ by.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
-    pub(crate) ctas: Range<u64>,
+    pub(crate) ctas: Picked,
     pub(crate) trips: Range<u64>,
     pub(crate) counts: Counts,
     pub(crate) apart: f64,
@@ -174,7 +227,8 @@ pub(crate) struct Piece {
 impl Piece {
     /// All of a kernel.
     pub(crate) fn whole(ctas: u64, trips: u64) -> Piece {
-        Piece { ctas: 0..ctas, trips: 0..trips, counts: Counts { total: 1.0, second_half: 0.0 }, apart: 0.0 }
+        let counts = Counts { total: 1.0, second_half: 0.0 };
+        Piece { ctas: Picked::run(0..ctas), trips: 0..trips, counts, apart: 0.0 }
     }
 }
 
@@ -190,6 +244,11 @@ pub(crate) struct Turn {
 impl Turn {
     /// A launch outside of any series.
     pub(crate) const ALONE: Turn = Turn { index: 0, stands_for: 1.0, apart: 0.0 };
+
+    /// Whether it counts, and is not there for what it leaves in the caches alone.
+    pub(crate) fn counts(&self) -> bool {
+        self.stands_for != 0.0
+    }
 }
 
 /// Shorter recordings that the recordings of a loop make up together.
@@ -201,9 +260,9 @@ pub(crate) fn work_of(stream: &CtaStream) -> u64 {
 }
 
 impl Sample {
-    /// A sample for a machine that holds `at_once` CTAs of a kernel.
-    pub fn new(at_once: AtOnce) -> Sample {
-        Sample { at_once, work: WORK, launches: LAUNCHES }
+    /// A sample for a machine that holds `at_once` CTAs of a kernel and cuts its grid into `blocks`, at least one.
+    pub fn new(at_once: AtOnce, blocks: u64) -> Sample {
+        Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES }
     }
 
     /// The recordings of launch number `launch` of a program, of `kernel`, one of `of` in its series, of which a CTA
@@ -216,16 +275,33 @@ impl Sample {
         let short = (budget / RECORDED).saturating_mul(trips.count) / grid.saturating_mul(work);
         let short = short.max(least).max(1).next_multiple_of(trips.unit);
         if trips.count / RECORDED > short {
-            return loops(ctas, grid, trips, short, launch);
+            return self.loops(ctas, grid, trips, short, launch);
         }
         let recorded = full.saturating_mul((budget / full.saturating_mul(work)).clamp(FILLS.0, FILLS.1));
-        if ctas <= recorded {
+        if ctas < recorded + self.blocks {
             return vec![Piece::whole(ctas, trips.count)];
         }
-        let first = offset(launch, ctas - recorded, 1);
         let second_half = (ctas - recorded) as f64 / (recorded - recorded / 2) as f64;
         let counts = Counts { total: 1.0, second_half };
-        vec![Piece { ctas: first..first + recorded, trips: 0..trips.count, counts, apart: 0.0 }]
+        let picked = Picked::part(ctas, recorded, self.blocks, launch);
+        vec![Piece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
+    }
+
+    /// The recordings of a loop, of `grid` CTAs of `ctas` at a time.
+    fn loops(&self, ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
+        let whole = grid + self.blocks > ctas;
+        let picked = if whole { Picked::run(0..grid) } else { Picked::part(ctas, grid, self.blocks, launch) };
+        let spare = if grid < ctas { 0 } else { trips.count - RECORDED * short };
+        let first_trip = offset(launch, spare, trips.unit);
+        let waves = ctas as f64 / grid as f64;
+        let beyond = (waves * trips.count as f64 - 2.0 * short as f64) / short as f64;
+        let piece = |from: u64, to: u64, total: f64, apart: f64| Piece {
+            ctas: picked.clone(),
+            trips: first_trip + from * short..first_trip + to * short,
+            counts: Counts { total, second_half: 0.0 },
+            apart,
+        };
+        vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
     }
 
     /// Launches that are recorded of a series of `count`.
@@ -233,7 +309,8 @@ impl Sample {
         count.min(self.launches.max(1))
     }
 
-    /// Which launches to record of a series of as many as `stands_for` has, of which each stands for so many.
+    /// Which launches to record of a series of as many as `stands_for` has, of which each stands for so many; before each
+    /// of them the one that it follows, where that is not recorded anyway.
     pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<Turn> {
         let count = stands_for.len();
         let kept = sample.map_or(count, |sample| sample.kept(count as u64) as usize);
@@ -250,24 +327,15 @@ impl Sample {
                 (true, _) => -0.5 * sum(0..count) / halves[1],
             },
         };
-        (0..kept).map(turn).collect()
+        let mut turns: Vec<Turn> = Vec::new();
+        for turn in (0..kept).map(turn) {
+            let before =
+                turn.index.checked_sub(1).filter(|&before| turns.last().is_none_or(|last| last.index != before));
+            turns.extend(before.map(|index| Turn { index, stands_for: 0.0, apart: 0.0 }));
+            turns.push(turn);
+        }
+        turns
     }
-}
-
-/// The recordings of a loop, of `grid` CTAs of `ctas` at a time.
-fn loops(ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
-    let first_cta = offset(launch, ctas - grid, 1);
-    let spare = if grid < ctas { 0 } else { trips.count - RECORDED * short };
-    let first_trip = offset(launch, spare, trips.unit);
-    let waves = ctas as f64 / grid as f64;
-    let beyond = (waves * trips.count as f64 - 2.0 * short as f64) / short as f64;
-    let piece = |from: u64, to: u64, total: f64, apart: f64| Piece {
-        ctas: first_cta..first_cta + grid,
-        trips: first_trip + from * short..first_trip + to * short,
-        counts: Counts { total, second_half: 0.0 },
-        apart,
-    };
-    vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
 }
 
 /// Where the parts of launch number `launch` begin, of `places`: steps of the golden ratio, which lie apart however
@@ -285,7 +353,7 @@ mod tests {
     use tombolo_types::stream::KernelClass;
 
     fn sample() -> Sample {
-        Sample { at_once: Arc::new(|_| 10), work: 10_000, launches: 4 }
+        Sample { at_once: Arc::new(|_| 10), blocks: 1, work: 10_000, launches: 4 }
     }
 
     fn kernel(ctas: u32) -> KernelInfo {
@@ -301,8 +369,8 @@ mod tests {
 
     /// What a launch takes that needs `fixed`, and `each` for each CTA and trip once its second quarter has started.
     fn spent(piece: &Piece, fixed: f64, each: f64) -> Spent {
-        let count = |range: &Range<u64>| (range.end - range.start) as f64;
-        let running = each * count(&piece.ctas) * count(&piece.trips);
+        let trips = piece.trips.end - piece.trips.start;
+        let running = each * piece.ctas.count() as f64 * trips as f64;
         Spent { total_s: fixed + running, quarters_s: [running / 4.0; 2] }
     }
 
@@ -330,7 +398,7 @@ mod tests {
     #[test]
     fn a_large_grid_goes_on_at_the_pace_of_its_second_half() {
         let pieces = sample().pieces(&kernel(100), Trips::NONE, 1000, 1, 0);
-        assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, 0..40));
+        assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, Picked::run(0..40)));
         let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
         assert!((time_s - 307.0).abs() < 1e-9 && error_s == 0.0, "{time_s} {error_s}");
     }
@@ -345,7 +413,7 @@ mod tests {
 
     #[test]
     fn cheap_ctas_fill_the_machine_several_times() {
-        let recorded = |work, of| sample().pieces(&kernel(1000), Trips::NONE, work, of, 0)[0].ctas.end;
+        let recorded = |work, of| sample().pieces(&kernel(1000), Trips::NONE, work, of, 0)[0].ctas.count();
         assert_eq!((recorded(1, 1), recorded(100, 1), recorded(100, 2), recorded(1000, 1)), (160, 100, 50, 40));
     }
 
@@ -354,7 +422,7 @@ mod tests {
         let trips = Trips { count: 100, unit: 4 };
         let pieces = sample().pieces(&kernel(50), trips, 10_000, 1, 0);
         assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..4, 4..8, 8..16]);
-        assert!(pieces.iter().all(|piece| piece.ctas == (0..10)));
+        assert!(pieces.iter().all(|piece| piece.ctas == Picked::run(0..10)));
         let Projection { time_s, error_s } = projected(&pieces, 0.0, 3.0);
         assert!((time_s - 3.0 * 5000.0).abs() < 1e-6 && error_s < 1e-6, "{time_s} {error_s}");
     }
@@ -384,18 +452,18 @@ mod tests {
 
     #[test]
     fn launches_take_their_parts_from_different_places() {
-        let place = |launch| sample().pieces(&kernel(1000), Trips::NONE, 1000, 1, launch)[0].ctas.start;
+        let place = |launch| sample().pieces(&kernel(1000), Trips::NONE, 1000, 1, launch)[0].ctas.cta(0);
         assert_eq!([0, 1, 2, 3].map(place), [0, 296, 113, 409]);
         let trips =
             |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, 1 << 20, 1, launch)[1].clone();
-        assert_eq!((trips(1).ctas, trips(1).trips), (0..10, 304..312));
+        assert_eq!((trips(1).ctas, trips(1).trips), (Picked::run(0..10), 304..312));
     }
 
     #[test]
     fn a_series_is_spread_evenly() {
         let indices = |sample: Option<&Sample>, count| -> Vec<(u64, f64)> {
             let turns = Sample::series(sample, &vec![1; count]);
-            turns.iter().map(|turn| (turn.index, turn.stands_for)).collect()
+            turns.iter().filter(|turn| turn.counts()).map(|turn| (turn.index, turn.stands_for)).collect()
         };
         assert_eq!(indices(Some(&sample()), 16), [(2, 4.0), (6, 4.0), (10, 4.0), (14, 4.0)]);
         assert_eq!(indices(None, 3), [(0, 1.0), (1, 1.0), (2, 1.0)]);
@@ -405,7 +473,47 @@ mod tests {
     #[test]
     fn a_launch_of_a_series_stands_for_what_its_neighbours_stand_for() {
         let turns = Sample::series(Some(&sample()), &[5, 4, 3, 2, 1, 1, 1, 1]);
-        assert_eq!(turns.iter().map(|turn| turn.stands_for).collect::<Vec<_>>(), [9.0, 5.0, 2.0, 2.0]);
+        let counted = turns.iter().filter(|turn| turn.counts()).map(|turn| turn.stands_for);
+        assert_eq!(counted.collect::<Vec<_>>(), [9.0, 5.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn a_launch_of_a_series_follows_the_one_before_it() {
+        let indices = |count| -> Vec<(u64, bool)> {
+            let turns = Sample::series(Some(&sample()), &vec![1; count]);
+            turns.iter().map(|turn| (turn.index, turn.counts())).collect()
+        };
+        let spread = [1, 5, 9, 13].into_iter().flat_map(|before| [(before, false), (before + 1, true)]);
+        assert_eq!(indices(16), spread.collect::<Vec<_>>());
+        // Launches 0, 1, 3 and 4 of five: that before the third is left out, those before the others are there.
+        assert_eq!(indices(5), [(0, true), (1, true), (2, false), (3, true), (4, true)]);
+        assert_eq!(indices(3), [(0, true), (1, true), (2, true)]);
+    }
+
+    #[test]
+    fn every_block_of_a_grid_gives_its_share_from_the_same_place() {
+        // 13 of 50 CTAs in four blocks: of 12, 13, 12 and 13 there are 3, 3, 3 and 4.
+        let ctas = |launch| -> Vec<u64> {
+            let picked = Picked::part(50, 13, 4, launch);
+            (0..picked.count()).map(|index| picked.cta(index)).collect()
+        };
+        assert_eq!(ctas(0), [0, 1, 2, 12, 13, 14, 25, 26, 27, 37, 38, 39, 40]);
+        for launch in 0..100 {
+            let ctas = ctas(launch);
+            assert!(ctas.is_sorted_by(|a, b| a < b), "{ctas:?}");
+            assert!(
+                [12, 25, 37, 50].iter().zip([3, 6, 9, 13]).all(|(&end, before)| ctas[before - 1] < end),
+                "{ctas:?}"
+            );
+            assert!([12, 25, 37].iter().zip([3, 6, 9]).all(|(&start, first)| ctas[first] >= start), "{ctas:?}");
+        }
+    }
+
+    #[test]
+    fn a_grid_that_has_hardly_more_ctas_than_the_sample_is_recorded_whole() {
+        let sample = Sample { blocks: 8, ..sample() };
+        let recorded = |ctas| sample.pieces(&kernel(ctas), Trips::NONE, 1000, 1, 0)[0].ctas.count();
+        assert_eq!([40, 41, 47, 48, 100].map(recorded), [40, 41, 47, 40, 40]);
     }
 
     #[test]
@@ -416,7 +524,12 @@ mod tests {
                 Part { counts, launch: 0, apart: 0.0, series: 0, turns: counts * turn.apart }
             };
             let parts: Vec<Part> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(part).collect();
-            let spent: Vec<Spent> = times.iter().map(|&total_s| Spent { total_s, quarters_s: [0.0; 2] }).collect();
+            let mut times = times.iter();
+            let spent = |turn: &Turn| {
+                let total_s = if turn.counts() { *times.next().expect("a time for each that counts") } else { 99.0 };
+                Spent { total_s, quarters_s: [0.0; 2] }
+            };
+            let spent: Vec<Spent> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(spent).collect();
             Projection::of(&parts, &spent).error_s
         };
         // Every other one says 16 s, the others 48 s.

@@ -33,7 +33,7 @@ impl<'a> Cta<'a> {
         record.warps.resize_with(launch.warps() as usize, WarpRecord::default);
         record.warps.iter_mut().for_each(WarpRecord::clear);
         record.tokens.clear();
-        Cta { launch, record, book, index: launch.first + index }
+        Cta { launch, record, book, index: launch.picked.cta(u64::from(index)) as u32 }
     }
 
     /// Index in the grid: `blockIdx.x`.

@@ -2,7 +2,7 @@
 
 use super::memory::{Backing, Memory};
 use super::shadow::Shadow;
-use crate::record::Trips;
+use crate::record::{Picked, Trips};
 use std::ops::Range;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{KernelClass, KernelInfo};
@@ -83,8 +83,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) info: &'a KernelInfo,
     /// CTAs of the whole grid, of which those of `info` are recorded.
     pub(crate) grid: u32,
-    /// The first of these in the grid.
-    pub(crate) first: u32,
+    /// Which these are.
+    pub(crate) picked: &'a Picked,
     /// Trips of the outer loop that are recorded.
     pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
