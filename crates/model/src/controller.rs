@@ -67,9 +67,7 @@ struct Kernel {
     ctas: u32,
     started: u32,
     running: u32,
-    /// When the latest of the ended CTAs ended, which may lie ahead: an SM runs arithmetic at once.
-    ended: Ps,
-    /// SMs whose posted stores are not yet known to be taken, and one for the latest CTA's end.
+    /// SMs whose posted stores are not yet known to be taken, and one for the end of the CTAs.
     draining: u32,
     /// When the dispatcher's next turn is.
     dispatch_at: Ps,
@@ -116,6 +114,8 @@ pub struct Controller {
     launches: u32,
     /// By launch: when the module's CTAs started.
     pub paces: Vec<Pace>,
+    /// The slice that was the first to have a store credit that came free.
+    first_served: usize,
     /// What went wrong while decoding a CTA.
     pub failure: Option<String>,
 }
@@ -181,6 +181,7 @@ impl Controller {
             kernel: None,
             launches: 0,
             paces: Vec::new(),
+            first_served: 0,
             failure: None,
         }
     }
@@ -236,12 +237,11 @@ impl Controller {
     pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         // A CTA without warps ends as it starts.
         while parts.sms[sm].has_finished() {
-            let (finished, at) = parts.sms[sm].take_finished();
+            let finished = parts.sms[sm].take_finished();
             let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
             kernel.running -= finished;
-            kernel.ended = kernel.ended.max(at);
             for _ in 0..finished {
-                self.dispatch(sm, at.max(out.now()), parts, out);
+                self.dispatch(sm, parts, out);
             }
         }
         self.drain_if_done(parts, out);
@@ -393,10 +393,11 @@ impl Controller {
         }
     }
 
-    fn serve_slices<C: Coherence, D: Contents>(&self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        for slice in &mut *parts.slices {
-            slice.serve_queues(parts.uncore, out);
-        }
+    /// Has slices run what waits for a store credit, each time another one first.
+    fn serve_slices<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+        self.first_served = (self.first_served + 1) % parts.slices.len();
+        let (later, first) = parts.slices.split_at_mut(self.first_served);
+        first.iter_mut().chain(later).for_each(|slice| slice.serve_queues(parts.uncore, out));
     }
 
     fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
@@ -420,7 +421,7 @@ impl Controller {
         self.paces.push(Pace { launched: out.now(), ..Pace::default() });
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
-                self.dispatch(sm, out.now(), parts, out);
+                self.dispatch(sm, parts, out);
                 if parts.sms[sm].has_finished() {
                     self.refill(sm, parts, out);
                 }
@@ -430,13 +431,7 @@ impl Controller {
     }
 
     /// Starts the module's next CTA on an SM, if there is one left.
-    fn dispatch<C: Coherence, D: Contents>(
-        &mut self,
-        sm: usize,
-        at: Ps,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let kernel = self.kernel.as_mut().expect("a kernel is running");
         if kernel.next >= kernel.end || self.failure.is_some() {
             return;
@@ -448,17 +443,15 @@ impl Controller {
         }
         kernel.next += kernel.step;
         kernel.running += 1;
-        // Turns go in the order of events: a place that is free only later must not hold up those that are free now.
-        let turn = kernel.dispatch_at.max(out.now());
-        kernel.dispatch_at = turn + parts.uncore.machine.host.dispatch_interval;
-        let start = at.max(turn);
+        let start = kernel.dispatch_at.max(out.now());
+        kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
         let pace = self.paces.last_mut().expect("a kernel was launched");
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;
         parts.sms[sm].start_cta(start, stream, parts.uncore, out);
     }
 
-    /// When all CTAs have run, waits for the end of the latest and for what their SMs have posted.
+    /// When all CTAs have run, waits for what their SMs have posted.
     fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let Some(kernel) = &mut self.kernel else { return };
         let left = kernel.next < kernel.end && self.failure.is_none();
@@ -466,7 +459,7 @@ impl Controller {
             return;
         }
         kernel.draining = parts.sms.len() as u32 + 1;
-        out.send(kernel.ended.max(out.now() + Ps(1)), self.id, self.id, Message::KernelDrained);
+        out.send(out.now() + Ps(1), self.id, self.id, Message::KernelDrained);
         for sm in 0..parts.sms.len() {
             parts.uncore.posted[sm].drain();
             parts.uncore.draining[sm].push_back(Drainer::Kernel);

@@ -203,6 +203,11 @@ pub enum Message<D: Data> {
     },
     /// To the switch: links whose lanes turn.
     Link(LinkEvent),
+    /// To an SM, from itself: the last arithmetic of a CTA is over.
+    CtaOver {
+        /// Its place.
+        cta: u8,
+    },
     /// To a slice, from itself: a fetch that waited for the slice's port goes to memory.
     Fetch {
         /// The line.

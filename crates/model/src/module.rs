@@ -133,13 +133,8 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         let sm = &mut self.sms[index];
         let uncore = &mut self.uncore;
         match *message {
-            Message::Issue { sub_core } => {
-                sm.issue(sub_core, uncore, out);
-                if sm.has_finished() {
-                    let Module { sms, slices, uncore, controller } = self;
-                    controller.refill(index, &mut Parts { sms, slices, uncore }, out);
-                }
-            }
+            Message::Issue { sub_core } => sm.issue(sub_core, uncore, out),
+            Message::CtaOver { cta } => sm.end_cta(cta, out),
             Message::Fill { register, line, mask, data, satisfied } => {
                 sm.fill(FillMessage { register, line, mask, data, satisfied }, uncore, out);
             }
@@ -148,6 +143,10 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
             Message::Synced { warp } => sm.synced(warp, out),
             other => panic!("{} sm{index}: got {other:?}", uncore.module),
+        }
+        if sm.has_finished() {
+            let Module { sms, slices, uncore, controller } = self;
+            controller.refill(index, &mut Parts { sms, slices, uncore }, out);
         }
     }
 

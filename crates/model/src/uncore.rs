@@ -78,8 +78,9 @@ pub struct Uncore<C, D: Contents> {
     delivered: Vec<Ps>,
     /// Store credits of each SM.
     pub posted: Vec<Credits>,
-    /// SMs with a warp that waits for a store credit.
-    pub wants_credit: Vec<bool>,
+    /// By SM with a warp that waits for a store credit: when it hears of the first to come back, [`Ps::NEVER`] where that
+    /// is not known.
+    pub credit_due: Vec<Option<Ps>>,
     /// By SM: who waits for what it has posted so far, oldest first.
     pub draining: Vec<VecDeque<Drainer>>,
     /// Stores and invalidations on their way to other modules.
@@ -122,7 +123,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             to_sm: vec![Serializer::new(machine.crossbar.rate); sms],
             delivered: vec![Ps::ZERO; sms * sources],
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
-            wants_credit: vec![false; sms],
+            credit_due: vec![None; sms],
             draining: vec![VecDeque::new(); sms],
             outstanding: Outstanding::new(machine.l2.posted_stores),
             flags: Flags::default(),
@@ -398,7 +399,10 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         let to = self.layout.sm(self.module, sm);
         let back = at + self.machine.crossbar.latency;
         self.posted[index].return_at(generation, back);
-        if std::mem::take(&mut self.wants_credit[index]) {
+        if let Some(due) = &mut self.credit_due[index]
+            && back < *due
+        {
+            *due = back;
             out.send(back, from, to, Message::StoreReturned);
         }
         self.finish_drains(sm, out, from);

@@ -5,11 +5,12 @@ mod common;
 
 use common::{design, machine, simulate};
 use std::sync::Arc;
+use tombolo_machine::MachineConfig;
 use tombolo_model::map::Map;
 use tombolo_model::page_table::PageTable;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_types::stream::AtomicResult;
-use tombolo_types::{Line, Order, Scope};
+use tombolo_types::{Line, Mask, Order, Scope};
 
 /// A load that no L1 serves.
 const PAST_L1: Order = Order::relaxed(Scope::Gpu);
@@ -71,11 +72,7 @@ fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
     // reserve the memory for when the port lets it pass, ahead of those of the first slice.
     let settings =
         ["topology.sms_per_module=2", "l2.slices=2", "l2.rate=1GB/s", "dram.channels=1", "dram.banks=1", "l1.mshrs=64"];
-    let pages = PageTable::interleaved_by_page(16, 1 << 14);
-    let map = Map::new(&machine(&settings), Arc::new(pages));
-    let lines = |slice: u16, from: u64, count: usize| -> Vec<u64> {
-        (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
-    };
+    let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
     let (held, missed, chain) = (lines(1, 0, 32), lines(1, 4096, 8), lines(0, 8192, 64));
     let time = |floods: usize| {
         let follows =
@@ -121,4 +118,82 @@ fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
     };
     let (alone, beside) = (time(0), time(20));
     assert!(beside < 1.2 * alone, "{alone} s alone, {beside} s beside short ones");
+}
+
+#[test]
+fn a_cta_takes_the_place_of_the_one_that_ends_first() {
+    let time = |instructions: &[u16]| {
+        let cta = |&count: &u16| Cta::new().warp(|warp| _ = warp.compute(count));
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "sm.ctas=2"];
+        last_kernel(&settings, vec![instructions.iter().map(cta).collect()])
+    };
+    // Two fit at once: the second long one runs beside the first, wherever the short one stood.
+    let (last, middle) = (time(&[10, 60_000, 60_000]), time(&[60_000, 10, 60_000]));
+    assert!(last > 90e-6 && (last - middle).abs() < 1e-6, "{last} s and {middle} s");
+}
+
+/// `count` lines from `from` on, of different regions, that `slice` of a module of `machine` holds.
+fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) -> Vec<u64> {
+    let pages =
+        PageTable::interleaved_by_page(machine.topology.modules() as u8, machine.page_bytes / machine.line.bytes());
+    let map = Map::new(machine, Arc::new(pages));
+    (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
+}
+
+#[test]
+fn every_slice_has_its_turn_of_store_credits() {
+    let settings = [
+        "topology.gpus=1",
+        "topology.modules_per_gpu=2",
+        "topology.sms_per_module=2",
+        "l2.slices=2",
+        "l2.posted_stores=1",
+    ];
+    // The second module's memory.
+    let far = 1 << 14;
+    let time = |flooded: u16| {
+        let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
+        let (stores, one) = (lines(flooded, far, 60), lines(1 - flooded, far, 1));
+        let reads = lines(1 - flooded, 4096, 60);
+        let floods = Cta::new().warp(|warp| _ = warp.write(stores.iter().copied()));
+        let follows = Cta::new().warp(|warp| {
+            warp.compute(100).write(one.iter().copied());
+            reads.iter().for_each(|&line| _ = warp.read([line]));
+        });
+        let touch = vec![Cta::new(), Cta::new().warp(|warp| _ = warp.read([far]))];
+        let kernel = vec![floods, follows, Cta::new(), Cta::new()];
+        let record = simulate(&machine(&settings), design("software-flat", &[]), Directed::new(vec![touch, kernel]));
+        let kernel = record.kernels.last().expect("a kernel ran");
+        kernel.end_s - kernel.start_s
+    };
+    let (first, second) = (time(0), time(1));
+    assert!((first - second).abs() < 2e-6, "{first} s with the first slice flooded, {second} s with the second");
+}
+
+#[test]
+fn a_store_credit_that_comes_back_first_is_heard_of_first() {
+    let time = |credits: &'static str, late: usize| {
+        let settings = [
+            "topology.gpus=1",
+            "topology.modules_per_gpu=1",
+            "topology.sms_per_module=2",
+            "l2.slices=2",
+            "l2.rate=1GB/s",
+            credits,
+        ];
+        let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
+        let (held, behind) = (lines(0, 0, 100), lines(0, 4096, late));
+        let (stores, reads) = (lines(1, 4096, 20), lines(1, 1 << 15, 40));
+        let floods = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let follows = Cta::new().warp(|warp| {
+            warp.compute(100);
+            behind.iter().chain(&stores).for_each(|&line| _ = warp.store([line], Mask(1), Order::WEAK));
+            reads.iter().for_each(|&line| _ = warp.read([line]));
+        });
+        let touch = Cta::new().warp(|warp| _ = warp.read(held.iter().copied()));
+        last_kernel(&settings, vec![vec![touch], vec![floods, follows]])
+    };
+    // One store more goes to a slice whose port is busy for microseconds, with a credit more for it.
+    let (alone, beside) = (time("sm.posted_stores=1", 0), time("sm.posted_stores=2", 1));
+    assert!(alone > 15e-6 && beside < alone + 0.5e-6, "{alone} s, {beside} s with one store more");
 }

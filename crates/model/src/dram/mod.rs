@@ -229,6 +229,8 @@ struct Channel {
     writes: Vec<Access>,
     /// When the last batch of writes is done.
     written: Ps,
+    /// When the batch that gathers has room.
+    room_at: Ps,
 }
 
 /// The DRAM of one module.
@@ -272,6 +274,7 @@ impl Dram {
             waits: Waits::default(),
             writes: Vec::with_capacity(batch),
             written: Ps::ZERO,
+            room_at: Ps::ZERO,
         };
         Dram {
             config,
@@ -308,12 +311,13 @@ impl Dram {
         self.stats.writes += 1;
         self.stats.write_bytes += bursts << self.burst_shift;
         let queue = &mut self.channels[channel];
+        let accepted = asked.ready.max(queue.room_at);
         queue.writes.push(Access { bank, row, bursts });
-        if queue.writes.len() < self.batch {
-            return asked.ready;
+        if queue.writes.len() == self.batch {
+            // The next batch gathers in the half that the one ahead leaves.
+            queue.room_at = queue.written;
+            self.drain(channel, Asked { ready: accepted, ..asked });
         }
-        let accepted = asked.ready.max(queue.written);
-        self.drain(channel, asked);
         accepted
     }
 

@@ -219,9 +219,11 @@ fn a_batch_of_writes_turns_the_bus_once() {
 #[test]
 fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
-    let accepted: Vec<Ps> = (0..4).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), LINE)).collect();
-    assert_eq!(accepted[..3], [Ps::ZERO; 3]);
-    assert!(accepted[3] > CONFIG.t_turn, "the batch ahead has to leave: {}", accepted[3]);
+    let accepted: Vec<Ps> = (0..8).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), LINE)).collect();
+    assert_eq!(accepted[..4], [Ps::ZERO; 4]);
+    let (first, second) = (accepted[4], accepted[6]);
+    assert!(first > CONFIG.t_turn && second > first, "batches have to leave: {first}, {second}");
+    assert_eq!(accepted[4..], [first, first, second, second]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
-use super::request::level;
+use super::request::{credit_left, level};
 use super::{Arrived, Slice, Taken, Waiter};
 use crate::departure::Departure;
 use crate::mshr::EntryId;
@@ -49,14 +49,14 @@ impl<D: Contents> Slice<D> {
                 Some(entry) => self.mshr.park(entry, item),
                 None if !waiting.is_empty() => waiting.push_back(item),
                 None => {
-                    if self.run(item, None, ready, uncore, out) == Taken::NoRoom {
+                    if !credit_left(&item, uncore) || self.run(item, None, ready, uncore, out) == Taken::NoRoom {
                         waiting.push_back(item);
                     }
                 }
             }
         }
-        // It misses again, and the register that came free is kept for a higher level: it and those behind it wait for
-        // one of theirs, ahead of what came to the slice after them.
+        // It misses again, and the register that came free is kept for a higher level, or it lacks a store credit: it and
+        // those behind it wait for one of theirs, ahead of what came to the slice after them.
         while let Some(item) = waiting.pop_back() {
             uncore.stats.queued += 1;
             self.queues[level(&item, uncore)].push_front(item);

@@ -320,7 +320,7 @@ pub(super) fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C
 }
 
 /// Whether a store that may have to travel on finds a credit.
-fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
+pub(super) fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
     let is_store = !matches!(item.body.request, Request::Read { .. });
     if !is_store || uncore.map.system_home(item.body.line) == uncore.module {
         return true;

@@ -402,22 +402,25 @@ impl<D: Contents> Sm<D> {
     /// Makes sure that this SM hears of the next credit that comes back.
     fn await_credit<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let index = usize::from(self.sm.0);
-        if uncore.wants_credit[index] || self.credit_due {
+        let due = &mut uncore.credit_due[index];
+        if due.is_some() {
             return;
         }
-        match uncore.posted[index].next_return() {
-            Some(at) => {
-                self.credit_due = true;
-                out.send(at.max(out.now()), self.id, self.id, Message::StoreReturned);
-            }
-            None => uncore.wants_credit[index] = true,
+        let at = uncore.posted[index].next_return().map_or(Ps::NEVER, |at| at.max(out.now()));
+        *due = Some(at);
+        if at < Ps::NEVER {
+            out.send(at, self.id, self.id, Message::StoreReturned);
         }
     }
 
     /// Store credits have come back: the warps that have waited longest go on.
     pub fn store_returned<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        self.credit_due = false;
         let index = usize::from(self.sm.0);
+        if uncore.credit_due[index] != Some(out.now()) {
+            // One came back before this one, and has been heard of.
+            return;
+        }
+        uncore.credit_due[index] = None;
         while uncore.posted[index].available(out.now()) > 0
             && let Some(slot) = self.credit_queue.pop_front()
         {

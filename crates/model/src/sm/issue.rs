@@ -1,6 +1,7 @@
 //! The issue loop: one event a memory instruction; arithmetic only moves time on.
 
 use super::{Cta, Sm};
+use crate::message::Message;
 use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
@@ -250,7 +251,7 @@ impl<D: Contents> Sm<D> {
         let mut passing = last.map_or(0, |slot| 1 << slot);
         for slot in 0..self.warps.len() {
             let warp = &self.warps[slot];
-            if self.taken >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
+            if self.alive >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
                 passing |= 1 << slot;
                 self.wake(slot, latest.max(out.now()), out);
             }
@@ -268,23 +269,28 @@ impl<D: Contents> Sm<D> {
         let index = usize::from(warp.cta);
         let end = at.max(warp.hit_at).max(warp.shared_at);
         self.ready_at[slot] = Ps::NEVER;
-        self.taken &= !(1 << slot);
+        self.alive &= !(1 << slot);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.alive -= 1;
         cta.latest = cta.latest.max(end);
         if cta.alive == 0 {
-            self.end_cta(index);
+            self.end_cta(index as u8, out);
         } else if cta.at_barrier == cta.alive {
             self.open_barrier(index, None, uncore, out);
         }
     }
 
-    /// Frees a CTA's slot; the controller asks for it.
-    pub(super) fn end_cta(&mut self, index: usize) {
-        let cta = self.ctas[index].take().expect("a CTA ends once");
+    /// Frees a CTA's slot, or does so when the last of its arithmetic is over; the controller asks for it.
+    pub fn end_cta(&mut self, index: u8, out: &mut Out<'_, D>) {
+        let place = &mut self.ctas[usize::from(index)];
+        let end = place.as_ref().expect("a CTA ends once").latest;
+        if end > out.now() {
+            return out.send(end, self.id, self.id, Message::CtaOver { cta: index });
+        }
+        let mut stream = place.take().expect("a CTA ends once").stream;
+        let of_cta = (0..self.warps.len()).filter(|&slot| self.warps[slot].cta == index);
+        self.taken &= !of_cta.fold(0, |slots, slot| slots | 1 << slot);
         self.finished += 1;
-        self.finished_at = self.finished_at.max(cta.latest);
-        let mut stream = cta.stream;
         stream.clear();
         self.spare.push(stream);
     }

@@ -131,8 +131,10 @@ pub struct Sm<D: Contents> {
     ready_at: Vec<Ps>,
     /// By warp slot and result slot: transactions outstanding.
     outstanding: Vec<[u8; RESULTS as usize]>,
-    /// Bit `i`: warp slot `i` is taken.
+    /// Bit `i`: warp slot `i` is taken, until all of its CTA is over.
     taken: u64,
+    /// Bit `i`: the warp in slot `i` has not ended.
+    alive: u64,
     /// By warp slot: order of arrival at the SM, for oldest-first scheduling.
     age: Vec<u32>,
     next_age: u32,
@@ -145,8 +147,6 @@ pub struct Sm<D: Contents> {
     mshr: Mshr<Miss, Waiter, u8>,
     /// Warps that wait for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
-    /// Whether this SM will hear of a credit that comes back.
-    credit_due: bool,
     /// Bit `i`: this SM has left flag `i`.
     flags: Vec<u64>,
     tlb: Tlb,
@@ -158,7 +158,6 @@ pub struct Sm<D: Contents> {
     scratchpad: Calendar,
     /// CTAs that have ended and that the controller has not seen, with the time of the latest end.
     finished: u32,
-    finished_at: Ps,
     /// Counters.
     pub stats: SmStats,
 }
@@ -176,6 +175,7 @@ impl<D: Contents> Sm<D> {
             ready_at: vec![Ps::NEVER; slots],
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
+            alive: 0,
             age: vec![0; slots],
             next_age: 0,
             sub_cores: vec![SubCore::default(); machine.sm.sub_cores as usize],
@@ -185,14 +185,12 @@ impl<D: Contents> Sm<D> {
             l1: Cache::new(crate::convert::l1(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
             credit_queue: VecDeque::new(),
-            credit_due: false,
             flags: Vec::new(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
             port: Serializer::new(machine.crossbar.rate),
             l1_free: Ps::ZERO,
             scratchpad: Calendar::new(pass_length(machine)),
             finished: 0,
-            finished_at: Ps::ZERO,
             stats: SmStats::default(),
         }
     }
@@ -211,6 +209,7 @@ impl<D: Contents> Sm<D> {
         for range in &stream.warps {
             let free = self.free_slot();
             self.taken |= 1 << free;
+            self.alive |= 1 << free;
             self.warps[free] = Warp::new(slot as u8, range.start, range.end);
             self.age[free] = self.next_age;
             self.next_age = self.next_age.wrapping_add(1);
@@ -221,7 +220,7 @@ impl<D: Contents> Sm<D> {
         uncore.watch.cta(uncore.warp_slot(self.sm, 0), started);
         self.ctas[slot] = Some(Cta { stream, alive, at_barrier: 0, latest: at });
         if alive == 0 {
-            self.end_cta(slot);
+            self.end_cta(slot as u8, out);
         }
     }
 
@@ -244,7 +243,7 @@ impl<D: Contents> Sm<D> {
     /// resident warps do not fill.
     fn in_turn(&self, index: usize, cost: u64) -> u64 {
         let each = self.slots_per_sub_core();
-        let resident = u64::from((self.taken >> (index * each) & ones(each)).count_ones());
+        let resident = u64::from((self.alive >> (index * each) & ones(each)).count_ones());
         cost.max(self.costs.turn / resident.max(1))
     }
 
@@ -252,9 +251,9 @@ impl<D: Contents> Sm<D> {
         self.warps.len() / self.sub_cores.len()
     }
 
-    /// CTAs that have ended since last asked, and when the latest did.
-    pub fn take_finished(&mut self) -> (u32, Ps) {
-        (std::mem::take(&mut self.finished), self.finished_at)
+    /// CTAs that have ended since last asked.
+    pub fn take_finished(&mut self) -> u32 {
+        std::mem::take(&mut self.finished)
     }
 
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
@@ -358,8 +357,8 @@ impl<D: Contents> Sm<D> {
 
     /// What each waiting warp waits for, for a report of who waits for whom.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
-        let taken = (0..self.warps.len()).filter(|slot| self.taken >> slot & 1 != 0);
-        taken.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
+        let alive = (0..self.warps.len()).filter(|slot| self.alive >> slot & 1 != 0);
+        alive.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
     }
 
     /// One transaction of a result has come.
