@@ -105,18 +105,21 @@ pub struct Target {
     line: LineSize,
     warp_width: u32,
     scale: Scale,
+    /// Bytes of memory of the machine that it is to run on, where that is known.
+    memory: Option<u64>,
 }
 
 impl Target {
     /// For machines with lines and warps like those of `machine`; the input at `scale`.
     pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
         let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
-        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input }
+        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input, memory: None }
     }
 
     /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
     pub fn of(machine: &MachineConfig) -> Target {
-        Target::new(machine, machine.scale)
+        let memory = machine.dram.bytes.saturating_mul(machine.topology.modules() as u64);
+        Target { memory: Some(memory), ..Target::new(machine, machine.scale) }
     }
 
     /// Scale of the input.
@@ -129,6 +132,14 @@ impl WorkloadChoice {
     /// Name of the workload, without parameters.
     pub fn name(&self) -> &'static str {
         self.workload.name()
+    }
+
+    /// The files that it reads.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let is_file = |key: &str| {
+            self.workload.parameters().iter().any(|known| known.name == key && matches!(known.kind, Kind::File))
+        };
+        self.given.iter().filter(move |(key, value)| is_file(key) && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
     /// An error where it cannot be laid out, before anything large is done.
@@ -187,7 +198,7 @@ impl WorkloadChoice {
             ..RecordOptions::default()
         };
         let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
-        let notes = self.notes(target.scale, &recording);
+        let notes = self.notes(target, &recording);
         let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
         let sample = recording.is_sampled().then(info);
         Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample })
@@ -197,17 +208,24 @@ impl WorkloadChoice {
         Ok(Request::new(self.workload, target.scale, &self.given, self.seed)?)
     }
 
-    /// What scaling does to it beyond making it smaller.
-    fn notes(&self, scale: Scale, recording: &Recording) -> Vec<String> {
+    /// What scaling does to it beyond making it smaller, and whether memory holds it.
+    fn notes(&self, target: Target, recording: &Recording) -> Vec<String> {
+        let (label, scale) = (&self.label, target.scale);
         let mut notes = Vec::new();
+        let needs: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
+        if let Some(has) = target.memory.filter(|&has| needs > has) {
+            notes.push(format!(
+                "{label}: its arrays take {needs} bytes and the memory has {has}: it is run as if all fitted"
+            ));
+        }
         if scale == Scale::FULL {
             return notes;
         }
-        let label = &self.label;
         if self.workload.nonlinear() {
             notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
         }
-        if recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed) {
+        let is_fixed = recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed);
+        if is_fixed || self.files().next().is_some() {
             notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
         }
         notes

@@ -135,8 +135,7 @@ impl Promises {
 }
 
 impl Quantity for Promises {
-    const EXPECTED: &'static str =
-        "a list of \"ptx\" and \"kernel-boundary\", each at most once, or of \"nothing\" alone";
+    const EXPECTED: &'static str = "a list of \"ptx\" and \"kernel-boundary\", each at most once, or of \"nothing\" alone (--set promises=ptx,kernel-boundary)";
 
     fn parse(text: &str, clock: Clock) -> Option<Promises> {
         let words = text.split(',').map(|word| Promise::parse(word.trim(), clock));

@@ -319,7 +319,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 }
 
 impl Quantity for Fraction {
-    const EXPECTED: &'static str = "a number above zero, such as 2, 0.5 or \"1/2\"";
+    const EXPECTED: &'static str = "a number above zero, of whole numbers up to 65535, such as 2, 0.5 or \"1/2\"";
 
     fn parse(text: &str, _: Clock) -> Option<Fraction> {
         Fraction::from_text(text)

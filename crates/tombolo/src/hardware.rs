@@ -32,6 +32,11 @@ impl MachineArguments {
         &self.settings
     }
 
+    /// The machine as named, which may be a file.
+    pub(crate) fn machine(&self) -> &str {
+        &self.machine
+    }
+
     /// The machine with `designs`, all checked.
     pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
         let mut machine = machine(&self.machine)?;

@@ -32,9 +32,11 @@ impl OutputArguments {
         }
     }
 
-    /// An error, before any work is done, where the file could not be written.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.out.as_deref().map_or(Ok(()), probe)
+    /// An error, before any work is done, where the file could not be written, or is one of `inputs`.
+    pub(crate) fn check<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Result<(), Failure> {
+        let Some(out) = &self.out else { return Ok(()) };
+        refuse_input("--out", out, inputs)?;
+        probe(out)
     }
 
     /// Writes `answer` to the file, if `whole`, then prints it as asked.
@@ -101,6 +103,21 @@ fn is_special(path: &Path) -> bool {
 /// An error where `path` could not be written: better now than after the run.
 pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
     if is_special(path) { Ok(()) } else { Staged::beside(path).map(drop) }
+}
+
+/// An error where what is to be written at `out` would take the place of a file that the command reads.
+pub(crate) fn refuse_input<P: AsRef<Path>>(
+    flag: &'static str,
+    out: &Path,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<(), Failure> {
+    let Ok(written) = fs::canonicalize(out) else { return Ok(()) };
+    let is_it = |input: P| fs::canonicalize(input).is_ok_and(|read| read.is_file() && read == written);
+    if inputs.into_iter().any(is_it) {
+        let reason = "the command reads this file".to_owned();
+        return Err(Failure::Argument { flag, value: out.display().to_string(), reason });
+    }
+    Ok(())
 }
 
 /// Writes `bytes` to `path`: readers see the old file or the new one, never a part.

@@ -6,12 +6,12 @@ use tombolo_system::checker::{Checked, Violation};
 use tombolo_system::record::LinkRecord;
 
 /// What a person wants to know first.
-pub(crate) fn text(run: &RunRecord, colours: bool) -> String {
+pub(crate) fn text(run: &RunRecord, sampled: bool, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let title = format!("{workload} on {machine} under {design} at scale {scale}");
     let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
     let mut table = Table::new(2);
-    for (name, value) in lines(run) {
+    for (name, value) in lines(run, sampled) {
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
     text.push_str(&table.render(colours));
@@ -43,9 +43,11 @@ fn values(check: &Checked) -> String {
     text
 }
 
-fn lines(run: &RunRecord) -> Vec<(&'static str, String)> {
+fn lines(run: &RunRecord, sampled: bool) -> Vec<(&'static str, String)> {
+    let projected = if sampled { ", projected from parts of it" } else { "" };
+    let work = format!("{} cycles, {} kernels", run.cycles, run.kernel_launches);
     let mut lines = vec![
-        ("time", format!("{} ({} cycles, {} kernels)", seconds(run.time_s), run.cycles, run.kernel_launches)),
+        ("time", format!("{}{projected} ({work})", seconds(run.time_s))),
         (
             "instructions",
             format!(

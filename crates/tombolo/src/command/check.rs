@@ -49,7 +49,7 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let designs = self.designs()?;
         let cases = self.cases()?;
-        self.output.check()?;
+        self.output.check(cases.iter().filter_map(|case| case.file.as_deref()))?;
         let broken = self.broken(&designs)?;
         let (threads, started) = (self.threads.count(), Instant::now());
         let progress = Progress::over(cases.len() * designs.len() + broken.len(), "tests");

@@ -44,7 +44,8 @@ impl Arguments {
         let chosen = workloads(&self.workload)?;
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
         chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
-        self.output.check()?;
+        let files = chosen.iter().flat_map(WorkloadChoice::files);
+        self.output.check(files.chain(self.designs.iter().map(String::as_str)).chain([self.machine.machine()]))?;
         let threads = self.threads.count();
         let started = Instant::now();
         let results = run_all(&hardware, &chosen, threads)?;
@@ -94,6 +95,10 @@ fn run_all(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) ->
         Ok(outcome) => match &**outcome {
             Outcome::Simulation(record) => {
                 let mut record = (**record).clone();
+                if record.time_s == 0.0 {
+                    let (workload, machine) = (&point.workload.label, &record.machine);
+                    return Err(format!("{workload}: takes no time on {machine}, with which nothing can be compared"));
+                }
                 // Designs or workloads of two names may be one point.
                 record.design.clone_from(&point.design.name);
                 record.workload.clone_from(&point.workload.label);

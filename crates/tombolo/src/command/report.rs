@@ -1,7 +1,7 @@
 //! `tombolo report`: makes one HTML page of the results in a folder.
 
 use crate::failure::Failure;
-use crate::output::{probe, write_whole};
+use crate::output::{probe, refuse_input, write_whole};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,9 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Reads, renders, writes.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let documents = documents(&self.folder)?.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let paths = documents(&self.folder)?;
+        refuse_input("--out", &self.out, &paths)?;
+        let documents = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
         probe(&self.out)?;
         write_whole(&self.out, html_all(&documents).as_bytes())?;
         Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
-use crate::output::{OutputArguments, complain, probe, write_whole};
+use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::source::trace;
 use crate::summary;
@@ -10,7 +10,7 @@ use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_timed};
-use tombolo_experiment::workload::{Source, Target, only};
+use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_machine::design::Promise;
 use tombolo_system::{Projection, RunRecord, project, sample};
 
@@ -67,8 +67,10 @@ impl Arguments {
     /// Runs it and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
-        self.output.check()?;
+        let inputs = self.inputs()?;
+        self.output.check(&inputs)?;
         if let Some(timeline) = &self.timeline {
+            refuse_input("--timeline", timeline, &inputs)?;
             self.output.refuse_same("--timeline", timeline)?;
             probe(timeline)?;
         }
@@ -86,10 +88,18 @@ impl Arguments {
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         let answer = Answer { record: &record, set: self.machine.settings() };
-        self.output.give(&answer, true, |colours| summary::text(&record, colours))?;
+        self.output.give(&answer, true, |colours| summary::text(&record, source.sample.is_some(), colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    }
+
+    /// What of the arguments may be files that are read.
+    fn inputs(&self) -> Result<Vec<PathBuf>, Failure> {
+        let chosen = self.workload.as_deref().map(only).transpose()?;
+        let files = chosen.iter().flat_map(WorkloadChoice::files);
+        let named = files.chain([self.machine.machine(), self.design.as_str()]).map(PathBuf::from);
+        Ok(named.chain(self.trace.clone()).collect())
     }
 
     /// Runs it, and writes its timeline where that was asked for.

@@ -1,7 +1,7 @@
 //! `trace`: what a trace holds, other formats into Tombolo's own, workloads into a file.
 
 use crate::failure::Failure;
-use crate::output::{Staged, complain, show};
+use crate::output::{Staged, complain, refuse_input, show};
 use crate::table::{Cell, Look, Table, bytes, count};
 use crate::threads::ThreadsArgument;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,10 @@ impl Arguments {
                 let info = info(trace)?;
                 show(*json, &info, |colours| text(&info, colours))?;
             }
-            Action::Import { trace, out } => written(out, |part| import(trace, part))?,
+            Action::Import { trace, out } => {
+                refuse_input("--out", out, [trace])?;
+                written(out, |part| import(trace, part))?;
+            }
             Action::Record(recording) => recording.execute()?,
         }
         Ok(ExitCode::SUCCESS)
@@ -78,6 +81,7 @@ impl Recording {
     fn execute(&self) -> Result<(), Failure> {
         let machine = machine(&self.machine)?.check()?;
         let chosen = only(&self.workload)?;
+        refuse_input("--out", &self.out, chosen.files().chain([self.machine.as_str()]))?;
         let staged = Staged::beside(&self.out)?;
         let source = chosen.record(Target::new(&machine, self.scale), self.threads.count())?;
         source.notes.iter().for_each(|note| complain(&format!("warning: {note}")));

@@ -90,6 +90,39 @@ fn bad_input_leaves_the_old_file() {
 }
 
 #[test]
+fn a_file_that_is_read_is_never_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (graph, machine) = (place("roads.gr"), place("mine.toml"));
+    let (roads, mine) = ("p sp 3 2\na 1 2 5\na 2 3 7\n", "base = \"hmg-1x4\"\n");
+    fs::write(&graph, roads).expect("written");
+    fs::write(&machine, mine).expect("written");
+    let workload = format!("bfs,graph={graph}");
+    // Another spelling of the same file.
+    let around = place("./roads.gr");
+    let run = ["run", "--machine", &machine, "--design", "hmg", "--workload", &workload];
+    let compare = ["compare", "--machine", &machine, "--designs", "hmg", "--workload", &workload, "--out", &machine];
+    for arguments in [
+        [&run[..], &["--out", &machine]].concat(),
+        [&run[..], &["--out", &around]].concat(),
+        [&run[..], &["--timeline", &graph]].concat(),
+        compare.to_vec(),
+        vec!["trace", "record", "--workload", &workload, "-o", &graph],
+        vec!["trace", "import", &graph, "-o", &graph],
+        vec!["report", &machine, "-o", &machine],
+    ] {
+        let output = outcome(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains("the command reads this file"), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(
+        (fs::read_to_string(graph).expect("there"), fs::read_to_string(machine).expect("there")),
+        (roads.to_owned(), mine.to_owned())
+    );
+    assert_eq!(files(folder.path()), 2);
+}
+
+#[test]
 #[cfg(unix)]
 fn an_interrupt_leaves_nothing_behind() {
     let folder = tempfile::tempdir().expect("a folder");

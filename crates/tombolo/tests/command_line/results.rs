@@ -129,6 +129,35 @@ fn a_failing_run_is_told_and_does_not_stop_the_rest() {
 }
 
 #[test]
+fn a_run_of_no_time_is_a_failure_with_its_reason() {
+    let workloads = ["--workload", "memcopy,mib=1,direction=h2d,triad,elements=4096"];
+    let arguments = [&["compare", "--machine", "hmg-1x4", "--designs", "nhcc,hmg"], &workloads[..]].concat();
+    let output = outcome(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "memcopy,mib=1,direction=h2d: takes no time on hmg-1x4";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn what_memory_or_a_scale_does_not_fit_is_told() {
+    let with = |more: &[&str]| {
+        let output = outcome(&[&["run", "--machine", "hmg-1x4", "--design", "hmg"], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let triad = ["--workload", "triad,elements=4000000,iterations=1", "--scale", "1/4"];
+    assert_eq!(with(&triad), "");
+    let told = with(&[&triad[..], &["--set", "dram.bytes=4MB"]].concat());
+    assert!(told.contains("its arrays take 24000000 bytes and the memory has 4194304"), "{told}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = folder.path().join("roads.gr");
+    std::fs::write(&graph, "p sp 3 2\na 1 2 5\na 2 3 7\n").expect("written");
+    let workload = format!("mst,graph={}", graph.display());
+    let told = with(&["--workload", &workload, "--scale", "1/4"]);
+    assert!(told.contains("the machine is scaled by 1/4, its input cannot be"), "{told}");
+}
+
+#[test]
 fn a_scaled_trace_is_told_to_be_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("tiny.tombolo");

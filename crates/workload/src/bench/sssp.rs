@@ -98,6 +98,42 @@ struct Worklists {
     listed: Array<u32>,
 }
 
+/// Shortest distances from `source`, `None` to nodes that no path leads to: Dijkstra's algorithm.
+fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
+    let (rows, edges) = (&network.rows, network.graph.edges());
+    let mut nearest = vec![None; network.nodes() as usize];
+    nearest[source as usize] = Some(0);
+    let mut queue = BinaryHeap::from([(Reverse(0), source)]);
+    while let Some((Reverse(distance), node)) = queue.pop() {
+        if nearest[node as usize].is_some_and(|known| distance > known) {
+            continue;
+        }
+        for arc in rows.first[node as usize]..rows.first[node as usize + 1] {
+            let to = rows.target[arc as usize];
+            let reached = distance + u64::from(edges[rows.edge[arc as usize] as usize].weight);
+            if nearest[to as usize].is_none_or(|known| reached < known) {
+                nearest[to as usize] = Some(reached);
+                queue.push((Reverse(reached), to));
+            }
+        }
+    }
+    nearest
+}
+
+/// An error where a shortest path is too long for a distance: it would pass for one that there is not.
+fn check_distances(network: &Network, source: u32) -> Result<(), String> {
+    let heaviest = network.graph.edges().iter().map(|edge| u64::from(edge.weight)).max().unwrap_or(0);
+    if heaviest * u64::from(network.nodes()) < u64::from(FAR) {
+        return Ok(());
+    }
+    match nearest(network, source).into_iter().flatten().max() {
+        Some(farthest) if farthest >= u64::from(FAR) => {
+            Err(format!("a node is {farthest} away from node {source}: distances below {FAR} are possible"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let network = Network::lay_out_kind(name, request, memory)?;
     let source = request.values.count("source");
@@ -105,6 +141,7 @@ fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result
         let message = format!("source {source} is no node of the graph's {}", network.nodes());
         return Err(WorkloadError::Shape { workload: name, message });
     }
+    check_distances(&network, source as u32).map_err(|message| WorkloadError::Shape { workload: name, message })?;
     let (nodes, scaling) = (u64::from(network.nodes()), network.scaling);
     let variant = match request.values.text("variant") {
         "wln" => Variant::NodeWorklist,
@@ -174,7 +211,7 @@ impl Paths {
         shorter: impl FnOnce(&mut Warp<'_>, Lanes<u32>),
     ) {
         let target = warp.load(self.network.target, arc);
-        // A path of 2^32 and more counts as none: it must not look short.
+        // A path that is longer than the shortest may not fit: it must not look short.
         let reached = distance.zip(warp.load(self.weight, arc), u32::saturating_add);
         let known = warp.load(self.distance, target);
         let reached = warp.compute(ComputeClass::Int, 1, reached);
@@ -316,28 +353,6 @@ impl Paths {
         Ok(())
     }
 
-    /// Dijkstra's algorithm.
-    fn nearest(&self) -> Vec<u32> {
-        let (rows, edges) = (&self.network.rows, self.network.graph.edges());
-        let mut nearest = vec![FAR; self.network.nodes() as usize];
-        nearest[self.source as usize] = 0;
-        let mut queue = BinaryHeap::from([(Reverse(0), self.source)]);
-        while let Some((Reverse(distance), node)) = queue.pop() {
-            if distance > nearest[node as usize] {
-                continue;
-            }
-            for arc in rows.first[node as usize]..rows.first[node as usize + 1] {
-                let to = rows.target[arc as usize];
-                let reached = distance + edges[rows.edge[arc as usize] as usize].weight;
-                if reached < nearest[to as usize] {
-                    nearest[to as usize] = reached;
-                    queue.push((Reverse(reached), to));
-                }
-            }
-        }
-        nearest
-    }
-
     /// Shortest distances over paths of at most `launches` edges.
     fn within_launches(&self) -> Vec<u32> {
         let mut distance = vec![FAR; self.network.nodes() as usize];
@@ -392,10 +407,11 @@ impl Instance for Paths {
 
     /// No distance is below the shortest, and none above the shortest over as many edges as there were launches.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let (least, most) = (self.nearest(), self.within_launches());
+        let (least, most) = (nearest(&self.network, self.source), self.within_launches());
         for (node, found) in memory.to_vec(self.distance).into_iter().enumerate() {
-            if !(least[node]..=most[node]).contains(&found) {
-                return Err(format!("node {node} is {found} away, expected {} to {}", least[node], most[node]));
+            let least = least[node].map_or(FAR, |distance| distance as u32);
+            if !(least..=most[node]).contains(&found) {
+                return Err(format!("node {node} is {found} away, expected {least} to {}", most[node]));
             }
         }
         Ok(())
@@ -449,6 +465,21 @@ mod tests {
     fn average(lengths: &[u32], threads: u32) -> f64 {
         let weighted = lengths.iter().map(|&length| f64::from(length) * f64::from(length.div_ceil(threads)));
         weighted.sum::<f64>() / lengths.iter().copied().map(f64::from).sum::<f64>()
+    }
+
+    #[test]
+    fn paths_that_no_distance_holds_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |weight: u32| {
+            let path = folder.path().join("chain.gr");
+            std::fs::write(&path, format!("p sp 3 2\na 1 2 {weight}\na 2 3 3000000000\n")).unwrap();
+            let given = [("graph".to_owned(), path.to_str().unwrap().to_owned())];
+            let request = Request::new(&SSSP, Scale::FULL, &given, 7).unwrap();
+            record(&SSSP, &request, &RecordOptions::default(), Mode::Verify).err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal(1_000_000_000), None);
+        let why = "sssp: a node is 6000000000 away from node 0: distances below 4294967295 are possible";
+        assert_eq!(refusal(3_000_000_000).as_deref(), Some(why));
     }
 
     #[test]
