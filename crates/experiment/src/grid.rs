@@ -6,7 +6,7 @@ use crate::hardware;
 use crate::outcome::{HARDWARE, Outcome};
 use crate::plan::{Origin, Plan};
 use crate::point::Point;
-use crate::spec::{Dimension, Metric, Relative, Text};
+use crate::spec::{Dimension, Metric, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_machine::Scale;
@@ -120,15 +120,16 @@ impl Plan {
     }
 
     fn point(&self, at: Coordinate, change: &Change) -> Asked {
+        let failed = |error: PointError| Failure { point: self.label(at, change), error: error.to_string() };
+        self.build(at, change, self.settings(at, change)).map_err(failed)
+    }
+
+    fn label(&self, at: Coordinate, change: &Change) -> String {
         let (machine, design) = self.what_runs(at);
         let settings = self.settings(at, change);
-        let label = || {
-            let (workload, machine) = (&self.workloads[at.workload].label, &self.machines[machine].name);
-            let with = if settings.is_empty() { String::new() } else { format!(" with {}", settings.join(", ")) };
-            format!("{workload} on {machine} under {}{with}", self.designs[design].name)
-        };
-        let failed = |error: PointError| Failure { point: label(), error: error.to_string() };
-        self.build(at, change, settings.clone()).map_err(failed)
+        let (workload, machine) = (&self.workloads[at.workload].label, &self.machines[machine].name);
+        let with = if settings.is_empty() { String::new() } else { format!(" with {}", settings.join(", ")) };
+        format!("{workload} on {machine} under {}{with}", self.designs[design].name)
     }
 
     fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
@@ -161,20 +162,43 @@ impl Plan {
         if let Origin::Hardware = self.origins[at.metric] {
             return self.of_hardware(at, metric);
         }
-        let mut measure = |at| {
-            let point = self.point(at, change).ok()?;
-            let value = numbers.quantity(&point, metric)?;
-            let scale = point.machine.scale;
-            let share = scale.numerator() as f64 / scale.denominator() as f64;
-            Some(if metric.per_scale { value / share } else { value })
-        };
-        let here = measure(at)?;
+        let here = self.measured(at, change, numbers)?;
         let relative = match metric.relative {
             None => here,
-            Some(Relative::SpeedUp) => measure(self.base(at))? / here,
-            Some(Relative::Ratio) => here / measure(self.base(at))?,
+            Some(relative) => relative.of(here, self.measured(self.base(at), change, numbers)?),
         };
         Some(relative).filter(|value| value.is_finite())
+    }
+
+    /// The cells whose runs gave numbers that cannot be compared: a run without time, say, is no base of a speed-up.
+    pub(crate) fn incomparable(&self, numbers: &mut Numbers<'_>) -> Vec<Failure> {
+        let change = Change::default();
+        let mut found = Vec::new();
+        for at in self.coordinates(&change) {
+            let metric = &self.spec.metric[at.metric];
+            let (Some(relative), Origin::Results(_)) = (metric.relative, &self.origins[at.metric]) else { continue };
+            let base = self.base(at);
+            if let Some(here) = self.measured(at, &change, numbers)
+                && let Some(there) = self.measured(base, &change, numbers)
+                && !relative.of(here, there).is_finite()
+            {
+                let paths: Vec<&str> = metric.value.iter().map(Text::get).collect();
+                let (of, against) = (paths.join(" + "), self.label(base, &change));
+                let error = format!("{}, {}: {of} is {here}, and {there} of {against}", self.spec.id, metric.name);
+                found.push(Failure { point: self.label(at, &change), error });
+            }
+        }
+        found
+    }
+
+    /// The number of a point, before it is compared.
+    fn measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
+        let metric = &self.spec.metric[at.metric];
+        let point = self.point(at, change).ok()?;
+        let value = numbers.quantity(&point, metric)?;
+        let scale = point.machine.scale;
+        let share = scale.numerator() as f64 / scale.denominator() as f64;
+        Some(if metric.per_scale { value / share } else { value })
     }
 
     fn of_hardware(&self, at: Coordinate, metric: &Metric) -> Option<f64> {

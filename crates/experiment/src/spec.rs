@@ -252,6 +252,16 @@ pub enum Relative {
     Ratio,
 }
 
+impl Relative {
+    /// A value by its baseline.
+    pub(crate) fn of(self, value: f64, baseline: f64) -> f64 {
+        match self {
+            Relative::SpeedUp => baseline / value,
+            Relative::Ratio => value / baseline,
+        }
+    }
+}
+
 /// The point that values are normalised to: what is absent is as in the value's own point.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -210,7 +210,7 @@ impl Study {
         &self,
         options: &Options<'_>,
         results: &Results,
-        failures: Vec<Failure>,
+        mut failures: Vec<Failure>,
     ) -> Result<Document, SpecError> {
         let mut numbers = Numbers::new(results);
         let (mut claims, mut figures) = (Vec::new(), Vec::new());
@@ -219,6 +219,7 @@ impl Study {
             let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
             claims.extend(judge(plan, &table, &repeated));
             figures.push(plan.figure(&table));
+            failures.extend(plan.incomparable(&mut numbers));
         }
         Ok(Document {
             title: self.title.clone(),
