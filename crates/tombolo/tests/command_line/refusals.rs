@@ -96,6 +96,12 @@ fn a_kernel_that_waits_for_ctas_without_room_is_refused() {
 }
 
 #[test]
+fn what_a_scale_has_made_too_small_is_told_with_it() {
+    let grid = ["run", "--machine", "hmg-1x4", "--design", "hmg", "--workload", "hotspot,columns=2", "--scale", "1/16"];
+    refused(&grid, &["hotspot: a grid of one column has no neighbours, at scale 1/16"]);
+}
+
+#[test]
 fn unknown_commands_flags_and_lists_are_refused() {
     refused(&["simulate"], &["simulate"]);
     refused(&["list", "protocols"], &["protocols", "designs"]);

@@ -278,10 +278,24 @@ pub enum WorkloadError {
     },
 }
 
+/// Lays a workload out; what does not fit is told with the scale, which may have made it so.
+fn lay_out(
+    workload: &dyn Workload,
+    request: &Request,
+    memory: &mut Memory,
+) -> Result<Box<dyn Instance>, WorkloadError> {
+    workload.lay_out(request, memory).map_err(|error| match error {
+        WorkloadError::Shape { workload, message } if request.scale != Scale::FULL => {
+            WorkloadError::Shape { workload, message: format!("{message}, at scale {}", request.scale) }
+        }
+        other => other,
+    })
+}
+
 /// The arrays of a workload at a size, without allocating or running anything large.
 pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
     let mut memory = Memory::new(Backing::AddressOnly);
-    workload.lay_out(request, &mut memory)?;
+    lay_out(workload, request, &mut memory)?;
     Ok(memory.arrays().to_vec())
 }
 
@@ -294,7 +308,7 @@ pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo
         return Err(WorkloadError::Shape { workload: name, message });
     }
     let (mut memory, options) = (Memory::new(Backing::AddressOnly), RecordOptions::default());
-    let instance = workload.lay_out(request, &mut memory)?;
+    let instance = lay_out(workload, request, &mut memory)?;
     let mut host = Host::planning(&memory, &options);
     instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
     Ok(host.into_plan())
@@ -314,7 +328,7 @@ pub fn record(
     }
     let computes = mode == Mode::Verify || !workload.address_only();
     let mut memory = Memory::new(if computes { Backing::Real } else { Backing::AddressOnly });
-    let instance = workload.lay_out(request, &mut memory)?;
+    let instance = lay_out(workload, request, &mut memory)?;
     if computes {
         instance.fill(&memory);
     }

@@ -42,7 +42,7 @@ fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
     if kind != "sp" {
         return Err(lines.error(format!("a `{kind}` problem: expected {expected}")));
     }
-    Ok((lines.size(nodes, expected)?, lines.size(arcs, expected)?))
+    lines.sizes(lines.size(nodes, expected)?, lines.size(arcs, expected)?)
 }
 
 fn arc(lines: &Lines<impl BufRead>, nodes: u64) -> Result<Edge, GraphError> {
@@ -83,7 +83,8 @@ mod tests {
             ("p max 2 1\n", "roads.gr:1: a `max` problem: expected `p sp NODES ARCS`"),
             ("p sp 2 2\na 1 2 1\n", "roads.gr:3: the file has 1 entries, its header says 2"),
             ("p sp 2 0\na 1 2 1\n", "roads.gr:2: more than the 0 arcs of the `p` line"),
-            ("p sp 1000000000 0\n", "roads.gr:2: 1000000000 nodes for 0 edges: expected 1 to 65536"),
+            ("p sp 0 0\n", "roads.gr:1: 0 nodes for 0 edges: expected 1 to 65536"),
+            ("p sp 1000000000 0\n", "roads.gr:1: 1000000000 nodes for 0 edges: expected 1 to 65536"),
             ("p sp 99999999999 0\n", "roads.gr:1: 99999999999 exceeds the largest graph of 1073741823 nodes or edges"),
             ("", "roads.gr:1: no line `p sp NODES ARCS`"),
             ("x\n", "roads.gr:1: expected a line that starts with c, p or a"),

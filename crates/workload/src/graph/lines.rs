@@ -80,14 +80,19 @@ impl<R: BufRead> Lines<R> {
         Ok(size)
     }
 
+    /// The sizes that a header claims, where a graph may have them.
+    pub(super) fn sizes(&self, nodes: u64, edges: u64) -> Result<(u64, u64), GraphError> {
+        let most = FREE_NODES + NODES_PER_EDGE * edges;
+        if nodes == 0 || nodes > most {
+            return Err(self.error(format!("{nodes} nodes for {edges} edges: expected 1 to {most}")));
+        }
+        Ok((nodes, edges))
+    }
+
     /// The graph of a whole file, whose header claimed `nodes` and `edges`.
     pub(super) fn graph(&self, nodes: u64, edges: u64, found: Vec<Edge>) -> Result<Graph, GraphError> {
         if found.len() as u64 != edges {
             return Err(self.error(format!("the file has {} entries, its header says {edges}", found.len())));
-        }
-        let most = FREE_NODES + NODES_PER_EDGE * edges;
-        if nodes == 0 || nodes > most {
-            return Err(self.error(format!("{nodes} nodes for {edges} edges: expected 1 to {most}")));
         }
         Ok(Graph::new(nodes as u32, found))
     }

@@ -55,7 +55,7 @@ fn dimensions(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
     if rows != columns {
         return Err(lines.error(format!("{rows} rows and {columns} columns: expected a square matrix")));
     }
-    Ok((rows, lines.size(entries, SIZES)?))
+    lines.sizes(rows, lines.size(entries, SIZES)?)
 }
 
 fn entry(lines: &Lines<impl BufRead>, nodes: u64, pattern: bool) -> Result<Edge, GraphError> {
