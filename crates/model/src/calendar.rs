@@ -117,9 +117,19 @@ impl Calendar {
     }
 }
 
-/// The `count` lowest bits that are set in `bits`, or all of them where there are fewer.
+/// The `count` lowest bits, at least one, that are set in `bits`, or all of them where there are fewer.
 #[inline]
 fn lowest(bits: u64, count: u64) -> u64 {
+    // Mostly they stand together, for little is reserved between others.
+    if count < WORD {
+        let first = u64::from(bits.trailing_zeros());
+        if first + count <= WORD {
+            let together = ((1 << count) - 1) << first;
+            if bits & together == together {
+                return together;
+            }
+        }
+    }
     if count >= u64::from(bits.count_ones()) {
         return bits;
     }

@@ -43,3 +43,4 @@ pub mod turning_link;
 pub mod uncore;
 pub mod watch;
 pub mod way_partition;
+pub mod weight;

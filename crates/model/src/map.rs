@@ -11,6 +11,8 @@ use tombolo_types::{GpuId, Line, ModuleId};
 pub struct Map {
     gpus: u8,
     modules_per_gpu: u8,
+    /// 2^16 divided by it, plus one: a module's number times this, over 2^16, is its GPU's, exact below 2^8.
+    gpus_per_module: u32,
     slices: u16,
     /// Binary logarithm of the lines of a directory region.
     region_shift: u32,
@@ -34,6 +36,7 @@ impl Map {
         Map {
             gpus: machine.topology.gpus,
             modules_per_gpu: machine.topology.modules_per_gpu,
+            gpus_per_module: (1 << 16) / u32::from(machine.topology.modules_per_gpu) + 1,
             slices: machine.l2.slices,
             region_shift: machine.directory.lines_per_entry.trailing_zeros(),
             pages,
@@ -71,10 +74,17 @@ impl Topology for Map {
         self.modules_per_gpu
     }
 
+    #[inline]
+    fn gpu_of(&self, module: ModuleId) -> GpuId {
+        GpuId(((u32::from(module.0) * self.gpus_per_module) >> 16) as u8)
+    }
+
+    #[inline]
     fn system_home(&self, line: Line) -> ModuleId {
         self.pages.home(line).unwrap_or_else(|| panic!("{line} is on a page that nobody placed"))
     }
 
+    #[inline]
     fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
         // Hashed apart from the slice, or a GPU home would use only some of its slices.
         let hash = spread(spread(self.region(line)).rotate_left(32));

@@ -8,6 +8,7 @@
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::link::{LinkStats, Traffic, TrafficStats};
+use crate::set_index::Divisor;
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
 /// Shape of a switch.
@@ -45,7 +46,7 @@ struct Port {
 #[derive(Clone, Debug)]
 pub struct Switch {
     crossing: Ps,
-    flit: Bytes,
+    flit: Divisor,
     /// By GPU.
     ports: Vec<Port>,
 }
@@ -64,7 +65,11 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Switch {
         let out = Calendar::new(flit_time(config.flit, config.rate));
         let port = Port { stats: PortStats::default(), out, last: vec![Ps::ZERO; config.ports as usize] };
-        Switch { crossing: config.crossing, flit: config.flit, ports: vec![port; config.ports as usize] }
+        Switch {
+            crossing: config.crossing,
+            flit: Divisor::new(config.flit.0),
+            ports: vec![port; config.ports as usize],
+        }
     }
 
     /// Forwards `bytes` whose last byte comes in at `inside`; returns when the last byte leaves. To be called in
@@ -75,7 +80,8 @@ impl Switch {
         entered.packets += 1;
         entered.bytes += bytes.0;
         let Port { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
-        let (ready, flits) = (inside + self.crossing, bytes.0.div_ceil(self.flit.0));
+        let (whole, rest) = self.flit.split(bytes.0);
+        let (ready, flits) = (inside + self.crossing, whole + u64::from(rest > 0));
         // A packet without bytes takes no flit, and waits for those ahead of it all the same.
         let last = &mut last[usize::from(from.0)];
         *last = out.reserve(now, ready, flits).max(*last);

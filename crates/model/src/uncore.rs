@@ -15,12 +15,13 @@ use crate::stats::{Digest, L2Stats};
 use crate::tlb::{Tlb, Walkers};
 use crate::watch::{Contents, WarpSlot};
 use crate::way_partition::{WayPartition, WayPolicy};
+use crate::weight::Weights;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_engine::Outbox;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Class, Coherence, Request, Topology};
+use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
 
 /// The scheduler's view of where events go.
@@ -52,6 +53,8 @@ pub struct Uncore<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
+    /// Bytes of packets on links.
+    pub weights: Weights,
     /// How the ways of its caches are shared.
     pub ways: WayPartition,
     /// The module's memory.
@@ -127,6 +130,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             draining: vec![VecDeque::new(); sms],
             outstanding: Outstanding::new(machine.l2.posted_stores),
             flags: Flags::default(),
+            weights: Weights::new(&machine),
             stats: L2Stats::default(),
             digest: Digest::default(),
             ways: WayPartition::new(crate::convert::way_partition(&machine, policy)),
@@ -204,13 +208,13 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         out: &mut Out<'_, D>,
         from: ComponentId,
     ) {
-        let bytes = self.weight(&packet);
+        let bytes = self.weights.of(&packet);
         let component = self.taker(target, &packet);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
         let sent = self.outgoing.pass(out.now(), departs, crate::fabric::traffic(&packet), bytes);
         let channel = self.source(from) * usize::from(self.layout.modules) + usize::from(target.0);
         let arrival = in_order(&mut self.arrivals[channel], sent.time());
-        if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
+        if !self.is_beyond(target) {
             out.send(arrival, from, component, Message::Arrive { route, packet });
         } else {
             let half = Ps(self.machine.gpu_link.latency.0 / 2);
@@ -235,36 +239,6 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         self.layout.slice(module, self.map.slice(line))
     }
 
-    /// Bytes on a link of the answer to a read.
-    pub fn answer_bytes(&self, mask: Mask) -> Bytes {
-        let sizes = &self.machine.messages;
-        let bytes = sizes.header_bytes.0 + u64::from(mask.grains()) * self.machine.line.grain();
-        Bytes(bytes.next_multiple_of(sizes.flit_bytes))
-    }
-
-    /// Bytes of a packet on a link.
-    fn weight(&self, packet: &Packet<D>) -> Bytes {
-        let sizes = &self.machine.messages;
-        let data = |mask: Mask| u64::from(mask.grains()) * self.machine.line.grain();
-        let bytes = match packet {
-            Packet::Request(request) => match request.request {
-                Request::Read { .. } => sizes.request_bytes.0,
-                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
-                    let partial = if mask == Mask::ALL { 0 } else { sizes.mask_bytes.0 };
-                    sizes.header_bytes.0 + data(mask) + partial
-                }
-            },
-            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => return self.answer_bytes(*mask),
-            // Its bytes are those of the fill behind it.
-            Packet::Flag { .. } => 0,
-            Packet::Old { .. } => sizes.header_bytes.0 + self.machine.line.grain(),
-            Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
-                sizes.control_bytes.0
-            }
-        };
-        Bytes(bytes.next_multiple_of(sizes.flit_bytes))
-    }
-
     /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
     /// enough for it to be handled now ([`SOON`]); otherwise it comes again, as [`Message::Enter`]. A controller takes its
     /// part in a phase by so much too early.
@@ -284,11 +258,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// How long a notice without weight takes to another module: flow control rides on other packets.
     pub fn notice_latency(&self, target: ModuleId) -> Ps {
         let hop = self.machine.module_link.latency;
-        if self.map.gpu_of(target) == self.map.gpu_of(self.module) {
-            hop
-        } else {
-            hop + hop + self.machine.gpu_link.latency
-        }
+        if self.is_beyond(target) { hop + hop + self.machine.gpu_link.latency } else { hop }
     }
 
     /// Whether a module is of another GPU.

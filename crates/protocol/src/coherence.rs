@@ -189,7 +189,8 @@ pub enum Event<D: Data> {
     InvalidateRegion,
     /// This line is in a region or a class being invalidated.
     InvalidateLine,
-    /// The line must make room. Refused while its own miss is pending: another must.
+    /// The line must make room. Refused while its own miss is pending: another must. A clean line need not be offered
+    /// where the protocol does not tell homes ([`Coherence::downgrades`]): it goes silently.
     Evict {
         /// Whether no other line of its region is present or pending here.
         last_of_region: bool,

@@ -88,8 +88,10 @@ impl Mask {
     }
 
     /// Number of grains.
+    #[inline]
     pub const fn grains(self) -> u32 {
-        self.0.count_ones()
+        // Most masks are whole, and a processor need not have an instruction that counts bits.
+        if self.0 == Mask::ALL.0 { u32::BITS } else { self.0.count_ones() }
     }
 
     /// The mask widened to whole sectors of `grains_per_sector` grains (1, 2, 4, 8, 16 or 32).

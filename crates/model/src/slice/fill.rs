@@ -1,6 +1,5 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
-use super::request::{credit_left, level};
 use super::{Arrived, Slice, Taken, Waiter};
 use crate::departure::Departure;
 use crate::mshr::EntryId;
@@ -25,7 +24,7 @@ impl<D: Contents> Slice<D> {
         let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(out.now(), &mut self.port, Bytes(weight));
-        let before = self.view_line(line, Some(entry), uncore);
+        let before = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, uncore);
         self.keep_line(&before, &slot, leaves, uncore, out);
@@ -49,7 +48,7 @@ impl<D: Contents> Slice<D> {
                 Some(entry) => self.mshr.park(entry, item),
                 None if !waiting.is_empty() => waiting.push_back(item),
                 None => {
-                    if !credit_left(&item, uncore) || self.run(item, None, ready, uncore, out) == Taken::NoRoom {
+                    if !item.credit_left(uncore) || self.run(item, None, ready, uncore, out) == Taken::NoRoom {
                         waiting.push_back(item);
                     }
                 }
@@ -59,7 +58,8 @@ impl<D: Contents> Slice<D> {
         // those behind it wait for one of theirs, ahead of what came to the slice after them.
         while let Some(item) = waiting.pop_back() {
             uncore.stats.queued += 1;
-            self.queues[level(&item, uncore)].push_front(item);
+            self.queues[item.level()].push_front(item);
+            self.starved[item.level()] = None;
             self.queued += 1;
         }
         self.serve_queues(uncore, out);

@@ -31,7 +31,9 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
-use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Requester, Sharers, Slot, Topology};
+use tombolo_protocol::{
+    Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, Topology,
+};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
@@ -45,13 +47,47 @@ const LEVELS: usize = MISS_LEVELS as usize;
 #[derive(Clone, Copy, Debug)]
 struct Item<D: Contents> {
     from: Requester,
+    /// Of its line, as this module sees them.
+    homes: Homes,
+    /// Its level.
+    level: u8,
     body: LineRequest<D>,
+}
+
+impl<D: Contents> Item<D> {
+    /// The request of `from` as it arrives.
+    fn new<C: Coherence>(from: Requester, body: LineRequest<D>, uncore: &Uncore<C, D>) -> Item<D> {
+        let homes = uncore.map.homes(uncore.module, body.line);
+        let level = match from {
+            Requester::Local => 0,
+            Requester::Module(_) if homes.system == uncore.module => 2,
+            Requester::Module(_) => 1,
+        };
+        Item { from, homes, level, body }
+    }
+
+    fn level(&self) -> usize {
+        usize::from(self.level)
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self.body.request, Request::Read { .. })
+    }
+
+    /// Whether a store that may have to travel on finds a credit.
+    fn credit_left<C: Coherence>(&self, uncore: &Uncore<C, D>) -> bool {
+        self.is_read()
+            || self.homes.system == uncore.module
+            || uncore.outstanding.has_room(self.body.origin.module != uncore.module)
+    }
 }
 
 /// A pending miss.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     pending: Pending,
+    /// Of the line, as this module sees them.
+    homes: Homes,
     class: Class,
     /// Whether a release waits for the line's dirty bytes, which leave after the fill.
     flushes: bool,
@@ -105,6 +141,9 @@ pub struct Slice<D: Contents> {
     queues: [VecDeque<Item<D>>; LEVELS],
     /// Requests in them.
     queued: u32,
+    /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
+    /// looked at again when there is one, or when its line has a miss pending or is here.
+    starved: [Option<Line>; LEVELS],
     /// By line with a miss pending whose dirty bytes a release waits for: the credits of that store.
     flushes: FxHashMap<Line, Tickets>,
     port: Serializer,
@@ -123,6 +162,7 @@ impl<D: Contents> Slice<D> {
             registers: Registers::new(machine.l2.mshrs),
             queues: Default::default(),
             queued: 0,
+            starved: [None; LEVELS],
             flushes: FxHashMap::default(),
             port: Serializer::new(uncore.slice_rate()),
         }
@@ -145,7 +185,7 @@ impl<D: Contents> Slice<D> {
 
     /// A request of an SM of this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        self.offer(Item { from: Requester::Local, body }, out.now(), uncore, out);
+        self.offer(Item::new(Requester::Local, body, uncore), out.now(), uncore, out);
     }
 
     /// What came over the links, wholly inside at `ready`.
@@ -159,7 +199,7 @@ impl<D: Contents> Slice<D> {
     ) {
         match packet {
             Packet::Request(body) => {
-                self.offer(Item { from: Requester::Module(source), body }, ready, uncore, out);
+                self.offer(Item::new(Requester::Module(source), body, uncore), ready, uncore, out);
             }
             Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
             Packet::Fill { register, line, mask, data } => {
@@ -215,12 +255,25 @@ impl<D: Contents> Slice<D> {
         }
         for level in (0..LEVELS).rev() {
             while let Some(&item) = self.queues[level].front() {
+                if self.starved[level].is_some() && !self.registers.has_room(level) {
+                    break;
+                }
+                self.starved[level] = None;
                 let now = out.now();
                 if self.take(item, now, uncore, out) == Taken::NoRoom {
                     break;
                 }
                 self.queues[level].pop_front();
                 self.queued -= 1;
+            }
+        }
+    }
+
+    /// A request that waits for a miss register of its own need not have one for this line any more.
+    fn feed(&mut self, line: Line) {
+        for starved in &mut self.starved {
+            if *starved == Some(line) {
+                *starved = None;
             }
         }
     }
@@ -234,11 +287,8 @@ impl<D: Contents> Slice<D> {
 
     fn view<C: Coherence>(&mut self, line: Line, uncore: &Uncore<C, D>) -> Slot<D> {
         let entry = self.mshr.find(line);
-        self.view_with(line, entry, uncore)
-    }
-
-    fn view_with<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
-        let mut slot = self.view_line(line, miss, uncore);
+        let homes = uncore.map.homes(uncore.module, line);
+        let mut slot = self.view_line(line, homes, entry);
         self.view_entry(&mut slot, uncore);
         slot
     }
@@ -252,10 +302,10 @@ impl<D: Contents> Slice<D> {
     }
 
     /// The slot without its directory entry: for reads of this module's SMs, and for fills.
-    fn view_line<C: Coherence>(&mut self, line: Line, miss: Option<EntryId>, uncore: &Uncore<C, D>) -> Slot<D> {
+    fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         Slot {
             line_id: line,
-            homes: uncore.map.homes(uncore.module, line),
+            homes,
             line: self.cache.lookup(line).copied(),
             pending: miss.map(|entry| self.mshr.get(entry).pending),
             entry: None,

@@ -7,7 +7,7 @@ use crate::mshr::EntryId;
 use crate::outcome::Outcome;
 use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
-use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot, Topology};
+use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
@@ -18,7 +18,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let level = level(&item, uncore);
+        let level = item.level();
         if !self.queues[level].is_empty() || self.take(item, ready, uncore, out) == Taken::NoRoom {
             uncore.stats.queued += 1;
             self.queues[level].push_back(item);
@@ -42,7 +42,11 @@ impl<D: Contents> Slice<D> {
             self.park(entry, item, uncore);
             return Taken::Yes;
         }
-        if entry.is_none() && self.lacks_register(&item, uncore) || !credit_left(&item, uncore) {
+        if entry.is_none() && self.lacks_register(&item, uncore) {
+            self.starved[item.level()] = Some(line);
+            return Taken::NoRoom;
+        }
+        if !item.credit_left(uncore) {
             return Taken::NoRoom;
         }
         self.run(item, entry, ready, uncore, out)
@@ -62,12 +66,10 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Taken {
-        let local_read = item.from == Requester::Local && matches!(item.body.request, Request::Read { .. });
-        let before = if local_read {
-            self.view_line(item.body.line, entry, uncore)
-        } else {
-            self.view_with(item.body.line, entry, uncore)
-        };
+        let mut before = self.view_line(item.body.line, item.homes, entry);
+        if item.from != Requester::Local || !item.is_read() {
+            self.view_entry(&mut before, uncore);
+        }
         let mut step = Step { before, after: before, outcome: Outcome::default() };
         let event = Event::Request { from: item.from, request: item.body.request };
         match uncore.protocol.step(&uncore.map, uncore.module, &mut step.after, event, &mut step.outcome) {
@@ -80,7 +82,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
-        if misses && !self.registers.has_room(level(&item, uncore)) {
+        if misses && !self.registers.has_room(item.level()) {
             return Taken::NoRoom;
         }
         if step.outcome.wait && !misses && !self.merge(entry, &item) {
@@ -95,10 +97,10 @@ impl<D: Contents> Slice<D> {
     /// Whether a request without a pending miss is a read that must miss and finds no register: a line that is not
     /// here is always read from above.
     fn lacks_register<C: Coherence>(&self, item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
-        matches!(item.body.request, Request::Read { .. })
-            && !self.registers.has_room(level(item, uncore))
+        item.is_read()
+            && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
-            && !(uncore.protocol.passes_reads() && uncore.map.system_home(item.body.line) != uncore.module)
+            && !(uncore.protocol.passes_reads() && item.homes.system != uncore.module)
     }
 
     pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
@@ -127,18 +129,22 @@ impl<D: Contents> Slice<D> {
             let class = Class::of(&uncore.map, uncore.module, after.homes);
             register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
-        let is_store = !matches!(item.body.request, Request::Read { .. });
         let mut accepted = leaves.time();
-        let mut forwards = outcome.forwards.iter().flatten().peekable();
         let mut goes_on = false;
-        while let Some(&(target, request)) = forwards.next() {
-            let mut body = LineRequest { asker: register.unwrap_or_default(), ..item.body };
-            if forwards.peek().is_some() {
+        let [first, second] = outcome.forwards;
+        if let Some((target, request)) = first {
+            let mut origin = item.body.origin;
+            if second.is_some() {
                 // Bytes written back ahead of what the request causes: of this module's own account.
-                body.origin.module = uncore.module;
+                origin.module = uncore.module;
             }
             goes_on |= !matches!(request, Request::Read { .. });
-            self.forward(&Item { body, ..*item }, target, request, leaves, uncore, out);
+            let asker = register.unwrap_or_default();
+            self.forward(LineRequest { asker, origin, ..item.body }, request, target, leaves, uncore, out);
+            if let Some((target, request)) = second {
+                goes_on |= !matches!(request, Request::Read { .. });
+                self.forward(LineRequest { asker, ..item.body }, request, target, leaves, uncore, out);
+            }
         }
         if let Some(mask) = outcome.fetch {
             let register = register.expect("bytes are fetched for a new miss");
@@ -151,7 +157,7 @@ impl<D: Contents> Slice<D> {
             self.reply(waiter(item), line, reply, leaves, uncore, out);
         }
         self.send_invalidations(line, outcome, None, leaves, uncore, out);
-        if is_store && !outcome.park {
+        if !item.is_read() && !outcome.park {
             uncore.flags.learn(line, item.body.flag);
             self.acknowledge(item, !goes_on, accepted, uncore, out);
         }
@@ -172,10 +178,10 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
     ) -> EntryId {
         let line = item.body.line;
-        let level = level(item, uncore);
-        self.registers.take(level);
-        let miss = Miss { pending, class, flushes: false, level: level as u8 };
+        self.registers.take(item.level());
+        let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
         let entry = self.mshr.allocate(line, miss).expect("room was checked before");
+        self.feed(line);
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.wait {
@@ -188,27 +194,25 @@ impl<D: Contents> Slice<D> {
         entry
     }
 
-    pub(super) fn forward<C: Coherence>(
+    /// Sends `request` on, which `body` has caused.
+    fn forward<C: Coherence>(
         &mut self,
-        item: &Item<D>,
-        target: ModuleId,
+        mut body: LineRequest<D>,
         request: Request<D>,
+        target: ModuleId,
         leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let mut body = LineRequest { request, ..item.body };
-        let own_request = std::mem::discriminant(&request) == std::mem::discriminant(&item.body.request);
-        if !own_request {
+        if std::mem::discriminant(&request) != std::mem::discriminant(&body.request) {
             // Bytes written back ahead of it, or the read of an atomic's line.
             body.flag = Flag::NONE;
         }
+        body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                uncore.ways.read_sent(uncore.answer_bytes(mask));
-                if uncore.map.gpu_of(target) != uncore.map.gpu_of(uncore.module) {
-                    uncore.stats.inter_gpu_loads += 1;
-                }
+                uncore.ways.read_sent(uncore.weights.answer(mask));
+                uncore.stats.inter_gpu_loads += u64::from(uncore.is_beyond(target));
             }
             Request::Write { .. } | Request::Atomic { .. } => {
                 body.tickets = uncore.post(body.line, body.origin.module, body.tickets, target);
@@ -308,24 +312,6 @@ impl<D: Contents> Slice<D> {
             Requester::Module(module) => uncore.acknowledge(&item.body, module, ends, at, out, self.id),
         }
     }
-}
-
-/// The level of a request.
-pub(super) fn level<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> usize {
-    match item.from {
-        Requester::Local => 0,
-        Requester::Module(_) if uncore.map.system_home(item.body.line) == uncore.module => 2,
-        Requester::Module(_) => 1,
-    }
-}
-
-/// Whether a store that may have to travel on finds a credit.
-pub(super) fn credit_left<C: Coherence, D: Contents>(item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
-    let is_store = !matches!(item.body.request, Request::Read { .. });
-    if !is_store || uncore.map.system_home(item.body.line) == uncore.module {
-        return true;
-    }
-    uncore.outstanding.has_room(item.body.origin.module != uncore.module)
 }
 
 fn waiter<D: Contents>(item: &Item<D>) -> Waiter {

@@ -56,7 +56,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let before = self.view_line(line, None, uncore);
+        let before = self.view_line(line, uncore.map.homes(uncore.module, line), None);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Flush, uncore);
         let leaves = self.read_out(&outcome, uncore, out);
@@ -76,7 +76,7 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) -> Ps {
         let miss = self.mshr.find(line);
-        let before = self.view_line(line, miss, uncore);
+        let before = self.view_line(line, uncore.map.homes(uncore.module, line), miss);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::InvalidateLine, uncore);
         let leaves = self.read_out(&outcome, uncore, out);
@@ -119,6 +119,7 @@ impl<D: Contents> Slice<D> {
                 self.cache.remove(line);
             }
             (None, Some(new)) => {
+                self.feed(line);
                 let class = Class::of(&uncore.map, uncore.module, after.homes);
                 let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, uncore.l2_ways(class));
                 // Where misses of their own pin every line of the set, the new one is the one that goes.
@@ -158,7 +159,10 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) {
         uncore.stats.evictions += 1;
-        let asks = uncore.protocol.has_directory() && (uncore.protocol.downgrades() || !state.dirty.is_empty());
+        if state.dirty.is_empty() && !uncore.protocol.downgrades() {
+            return;
+        }
+        let asks = uncore.protocol.has_directory();
         let last_of_region = asks
             && !uncore
                 .map
