@@ -395,9 +395,13 @@ impl Controller {
 
     /// Has slices run what waits for a store credit, each time another one first.
     fn serve_slices<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        self.first_served = (self.first_served + 1) % parts.slices.len();
-        let (later, first) = parts.slices.split_at_mut(self.first_served);
-        first.iter_mut().chain(later).for_each(|slice| slice.serve_queues(parts.uncore, out));
+        let count = parts.slices.len();
+        self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
+        for slice in (self.first_served..count).chain(0..self.first_served) {
+            if parts.uncore.queued[slice] > 0 {
+                parts.slices[slice].serve_queues(parts.uncore, out);
+            }
+        }
     }
 
     fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {

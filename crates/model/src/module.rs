@@ -93,14 +93,14 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
         }
-        match *event.message {
+        match event.message {
             Message::Arrive { route, packet } => {
-                if let Some(inside) = self.uncore.receive(route, packet, out) {
+                if let Some(inside) = self.uncore.receive(*route, packet, out) {
                     self.enter(unit, route.source, packet, inside, out);
                 }
                 return;
             }
-            Message::Enter { source, packet } => return self.enter(unit, source, packet, out.now(), out),
+            Message::Enter { source, packet } => return self.enter(unit, *source, packet, out.now(), out),
             _ => {}
         }
         match unit {
@@ -114,11 +114,11 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     }
 
     /// Hands a packet that is wholly inside at `ready` to the component it is for.
-    fn enter(&mut self, unit: Unit, source: ModuleId, packet: Packet<D>, ready: Ps, out: &mut Out<'_, D>) {
+    fn enter(&mut self, unit: Unit, source: ModuleId, packet: &Packet<D>, ready: Ps, out: &mut Out<'_, D>) {
         let Module { sms, slices, uncore, controller } = self;
         match (unit, packet) {
             (Unit::Slice(slice), _) => slices[usize::from(slice)].arrive(source, packet, ready, uncore, out),
-            (Unit::Controller, _) => controller.arrive(packet, &mut Parts { sms, slices, uncore }, out),
+            (Unit::Controller, _) => controller.arrive(*packet, &mut Parts { sms, slices, uncore }, out),
             (Unit::Sm(sm), _) => {
                 let (grains, message) = to_sm(packet);
                 let id = uncore.layout.sm(uncore.module, sm);
@@ -164,8 +164,8 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 
 /// What an SM gets of a packet that came over the links for it, by its module's crossbar: how many grains of a line, and
 /// the message.
-fn to_sm<D: Contents>(packet: Packet<D>) -> (u32, Message<D>) {
-    match packet {
+fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
+    match *packet {
         Packet::Old { origin, data } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
         Packet::Answer { origin, line, mask, data, satisfied } => {
             (mask.grains(), Message::Fill { register: origin.register, line, mask, data, satisfied })

@@ -86,6 +86,8 @@ pub struct Uncore<C, D: Contents> {
     pub credit_due: Vec<Option<Ps>>,
     /// By SM: who waits for what it has posted so far, oldest first.
     pub draining: Vec<VecDeque<Drainer>>,
+    /// By slice: requests in its input queues.
+    pub queued: Vec<u32>,
     /// Stores and invalidations on their way to other modules.
     pub outstanding: Outstanding,
     /// Flags known here.
@@ -128,6 +130,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             posted: vec![Credits::new(machine.sm.posted_stores); sms],
             credit_due: vec![None; sms],
             draining: vec![VecDeque::new(); sms],
+            queued: vec![0; usize::from(layout.slices)],
             outstanding: Outstanding::new(machine.l2.posted_stores),
             flags: Flags::default(),
             weights: Weights::new(&machine),
@@ -183,7 +186,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     }
 
     /// Where the channels of a component of this module stand: those of its slices first, those of all others in one.
-    fn source(&self, from: ComponentId) -> usize {
+    pub(crate) fn source(&self, from: ComponentId) -> usize {
         let slice = from.0.wrapping_sub(self.layout.slice(self.module, 0).0);
         usize::from(slice.min(self.layout.slices))
     }
@@ -242,7 +245,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
     /// enough for it to be handled now ([`SOON`]); otherwise it comes again, as [`Message::Enter`]. A controller takes its
     /// part in a phase by so much too early.
-    pub fn receive(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
+    pub fn receive(&mut self, route: Route, packet: &Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
         let now = out.now();
         let inside = self.incoming.send(now, Bytes(u64::from(route.bytes)));
         if inside <= now + SOON && now > self.entering {
@@ -251,7 +254,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         // One after the other, whichever components they are for.
         self.entering = inside.max(self.entering + Ps(1)).max(now + Ps(1));
         let to = route.component;
-        out.send(self.entering, to, to, Message::Enter { source: route.source, packet });
+        out.send(self.entering, to, to, Message::Enter { source: route.source, packet: *packet });
         None
     }
 

@@ -48,7 +48,7 @@ impl<D: Contents> Slice<D> {
                 Some(entry) => self.mshr.park(entry, item),
                 None if !waiting.is_empty() => waiting.push_back(item),
                 None => {
-                    if !item.credit_left(uncore) || self.run(item, None, ready, uncore, out) == Taken::NoRoom {
+                    if !item.credit_left(uncore) || self.run(&item, None, ready, uncore, out) == Taken::NoRoom {
                         waiting.push_back(item);
                     }
                 }
@@ -60,7 +60,7 @@ impl<D: Contents> Slice<D> {
             uncore.stats.queued += 1;
             self.queues[item.level()].push_front(item);
             self.starved[item.level()] = None;
-            self.queued += 1;
+            uncore.queued[self.index] += 1;
         }
         self.serve_queues(uncore, out);
     }

@@ -132,6 +132,8 @@ enum Taken {
 /// One L2 slice.
 pub struct Slice<D: Contents> {
     id: ComponentId,
+    /// Its index in the module.
+    index: usize,
     cache: Cache<LineState<D>>,
     /// By class: lines in it with dirty bytes.
     dirty: [u32; Class::ALL.len()],
@@ -139,8 +141,6 @@ pub struct Slice<D: Contents> {
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
-    /// Requests in them.
-    queued: u32,
     /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
     /// looked at again when there is one, or when its line has a miss pending or is here.
     starved: [Option<Line>; LEVELS],
@@ -155,13 +155,13 @@ impl<D: Contents> Slice<D> {
         let machine = &uncore.machine;
         Slice {
             id,
+            index: uncore.source(id),
             cache: Cache::new(crate::convert::l2_slice(machine)),
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             registers: Registers::new(machine.l2.mshrs),
             queues: Default::default(),
-            queued: 0,
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
             port: Serializer::new(uncore.slice_rate()),
@@ -192,12 +192,12 @@ impl<D: Contents> Slice<D> {
     pub fn arrive<C: Coherence>(
         &mut self,
         source: ModuleId,
-        packet: Packet<D>,
+        packet: &Packet<D>,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        match packet {
+        match *packet {
             Packet::Request(body) => {
                 self.offer(Item::new(Requester::Module(source), body, uncore), ready, uncore, out);
             }
@@ -250,7 +250,7 @@ impl<D: Contents> Slice<D> {
 
     /// Runs what waits in the input queues for a store credit.
     pub fn serve_queues<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        if self.queued == 0 {
+        if uncore.queued[self.index] == 0 {
             return;
         }
         for level in (0..LEVELS).rev() {
@@ -260,11 +260,11 @@ impl<D: Contents> Slice<D> {
                 }
                 self.starved[level] = None;
                 let now = out.now();
-                if self.take(item, now, uncore, out) == Taken::NoRoom {
+                if self.take(&item, now, uncore, out) == Taken::NoRoom {
                     break;
                 }
                 self.queues[level].pop_front();
-                self.queued -= 1;
+                uncore.queued[self.index] -= 1;
             }
         }
     }

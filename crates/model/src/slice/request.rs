@@ -19,17 +19,17 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) {
         let level = item.level();
-        if !self.queues[level].is_empty() || self.take(item, ready, uncore, out) == Taken::NoRoom {
+        if !self.queues[level].is_empty() || self.take(&item, ready, uncore, out) == Taken::NoRoom {
             uncore.stats.queued += 1;
             self.queues[level].push_back(item);
-            self.queued += 1;
+            uncore.queued[self.index] += 1;
         }
     }
 
     /// Takes a request, parks it on its line's miss, or finds that it lacks a resource.
     pub(super) fn take<C: Coherence>(
         &mut self,
-        item: Item<D>,
+        item: &Item<D>,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -39,10 +39,10 @@ impl<D: Contents> Slice<D> {
         if let Some(entry) = entry
             && self.mshr.has_parked(entry)
         {
-            self.park(entry, item, uncore);
+            self.park(entry, *item, uncore);
             return Taken::Yes;
         }
-        if entry.is_none() && self.lacks_register(&item, uncore) {
+        if entry.is_none() && self.lacks_register(item, uncore) {
             self.starved[item.level()] = Some(line);
             return Taken::NoRoom;
         }
@@ -60,7 +60,7 @@ impl<D: Contents> Slice<D> {
     /// One step of the protocol for a request.
     pub(super) fn run<C: Coherence>(
         &mut self,
-        item: Item<D>,
+        item: &Item<D>,
         entry: Option<EntryId>,
         ready: Ps,
         uncore: &mut Uncore<C, D>,
@@ -76,7 +76,7 @@ impl<D: Contents> Slice<D> {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 let entry = entry.expect("a protocol stalls only on a pending miss");
-                self.park(entry, item, uncore);
+                self.park(entry, *item, uncore);
                 return Taken::Yes;
             }
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
@@ -85,12 +85,12 @@ impl<D: Contents> Slice<D> {
         if misses && !self.registers.has_room(item.level()) {
             return Taken::NoRoom;
         }
-        if step.outcome.wait && !misses && !self.merge(entry, &item) {
+        if step.outcome.wait && !misses && !self.merge(entry, item) {
             let entry = entry.expect("a request that merges has a miss to merge with");
-            self.park(entry, item, uncore);
+            self.park(entry, *item, uncore);
             return Taken::Yes;
         }
-        self.commit(&item, &step, ready, uncore, out);
+        self.commit(item, &step, ready, uncore, out);
         Taken::Yes
     }
 
@@ -326,7 +326,7 @@ fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, uncore
     let mask = match (item.body.request, outcome.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
-        (Request::Read { .. }, _) => Mask::NONE,
+        (Request::Read { .. }, _) => return 0,
     };
     u64::from(mask.grains()) * uncore.machine.line.grain()
 }

@@ -141,6 +141,9 @@ impl<D: Contents> Slice<D> {
         after: Option<LineState<D>>,
         uncore: &Uncore<C, D>,
     ) {
+        if !uncore.protocol.writes_back() {
+            return;
+        }
         let dirty = |line: Option<LineState<D>>| line.is_some_and(|line| !line.dirty.is_empty());
         let (was, is) = (dirty(before), dirty(after));
         if was != is {
