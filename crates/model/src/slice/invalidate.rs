@@ -62,7 +62,7 @@ impl<D: Contents> Slice<D> {
             Cause::DirectoryEviction => uncore.stats.invalidations_by_eviction += count,
             Cause::Forwarded => uncore.stats.invalidations_forwarded += count,
         }
-        uncore.stats.invalidation_bytes += count * uncore.machine.messages.control_bytes.0;
+        uncore.stats.invalidation_bytes += count * uncore.weights.control().0;
         let cause = original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
             let ticket = uncore.post_invalidation(target);
