@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lane::Lane;
-use crate::queue::on_time;
+use crate::queue::{is_late, on_time};
 use crate::share::{Map, Neighbours};
 use tombolo_types::{ComponentId, Ps};
 
@@ -85,8 +85,13 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         let mut bound = self.lane.queue.bound(end);
         loop {
             while let Some(index) = self.lane.queue.next(bound) {
-                let late = self.lane.queue.late(index);
-                let event = late.as_ref().unwrap_or_else(|| on_time(&batch, index));
+                let late;
+                let event = if is_late(index) {
+                    late = self.lane.queue.late(index);
+                    &late
+                } else {
+                    on_time(&batch, index)
+                };
                 self.now = event.time;
                 self.lane.last_event = event.time;
                 self.lane.events += 1;

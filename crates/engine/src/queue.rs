@@ -21,8 +21,9 @@ use tombolo_types::{ComponentId, Ps};
 /// hundreds of components (`cargo bench -p tombolo-system --bench throughput`) widths from 1024 to 8192 ps are alike.
 const BUCKET_BITS: u32 = 12;
 
-/// Events of a chunk. Source: assumed; more waste memory in sparse buckets, fewer follow more links in full ones.
-const CHUNK: usize = 8;
+/// Events of a chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 take as much
+/// memory and a few more instructions. More waste memory in sparse buckets, fewer follow more links in full ones.
+const CHUNK: usize = 16;
 
 /// No slot: the tail of an empty bucket, the end of a list of chunks.
 const NONE: u32 = u32::MAX;
@@ -149,7 +150,7 @@ impl<M: Copy + Default> EventQueue<M> {
         let mut batch = std::mem::take(&mut self.batch);
         let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {});
         let index = if opened { self.next(self.bound(end)) } else { None };
-        let event = index.map(|index| self.late(index).unwrap_or_else(|| *on_time(&batch, index)));
+        let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
         event
     }
@@ -164,17 +165,17 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Removes the first event of the open bucket if its key is less than `bound`; returns its index: it is
-    /// [`EventQueue::late`], or else [`on_time`] in `batch`.
+    /// [`EventQueue::late`] where [`is_late`], or else [`on_time`] in `batch`.
     #[inline(always)]
     pub(crate) fn next(&mut self, bound: u64) -> Option<u32> {
         let key = self.run.pop_if(|key| *key < bound)?;
         Some(key as u32 & ((1 << INDEX_BITS) - 1))
     }
 
-    /// An event that was pushed into the open bucket; `None` where it is in the batch.
+    /// An event that was pushed into the open bucket.
     #[inline(always)]
-    pub(crate) fn late(&self, index: u32) -> Option<Event<M>> {
-        (index & LATE != 0).then(|| self.late[(index & !LATE) as usize])
+    pub(crate) fn late(&self, index: u32) -> Event<M> {
+        self.late[(index & !LATE) as usize]
     }
 
     /// The time of the first event, or `None` if no event waits.
@@ -236,7 +237,8 @@ impl<M: Copy + Default> EventQueue<M> {
             std::mem::swap(&mut self.chunks[chunk], &mut batch[place]);
             let events = &batch[place][..=last];
             let first = first_index(place);
-            self.run.extend((first..).zip(events).map(|(index, slot)| key(&slot.0, index)));
+            // The last pushed first, which is nearly the order that they are sorted into.
+            self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, first + slot as u32)));
             events.iter().for_each(|slot| soon(&slot.0));
             (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
@@ -289,6 +291,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// A place among the events of the open bucket.
+    #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let index = self.late.len();
         assert!(index < LATE as usize - 1, "2^19 events of a queue wait in the {} ps until {time}", 1 << BUCKET_BITS);
@@ -316,12 +319,15 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// A place in a bucket of the wheel.
+    #[inline(always)]
     fn place_in_wheel(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let ring = (time.0 >> BUCKET_BITS) as usize % BUCKETS;
         let tail = self.tails[ring];
         let slot = if tail as usize % CHUNK == CHUNK - 1 { self.take_chunk(tail) } else { tail + 1 };
         self.tails[ring] = slot;
-        self.occupancy.set(ring);
+        if tail == NONE {
+            self.occupancy.set(ring);
+        }
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].fill(time, to, from, sequence)
     }
 
@@ -367,6 +373,12 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
 fn first_index(place: usize) -> u32 {
     assert!(place < LATE as usize / CHUNK, "2^19 events of a queue wait in one bucket of {} ps", 1 << BUCKET_BITS);
     LATE - CHUNK as u32 - (place * CHUNK) as u32
+}
+
+/// Whether the event at `index` was pushed into the open bucket.
+#[inline(always)]
+pub(crate) fn is_late(index: u32) -> bool {
+    index & LATE != 0
 }
 
 /// The event at `index` in `batch`, which is not late.

@@ -185,11 +185,7 @@ impl<M: Copy + Default> Neighbours<'_, M> {
     pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let Place { worker, seat } = self.places[usize::from(home)];
         if worker != self.worker {
-            let parcel = &mut self.parcels[usize::from(worker)];
-            parcel.earliest = parcel.earliest.min(time);
-            let at = parcel.events.len();
-            parcel.events.push(Event { time, to, from, sequence, message: M::default() });
-            return &mut parcel.events[at].message;
+            return self.place_in_parcel(worker, time, to, from, sequence);
         }
         let seat = usize::from(seat);
         self.due[seat] = self.due[seat].min(time);
@@ -198,6 +194,16 @@ impl<M: Copy + Default> Neighbours<'_, M> {
             None => &mut self.before[seat],
         };
         lane.queue.place(time, to, from, sequence)
+    }
+
+    /// Sends an event to thread `worker`, another one.
+    #[inline(never)]
+    fn place_in_parcel(&mut self, worker: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let Parcel { events, earliest } = &mut self.parcels[usize::from(worker)];
+        *earliest = time.min(*earliest);
+        let at = events.len();
+        events.push(Event { time, to, from, sequence, message: M::default() });
+        &mut events[at].message
     }
 }
 
