@@ -29,11 +29,11 @@ struct Station {
 
 impl Partition for Station {
     type Message = Token;
-    fn handle(&mut self, event: Event<&Token>, out: &mut Outbox<'_, Token>) {
+    fn handle(&mut self, event: &Event<Token>, out: &mut Outbox<'_, Token>) {
         for _ in 0..self.work {
             self.data = black_box(self.data.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ event.message.data);
         }
-        let Token { hops, random, .. } = *event.message;
+        let Token { hops, random, .. } = event.message;
         if hops == 0 {
             return;
         }

@@ -27,17 +27,6 @@ impl<M> Event<M> {
         let tie = u64::from(self.to.0) << 48 | u64::from(self.from.0) << 32 | u64::from(self.sequence);
         (self.time.0, tie)
     }
-
-    /// The event of a key that [`Event::key`] made.
-    pub(crate) fn from_key((time, tie): (u64, u64), message: M) -> Event<M> {
-        Event {
-            time: Ps(time),
-            to: ComponentId((tie >> 48) as u16),
-            from: ComponentId((tie >> 32) as u16),
-            sequence: tie as u32,
-            message,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -58,11 +47,5 @@ mod tests {
             event(2, 1, 0, 0),
         ];
         assert!(ordered.windows(2).all(|pair| pair[0].key() < pair[1].key()));
-    }
-
-    #[test]
-    fn a_key_holds_the_whole_event_but_its_message() {
-        let original = event(77, 0x1234, 0xfedc, 0x89ab_cdef);
-        assert_eq!(Event::from_key(original.key(), ()), original);
     }
 }

@@ -31,24 +31,26 @@ impl<M: Copy + Default> Lane<M> {
     }
 
     /// Numbers the next event of a component of this partition.
+    #[inline(always)]
     pub(crate) fn next_sequence(&mut self, from: ComponentId) -> u32 {
         match self.sequences.get_mut(usize::from(from.0)) {
             Some(sent) if *sent <= u64::from(u32::MAX) => {
                 *sent += 1;
                 (*sent - 1) as u32
             }
-            sent => refuse(from, sent.copied()),
+            _ => self.refuse(from),
         }
     }
-}
 
-#[cold]
-fn refuse(from: ComponentId, sent: Option<u64>) -> ! {
-    let from = from.0;
-    match sent {
-        Some(FOREIGN) => panic!("component {from} sends, but its partition is not the one that runs"),
-        Some(_) => panic!("component {from} has sent 2^32 events: their order can no longer be told apart"),
-        None => panic!("component {from} sends, but is not one of this engine"),
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, from: ComponentId) -> ! {
+        let from = from.0;
+        match self.sequences.get(usize::from(from)) {
+            Some(&FOREIGN) => panic!("component {from} sends, but its partition is not the one that runs"),
+            Some(_) => panic!("component {from} has sent 2^32 events: their order can no longer be told apart"),
+            None => panic!("component {from} sends, but is not one of this engine"),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lane::Lane;
-use crate::queue::batch_message;
+use crate::queue::{is_late, on_time};
 use crate::share::{Map, Neighbours};
 use tombolo_types::{ComponentId, Ps};
 
@@ -13,12 +13,12 @@ pub trait Partition: Send {
     type Message: Copy + Default + Send;
 
     /// Handles one event for one of this partition's components, and schedules what follows from it.
-    fn handle(&mut self, event: Event<&Self::Message>, out: &mut Outbox<'_, Self::Message>);
+    fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
-    /// An event for `to` will be handled soon: a good time to bring what it needs into the host's caches (see
+    /// An event will be handled soon: a good time to bring what it needs into the host's caches (see
     /// [`crate::prefetch()`]). Must change nothing.
-    fn prefetch(&self, to: ComponentId, message: &Self::Message) {
-        let _ = (to, message);
+    fn prefetch(&self, event: &Event<Self::Message>) {
+        let _ = event;
     }
 }
 
@@ -65,8 +65,8 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         if at < self.now || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
-        let (time, tie) = self.number(at, from, to).key();
-        self.lane.queue.place(time, tie)
+        let sequence = self.lane.next_sequence(from);
+        self.lane.queue.place(at, to, from, sequence)
     }
 
     /// Schedules an event for a component of partition `home`, another one.
@@ -75,28 +75,32 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         if at.0 < self.now.0.saturating_add(self.map.lookahead.0) || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
-        let event = self.number(at, from, to);
-        self.neighbours.place(home, event)
-    }
-
-    /// The next event of a component, without its message.
-    #[inline(always)]
-    fn number(&mut self, time: Ps, from: ComponentId, to: ComponentId) -> Event<()> {
-        Event { time, to, from, sequence: self.lane.next_sequence(from), message: () }
+        let sequence = self.lane.next_sequence(from);
+        self.neighbours.place(home, at, to, from, sequence)
     }
 
     /// Hands the partition all its events before `end`, in order.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
         let mut batch = std::mem::take(&mut self.lane.queue.batch);
-        while let Some(due) =
-            self.lane.queue.next_before(end, &mut batch, |to, message| partition.prefetch(to, message))
-        {
-            let late = self.lane.queue.late(due);
-            let event = due.with(late.as_ref().unwrap_or_else(|| batch_message(&batch, due)));
-            self.now = event.time;
-            self.lane.last_event = event.time;
-            self.lane.events += 1;
-            partition.handle(event, self);
+        let mut bound = self.lane.queue.bound(end);
+        loop {
+            while let Some(index) = self.lane.queue.next(bound) {
+                let late;
+                let event = if is_late(index) {
+                    late = self.lane.queue.late(index);
+                    &late
+                } else {
+                    on_time(&batch, index)
+                };
+                self.now = event.time;
+                self.lane.last_event = event.time;
+                self.lane.events += 1;
+                partition.handle(event, self);
+            }
+            if !self.lane.queue.open_next(end, &mut batch, |event| partition.prefetch(event)) {
+                break;
+            }
+            bound = self.lane.queue.bound(end);
         }
         self.lane.queue.batch = batch;
     }

@@ -1,13 +1,13 @@
 //! The event queue of one partition: a time wheel with a far-future heap behind it.
 //!
-//! Events wait in the bucket of their time, in chunks of a few, so that a bucket that is opened is read in long
-//! strides and a push writes where the last one to the same bucket wrote. Only the open bucket is ordered: when it is
-//! opened its keys are sorted and its messages gathered, and what is pushed into it afterwards is put in its place among
-//! them. What lies beyond the wheel's horizon waits in a heap and joins the wheel as it turns. All storage is kept and
-//! reused, so a queue in a steady state allocates nothing.
+//! Events wait in the bucket of their time, in chunks of a few, so that a push writes where the last one to the same
+//! bucket wrote. Only the open bucket is ordered: when it is opened its chunks are taken out of the wheel and its keys
+//! are sorted, and what is pushed into it afterwards is put in its place among them. What lies beyond the wheel's horizon
+//! waits in a heap and joins the wheel as it turns. All storage is kept and reused, what was emptied last first, so a
+//! queue in a steady state allocates nothing and writes what the host's caches hold.
 //!
-//! A message is written where it waits ([`EventQueue::place`]) and read where it was gathered, some time after that: a
-//! processor that reads in other pieces what it has just written waits until all its stores have reached the cache.
+//! A message is written where it waits ([`EventQueue::place`]) and read there, some time after that: a processor that
+//! reads in other pieces what it has just written waits until all its stores have reached the cache.
 
 use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
@@ -21,77 +21,65 @@ use tombolo_types::{ComponentId, Ps};
 /// hundreds of components (`cargo bench -p tombolo-system --bench throughput`) widths from 1024 to 8192 ps are alike.
 const BUCKET_BITS: u32 = 12;
 
-/// Events of a chunk. Source: measured in `benches/queue.rs`; more waste memory in sparse buckets, fewer
-/// follow more links in full ones.
-const CHUNK: usize = 4;
+/// Events of a chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 take as much
+/// memory and a few more instructions. More waste memory in sparse buckets, fewer follow more links in full ones.
+const CHUNK: usize = 16;
 
 /// No slot: the tail of an empty bucket, the end of a list of chunks.
 const NONE: u32 = u32::MAX;
 
-/// In the index of a message: it was pushed into the bucket after it was opened.
-const LATE: u32 = 1 << 31;
+/// Bits of an event's index in a [`Key`].
+const INDEX_BITS: u32 = 20;
+
+/// In the index of an event: it was pushed into the bucket after it was opened.
+const LATE: u32 = 1 << (INDEX_BITS - 1);
 
 /// Events in their total order: [`EventQueue::pop`] gives the smallest (`time`, `to`, `from`, `sequence`).
 ///
 /// An event may be pushed at any time not before the last one popped, also into the middle of the events
-/// that have the time of the last one popped.
+/// that have the time of the last one popped. What has the same `time`, `to` and `from` must be pushed in the order of
+/// `sequence`, as an engine does: a queue gets all that a source sends in the order in which it was sent, because parcels
+/// between threads keep that order and are emptied before the next ones.
 pub struct EventQueue<M> {
-    /// Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
-    slots: Vec<Slot<M>>,
+    /// The wheel's storage. Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
+    chunks: Vec<Box<Chunk<M>>>,
     /// By chunk: the last slot of the chunk before it in the same bucket, all of whose slots are full; of a free chunk,
     /// a slot of the next free one.
     before: Vec<u32>,
     /// A slot of the first free chunk; `before` leads to the others.
     free: u32,
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
-    tails: Box<[u32]>,
+    tails: Box<[u32; BUCKETS]>,
     occupancy: Occupancy,
     /// Number (time / 4096 ps) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
     /// beyond in `far`. Nothing is before it: it is opened only to pop from it.
     open: u64,
     /// Keys of the open bucket, the first event last.
     run: Vec<Key>,
-    /// Messages of the open bucket, by index.
-    pub(crate) batch: Vec<M>,
-    /// Messages that were pushed into it since, by index without `LATE`.
-    late: Vec<M>,
-    /// Time, tie and index in `far_messages` of what lies beyond the horizon.
-    far: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    far_messages: Vec<M>,
-    /// Indices of `far_messages` that are free.
+    /// The open bucket's chunks, the first filled last, and perhaps empty ones after them.
+    pub(crate) batch: Vec<Box<Chunk<M>>>,
+    /// Events that were pushed into it since, by index without `LATE`.
+    late: Vec<Event<M>>,
+    /// Time, number and index in `far_events` of what lies beyond the horizon.
+    far: BinaryHeap<Reverse<(Ps, u64, u32)>>,
+    far_events: Vec<Event<M>>,
+    /// Indices of `far_events` that are free.
     far_free: Vec<u32>,
-    len: usize,
+    /// Events that have been pushed beyond the horizon so far: the number of the next one.
+    far_pushed: u64,
 }
+
+/// Storage of a few events of one bucket, in the order in which they were pushed.
+pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 
 /// A waiting event, or an empty place for one: in one cache line of the host where its message is small enough.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Slot<M> {
-    time: u64,
-    tie: u64,
-    message: M,
-}
+pub(crate) struct Slot<M>(Event<M>);
 
-/// An event's place in the order of its bucket, and where its message is: from the highest bit, its time within the
-/// bucket (32 bits), what decides a tie (64) and the index (32). No two events are equal in the order, so the index never
-/// decides.
-type Key = u128;
-
-/// An event that is due.
-#[derive(Clone, Copy)]
-pub(crate) struct Due {
-    time: u64,
-    tie: u64,
-    index: u32,
-}
-
-impl Due {
-    /// The event, whose message is `message`.
-    #[inline(always)]
-    pub(crate) fn with<M>(self, message: M) -> Event<M> {
-        Event::from_key((self.time, self.tie), message)
-    }
-}
+/// An event's place in the order of its bucket, and where it is: from the highest bit, its time within the bucket
+/// (12 bits), `to` (16), `from` (16) and the index (20), which is higher for what was pushed later.
+type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
     fn default() -> Self {
@@ -103,52 +91,52 @@ impl<M: Copy + Default> EventQueue<M> {
     /// An empty queue at time zero.
     pub fn new() -> EventQueue<M> {
         EventQueue {
-            slots: Vec::new(),
+            chunks: Vec::new(),
             before: Vec::new(),
             free: NONE,
-            tails: vec![NONE; BUCKETS].into_boxed_slice(),
+            tails: Box::new([NONE; BUCKETS]),
             occupancy: Occupancy::new(),
             open: 0,
             run: Vec::new(),
             batch: Vec::new(),
             late: Vec::new(),
             far: BinaryHeap::new(),
-            far_messages: Vec::new(),
+            far_events: Vec::new(),
             far_free: Vec::new(),
-            len: 0,
+            far_pushed: 0,
         }
     }
 
     /// Number of events waiting.
     pub fn len(&self) -> usize {
-        self.len
+        let wheel = (0..BUCKETS as u64).map(|bucket| self.waiting(bucket).map(<[_]>::len).sum::<usize>());
+        self.run.len() + wheel.sum::<usize>() + self.far.len()
     }
 
     /// Whether no event waits.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.next_time().is_none()
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^31 slots.
+    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket of 4096 ps 2^19.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
-        let (time, tie) = event.key();
-        *self.place(time, tie) = event.message;
+        *self.place(event.time, event.to, event.from, event.sequence) = event.message;
     }
 
-    /// Adds an event with this key, whose message is to be written where this says.
+    /// Adds an event, whose message is to be written where this says.
     #[inline(always)]
-    pub(crate) fn place(&mut self, time: u64, tie: u64) -> &mut M {
-        self.len += 1;
-        let ahead = (time >> BUCKET_BITS).wrapping_sub(self.open);
-        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 {
-            self.place_in_wheel(time, tie)
-        } else if ahead == 0 {
-            self.place_in_open(time, tie)
-        } else {
-            self.place_far(time, tie, ahead)
+    pub(crate) fn place(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let bucket = time.0 >> BUCKET_BITS;
+        if bucket.wrapping_sub(self.open).wrapping_sub(1) < BUCKETS as u64 - 1 {
+            let tail = &mut self.tails[bucket as usize % BUCKETS];
+            if *tail as usize % CHUNK != CHUNK - 1 {
+                *tail += 1;
+                return self.chunks[*tail as usize / CHUNK][*tail as usize % CHUNK].fill(time, to, from, sequence);
+            }
         }
+        self.place_aside(time, to, from, sequence)
     }
 
     /// Removes the first event in the total order.
@@ -160,64 +148,55 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline]
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let mut batch = std::mem::take(&mut self.batch);
-        let event = self.next_before(end, &mut batch, |_, _| {}).map(|due| match self.late(due) {
-            Some(message) => due.with(message),
-            None => due.with(*batch_message(&batch, due)),
-        });
+        let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {});
+        let index = if opened { self.next(self.bound(end)) } else { None };
+        let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
         event
     }
 
-    /// Removes the first event in the total order if its time lies before `end`. `batch` is `self.batch`, taken out of the
-    /// queue so that its messages can be looked at while others are pushed: the event's is [`EventQueue::late`], or else
-    /// [`batch_message`]. Shows `soon` most of the events that come next, each some time before it comes out.
+    /// What the keys of the open bucket's events before `end` are less than.
     #[inline(always)]
-    pub(crate) fn next_before(
-        &mut self,
-        end: Ps,
-        batch: &mut Vec<M>,
-        soon: impl FnMut(ComponentId, &M),
-    ) -> Option<Due> {
-        if self.run.is_empty() && !self.open_next(end, batch, soon) {
-            return None;
+    pub(crate) fn bound(&self, end: Ps) -> u64 {
+        match end.0.saturating_sub(self.open << BUCKET_BITS) {
+            within if within < 1 << BUCKET_BITS => within << (u64::BITS - BUCKET_BITS),
+            _ => u64::MAX,
         }
-        let key = *self.run.last()?;
-        let time = (self.open << BUCKET_BITS) + (key >> 96) as u64;
-        if time >= end.0 {
-            return None;
-        }
-        self.run.pop();
-        self.len -= 1;
-        Some(Due { time, tie: (key >> 32) as u64, index: key as u32 })
     }
 
-    /// The message of an event that was pushed into the open bucket; `None` where it is in the batch.
+    /// Removes the first event of the open bucket if its key is less than `bound`; returns its index: it is
+    /// [`EventQueue::late`] where [`is_late`], or else [`on_time`] in `batch`.
     #[inline(always)]
-    pub(crate) fn late(&self, due: Due) -> Option<M> {
-        (due.index & LATE != 0).then(|| self.late[(due.index & !LATE) as usize])
+    pub(crate) fn next(&mut self, bound: u64) -> Option<u32> {
+        let key = self.run.pop_if(|key| *key < bound)?;
+        Some(key as u32 & ((1 << INDEX_BITS) - 1))
+    }
+
+    /// An event that was pushed into the open bucket.
+    #[inline(always)]
+    pub(crate) fn late(&self, index: u32) -> Event<M> {
+        self.late[(index & !LATE) as usize]
     }
 
     /// The time of the first event, or `None` if no event waits.
     pub fn next_time(&self) -> Option<Ps> {
         if let Some(key) = self.run.last() {
-            return Some(Ps((self.open << BUCKET_BITS) + (key >> 96) as u64));
+            return Some(Ps((self.open << BUCKET_BITS) + (key >> (u64::BITS - BUCKET_BITS))));
         }
         match self.next_bucket() {
-            Some(bucket) => Some(self.earliest(bucket)),
-            None => self.far.peek().map(|&Reverse((time, ..))| Ps(time)),
+            Some(bucket) => self.waiting(bucket).flatten().map(|slot| slot.0.time).min(),
+            None => self.far.peek().map(|&Reverse((time, ..))| time),
         }
     }
 
-    /// The time of the first event of a bucket of the wheel.
-    fn earliest(&self, bucket: u64) -> Ps {
-        let mut earliest = u64::MAX;
+    /// What waits in a bucket of the wheel, the last chunk first.
+    fn waiting(&self, bucket: u64) -> impl Iterator<Item = &[Slot<M>]> {
         let mut tail = self.tails[bucket as usize % BUCKETS];
-        while tail != NONE {
-            let (last, first) = (tail as usize, tail as usize / CHUNK * CHUNK);
-            earliest = self.slots[first..=last].iter().map(|slot| slot.time).fold(earliest, u64::min);
-            tail = self.before[last / CHUNK];
-        }
-        Ps(earliest)
+        std::iter::from_fn(move || {
+            let (chunk, last) = (tail as usize / CHUNK, tail as usize % CHUNK);
+            tail = *self.before.get(chunk)?;
+            Some(&self.chunks[chunk][..=last])
+        })
     }
 
     /// Number of the first occupied bucket of the wheel after the open one.
@@ -227,46 +206,45 @@ impl<M: Copy + Default> EventQueue<M> {
         Some(self.open + distance as u64)
     }
 
-    /// Opens the next bucket that holds an event, if its first event lies before `end`. One that is not popped from must
-    /// stay closed, because events may still be pushed before it.
+    /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
+    /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is `self.batch`,
+    /// taken out of the queue so that its events can be looked at while others are pushed. Shows `soon` the events of the
+    /// bucket, each some time before it comes out.
     #[inline(never)]
-    fn open_next(&mut self, end: Ps, batch: &mut Vec<M>, mut soon: impl FnMut(ComponentId, &M)) -> bool {
-        let bucket = match self.next_bucket() {
-            Some(bucket) => {
-                let begins = bucket << BUCKET_BITS;
-                if begins >= end.0 || begins + (1 << BUCKET_BITS) > end.0 && self.earliest(bucket) >= end {
-                    return false;
-                }
-                bucket
-            }
-            None => match self.far.peek() {
-                Some(&Reverse((time, ..))) if time < end.0 => time >> BUCKET_BITS,
-                _ => return false,
-            },
-        };
+    pub(crate) fn open_next(
+        &mut self,
+        end: Ps,
+        batch: &mut Vec<Box<Chunk<M>>>,
+        mut soon: impl FnMut(&Event<M>),
+    ) -> bool {
+        let Some(bucket) = self.next_bucket_before(end) else { return false };
         self.open = bucket;
         if !self.far.is_empty() {
             self.recall();
         }
-        batch.clear();
         self.late.clear();
         let ring = bucket as usize % BUCKETS;
         let mut tail = std::mem::replace(&mut self.tails[ring], NONE);
         self.occupancy.clear(ring);
-        while tail != NONE {
-            let (last, first) = (tail as usize, tail as usize / CHUNK * CHUNK);
-            let chunk = &self.slots[first..=last];
-            let keys = (batch.len() as u32..).zip(chunk);
-            self.run.extend(keys.map(|(index, slot)| key(slot.time, slot.tie, index)));
-            batch.extend(chunk.iter().map(|slot| slot.message));
-            chunk.iter().for_each(|slot| soon(ComponentId((slot.tie >> 48) as u16), &slot.message));
-            tail = std::mem::replace(&mut self.before[last / CHUNK], self.free);
-            self.free = last as u32;
+        for place in 0.. {
+            if tail == NONE {
+                break;
+            }
+            let (chunk, last) = (tail as usize / CHUNK, tail as usize % CHUNK);
+            if place == batch.len() {
+                batch.push(empty_chunk());
+            }
+            std::mem::swap(&mut self.chunks[chunk], &mut batch[place]);
+            let events = &batch[place][..=last];
+            let first = first_index(place);
+            // The last pushed first, which is nearly the order that they are sorted into.
+            self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, first + slot as u32)));
+            events.iter().for_each(|slot| soon(&slot.0));
+            (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
         if let Some(next) = self.next_bucket() {
-            // Its messages are read when it is opened, soon.
-            let last = self.tails[next as usize % BUCKETS] as usize;
-            self.slots[last / CHUNK * CHUNK..=last].iter().for_each(prefetch);
+            // Its events are read when it is opened, soon.
+            self.waiting(next).take(1).flatten().for_each(prefetch);
         }
         if self.run.len() > 1 {
             self.run.sort_unstable_by(|a, b| b.cmp(a));
@@ -274,57 +252,87 @@ impl<M: Copy + Default> EventQueue<M> {
         true
     }
 
+    /// The bucket to be opened next, if its first event lies before `end`.
+    #[inline(always)]
+    fn next_bucket_before(&self, end: Ps) -> Option<u64> {
+        let Some(bucket) = self.next_bucket() else {
+            let &Reverse((time, ..)) = self.far.peek()?;
+            return (time < end).then_some(time.0 >> BUCKET_BITS);
+        };
+        let begins = bucket << BUCKET_BITS;
+        let surely = begins + (1 << BUCKET_BITS) <= end.0;
+        (surely || begins < end.0 && self.next_time()? < end).then_some(bucket)
+    }
+
     /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
     #[cold]
     fn recall(&mut self) {
-        while let Some(&Reverse((time, tie, index))) = self.far.peek()
-            && (time >> BUCKET_BITS) - self.open < BUCKETS as u64
+        while let Some(&Reverse((time, _, index))) = self.far.peek()
+            && (time.0 >> BUCKET_BITS) - self.open < BUCKETS as u64
         {
             self.far.pop();
             self.far_free.push(index);
-            *self.place_in_wheel(time, tie) = self.far_messages[index as usize];
+            let Event { to, from, sequence, message, .. } = self.far_events[index as usize];
+            *self.place_in_wheel(time, to, from, sequence) = message;
+        }
+    }
+
+    /// A place for an event for which the last chunk of its bucket has none.
+    #[inline(never)]
+    fn place_aside(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        match (time.0 >> BUCKET_BITS).wrapping_sub(self.open) {
+            0 => self.place_in_open(time, to, from, sequence),
+            ahead if ahead < BUCKETS as u64 => self.place_in_wheel(time, to, from, sequence),
+            ahead => {
+                assert!(ahead < 1 << 63, "an event is pushed at {time}, in the past");
+                self.place_far(time, to, from, sequence)
+            }
         }
     }
 
     /// A place among the events of the open bucket.
     #[inline(never)]
-    fn place_in_open(&mut self, time: u64, tie: u64) -> &mut M {
+    fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let index = self.late.len();
-        self.late.push(M::default());
-        let key = key(time, tie, LATE | index as u32);
+        assert!(index < LATE as usize - 1, "2^19 events of a queue wait in the {} ps until {time}", 1 << BUCKET_BITS);
+        self.late.push(Event { time, to, from, sequence, message: M::default() });
+        let late = &mut self.late[index];
+        let key = key(late, LATE | index as u32);
         let place = self.run.partition_point(|&other| other > key);
         self.run.insert(place, key);
-        &mut self.late[index]
+        &mut late.message
     }
 
-    /// A place `ahead` buckets away, until the wheel has come nearer.
+    /// A place far away, until the wheel has come nearer.
     #[cold]
-    fn place_far(&mut self, time: u64, tie: u64, ahead: u64) -> &mut M {
-        assert!(ahead < 1 << 63, "an event is pushed at {}, in the past", Ps(time));
+    fn place_far(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let event = Event { time, to, from, sequence, message: M::default() };
         let index = self.far_free.pop().unwrap_or_else(|| {
-            self.far_messages.push(M::default());
-            self.far_messages.len() as u32 - 1
+            self.far_events.push(event);
+            self.far_events.len() as u32 - 1
         });
-        self.far.push(Reverse((time, tie, index)));
-        &mut self.far_messages[index as usize]
+        self.far.push(Reverse((time, self.far_pushed, index)));
+        self.far_pushed += 1;
+        let place = &mut self.far_events[index as usize];
+        *place = event;
+        &mut place.message
     }
 
     /// A place in a bucket of the wheel.
     #[inline(always)]
-    fn place_in_wheel(&mut self, time: u64, tie: u64) -> &mut M {
-        let ring = (time >> BUCKET_BITS) as usize % BUCKETS;
+    fn place_in_wheel(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let ring = (time.0 >> BUCKET_BITS) as usize % BUCKETS;
         let tail = self.tails[ring];
         let slot = if tail as usize % CHUNK == CHUNK - 1 { self.take_chunk(tail) } else { tail + 1 };
         self.tails[ring] = slot;
-        self.occupancy.set(ring);
-        let slot = &mut self.slots[slot as usize];
-        (slot.time, slot.tie) = (time, tie);
-        &mut slot.message
+        if tail == NONE {
+            self.occupancy.set(ring);
+        }
+        self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].fill(time, to, from, sequence)
     }
 
     /// Takes an empty chunk that follows the one that ends with slot `previous`, or none; returns its first
     /// slot.
-    #[inline]
     fn take_chunk(&mut self, previous: u32) -> u32 {
         if self.free == NONE {
             self.add_chunk();
@@ -337,27 +345,61 @@ impl<M: Copy + Default> EventQueue<M> {
     /// Makes an empty chunk, where there is none.
     #[cold]
     fn add_chunk(&mut self) {
-        assert!(self.slots.len() < LATE as usize - CHUNK, "the events of a queue take 2^31 slots");
-        self.free = self.slots.len() as u32;
-        self.slots.extend([Slot { time: 0, tie: 0, message: M::default() }; CHUNK]);
+        assert!(self.chunks.len() < NONE as usize / CHUNK, "the events of a queue take 2^32 slots");
+        self.free = (self.chunks.len() * CHUNK) as u32;
+        self.chunks.push(empty_chunk());
         self.before.push(NONE);
     }
 }
 
-/// The message in `batch` of an event that is due and not late.
+impl<M> Slot<M> {
+    /// Puts an event here, whose message is to be written where this says.
+    #[inline(always)]
+    fn fill(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let event = &mut self.0;
+        (event.time, event.to, event.from, event.sequence) = (time, to, from, sequence);
+        &mut event.message
+    }
+}
+
+#[cold]
+fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
+    let nobody = ComponentId(0);
+    Box::new([Slot(Event { time: Ps::ZERO, to: nobody, from: nobody, sequence: 0, message: M::default() }); CHUNK])
+}
+
+/// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
 #[inline(always)]
-pub(crate) fn batch_message<M>(batch: &[M], due: Due) -> &M {
-    &batch[due.index as usize]
+fn first_index(place: usize) -> u32 {
+    assert!(place < LATE as usize / CHUNK, "2^19 events of a queue wait in one bucket of {} ps", 1 << BUCKET_BITS);
+    LATE - CHUNK as u32 - (place * CHUNK) as u32
+}
+
+/// Whether the event at `index` was pushed into the open bucket.
+#[inline(always)]
+pub(crate) fn is_late(index: u32) -> bool {
+    index & LATE != 0
+}
+
+/// The event at `index` in `batch`, which is not late.
+#[inline(always)]
+pub(crate) fn on_time<M>(batch: &[Box<Chunk<M>>], index: u32) -> &Event<M> {
+    let place = (LATE - 1 - index) as usize / CHUNK;
+    &batch[place][index as usize % CHUNK].0
 }
 
 /// The key of an event.
-#[inline]
-fn key(time: u64, tie: u64, index: u32) -> Key {
-    Key::from(time & ((1 << BUCKET_BITS) - 1)) << 96 | Key::from(tie) << 32 | Key::from(index)
+#[inline(always)]
+fn key<M>(event: &Event<M>, index: u32) -> Key {
+    let time = event.time.0 << (u64::BITS - BUCKET_BITS);
+    time | u64::from(event.to.0) << (INDEX_BITS + 16) | u64::from(event.from.0) << INDEX_BITS | u64::from(index)
 }
 
 // The tail of an empty bucket must look like that of a full chunk: the first event takes a new one.
 const _: () = assert!(NONE as usize % CHUNK == CHUNK - 1);
+
+// Time within the bucket, `to`, `from` and index fill a key.
+const _: () = assert!(BUCKET_BITS + 16 + 16 + INDEX_BITS == u64::BITS);
 
 #[cfg(test)]
 mod tests {
@@ -384,13 +426,14 @@ mod tests {
         let mut queue = filled(100);
         let delay = |sequence: u32| u64::from(sequence.wrapping_mul(0x9e37_79b1) >> 8) % 6_000_000;
         let storage = |queue: &EventQueue<u8>| {
-            [queue.slots.capacity(), queue.before.capacity(), queue.run.capacity(), queue.far.capacity()]
+            let far = queue.far.capacity() + queue.far_events.capacity() + queue.far_free.capacity();
+            [queue.chunks.capacity(), queue.batch.capacity(), queue.run.capacity(), queue.late.capacity(), far]
         };
         turn_over(&mut queue, 200_000, delay);
         let before = storage(&queue);
         turn_over(&mut queue, 200_000, delay);
         assert_eq!(storage(&queue), before);
-        assert!(queue.slots.len() <= 102 * CHUNK, "no more chunks than events, waiting or just popped");
+        assert!(queue.chunks.len() <= 102, "no more chunks than events, waiting or just popped");
     }
 
     #[test]

@@ -17,10 +17,11 @@ pub(crate) struct Map<'a> {
 
 impl Map<'_> {
     /// The partition of a component.
+    #[inline(always)]
     pub(crate) fn home_of(&self, component: ComponentId) -> u16 {
         match self.home.get(usize::from(component.0)) {
             Some(&home) => home,
-            None => panic!("component {} is not one of the {} of this engine", component.0, self.home.len()),
+            None => refuse(component, self.home.len()),
         }
     }
 
@@ -29,6 +30,12 @@ impl Map<'_> {
     pub(crate) fn window_end(&self, start: Ps, partitions: usize) -> Ps {
         if partitions == 1 { HORIZON } else { Ps(start.0.saturating_add(self.lookahead.0)).min(HORIZON) }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(component: ComponentId, components: usize) -> ! {
+    panic!("component {} is not one of the {components} of this engine", component.0)
 }
 
 /// Where a partition runs: on which thread, and which of its partitions it is.
@@ -171,26 +178,32 @@ pub(crate) struct Neighbours<'a, M> {
 }
 
 impl<M: Copy + Default> Neighbours<'_, M> {
-    /// Sends an event to another partition; its message is to be written where this says. On the same thread it goes
-    /// straight into the queue: it lies at or after the end of the window, so it does not matter whether that
+    /// Sends an event to partition `home`, another one; its message is to be written where this says. On the same thread
+    /// it goes straight into the queue: it lies at or after the end of the window, so it does not matter whether that
     /// partition has run already.
-    pub(crate) fn place(&mut self, to: u16, event: Event<()>) -> &mut M {
-        let Place { worker, seat } = self.places[usize::from(to)];
-        let (time, tie) = event.key();
+    #[inline(always)]
+    pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let Place { worker, seat } = self.places[usize::from(home)];
         if worker != self.worker {
-            let parcel = &mut self.parcels[usize::from(worker)];
-            parcel.earliest = parcel.earliest.min(event.time);
-            let at = parcel.events.len();
-            parcel.events.push(Event::from_key((time, tie), M::default()));
-            return &mut parcel.events[at].message;
+            return self.place_in_parcel(worker, time, to, from, sequence);
         }
         let seat = usize::from(seat);
-        self.due[seat] = self.due[seat].min(event.time);
+        self.due[seat] = self.due[seat].min(time);
         let lane = match seat.checked_sub(self.before.len() + 1) {
             Some(behind) => &mut self.after[behind],
             None => &mut self.before[seat],
         };
-        lane.queue.place(time, tie)
+        lane.queue.place(time, to, from, sequence)
+    }
+
+    /// Sends an event to thread `worker`, another one.
+    #[inline(never)]
+    fn place_in_parcel(&mut self, worker: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
+        let Parcel { events, earliest } = &mut self.parcels[usize::from(worker)];
+        *earliest = time.min(*earliest);
+        let at = events.len();
+        events.push(Event { time, to, from, sequence, message: M::default() });
+        &mut events[at].message
     }
 }
 

@@ -24,9 +24,9 @@ struct Post(Vec<(Ps, u16)>);
 
 impl Partition for Post {
     type Message = Order;
-    fn handle(&mut self, event: Event<&Order>, out: &mut Outbox<'_, Order>) {
+    fn handle(&mut self, event: &Event<Order>, out: &mut Outbox<'_, Order>) {
         self.0.push((event.time, event.from.0));
-        match *event.message {
+        match event.message {
             Order::Rest => (),
             Order::Panic => panic!("component {} was told to panic", event.to.0),
             Order::Send { to, delay, repeats } => {

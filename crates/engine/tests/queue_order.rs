@@ -60,9 +60,7 @@ impl Pair {
     fn push(&mut self, delay: u64, to: u16, from: u16) {
         let message = self.sent;
         let (to, from) = (ComponentId(to), ComponentId(from));
-        // Sequence numbers that do not rise with time: the order must not rest on when an event was pushed.
-        let sequence = self.sent.wrapping_mul(0x9e37_79b1);
-        let event = Event { time: Ps(self.now + delay), to, from, sequence, message };
+        let event = Event { time: Ps(self.now + delay), to, from, sequence: self.sent, message };
         self.sent += 1;
         self.reference.insert(event.key(), message);
         self.queue.push(event);

@@ -12,7 +12,7 @@ struct Witness(Vec<ThreadId>);
 
 impl Partition for Witness {
     type Message = u32;
-    fn handle(&mut self, event: Event<&u32>, out: &mut Outbox<'_, u32>) {
+    fn handle(&mut self, event: &Event<u32>, out: &mut Outbox<'_, u32>) {
         self.0.push(thread::current().id());
         if let Some(left) = event.message.checked_sub(1) {
             out.send(event.time + LOOKAHEAD, event.to, event.to, left);

@@ -57,7 +57,7 @@ impl Group {
         }
     }
 
-    fn handle(&mut self, event: Event<&Hops>, out: &mut Outbox<'_, Hops>) {
+    fn handle(&mut self, event: &Event<Hops>, out: &mut Outbox<'_, Hops>) {
         assert_eq!(out.now(), event.time);
         let (time, tie) = event.key();
         self.digest = mix(mix(mix(self.digest, time), tie), u64::from(event.message.0));
@@ -72,7 +72,7 @@ impl Group {
 
 impl Partition for Cut {
     type Message = Hops;
-    fn handle(&mut self, event: Event<&Hops>, out: &mut Outbox<'_, Hops>) {
+    fn handle(&mut self, event: &Event<Hops>, out: &mut Outbox<'_, Hops>) {
         let first = self.groups[0].index;
         self.groups[group_of(usize::from(event.to.0)) - first].handle(event, out);
     }

@@ -88,7 +88,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     }
 
     /// Handles an event of one of its components.
-    pub fn handle(&mut self, unit: Unit, event: Event<&Message<D>>, out: &mut Out<'_, D>) {
+    pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.uncore.digest.event(event.time, event.to.0);
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
@@ -104,11 +104,11 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             _ => {}
         }
         match unit {
-            Unit::Sm(sm) => self.at_sm(usize::from(sm.0), event.message, out),
-            Unit::Slice(slice) => self.at_slice(usize::from(slice), event.message, out),
+            Unit::Sm(sm) => self.at_sm(usize::from(sm.0), &event.message, out),
+            Unit::Slice(slice) => self.at_slice(usize::from(slice), &event.message, out),
             Unit::Controller => {
                 let Module { sms, slices, uncore, controller } = self;
-                controller.handle(*event.message, &mut Parts { sms, slices, uncore }, out);
+                controller.handle(event.message, &mut Parts { sms, slices, uncore }, out);
             }
         }
     }

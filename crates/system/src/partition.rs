@@ -13,7 +13,7 @@ use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Coherence;
-use tombolo_types::{ComponentId, ModuleId, Ps};
+use tombolo_types::{ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
 const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
@@ -49,28 +49,28 @@ pub struct Part<C, D: Contents> {
 impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
-    fn handle(&mut self, event: Event<&Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+    fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
         match self.places[usize::from(event.to.0)] {
             Place::Module(module, unit) => {
                 let index = self.module(module);
                 self.modules[index].handle(unit, event, out);
             }
-            Place::Switch => match *event.message {
+            Place::Switch => match event.message {
                 Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
                 Message::Link(event) => self.hub().fabric.handle(event, out),
                 other => panic!("the switch got {other:?}"),
             },
             Place::CommandProcessor => {
                 let hub = self.hub();
-                hub.command_processor.handle(*event.message, &hub.protocol, &hub.map, out);
+                hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
             }
         }
     }
 
     #[inline]
-    fn prefetch(&self, to: ComponentId, message: &Message<D>) {
-        if let Place::Module(module, unit) = self.places[usize::from(to.0)] {
-            self.modules[self.module(module)].prefetch(unit, message);
+    fn prefetch(&self, event: &Event<Message<D>>) {
+        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+            self.modules[self.module(module)].prefetch(unit, &event.message);
         }
     }
 }
