@@ -439,6 +439,6 @@ impl<D: Contents> Sm<D> {
             self.block(slot, Wait::Flag);
             return;
         }
-        self.ready_at[slot] = out.now() + POLL_INTERVAL;
+        self.ready.set(slot, out.now() + POLL_INTERVAL);
     }
 }

@@ -68,7 +68,7 @@ impl<D: Contents> Sm<D> {
             return Progress::Blocked;
         }
         if warp.hit_at > out.now() {
-            self.ready_at[slot] = warp.hit_at;
+            self.ready.set(slot, warp.hit_at);
             return Progress::Blocked;
         }
         if matches!(self.op(slot), Op::WaitUntil { .. }) {
