@@ -120,7 +120,7 @@ impl<D: Contents> Sm<D> {
                 if *at > out.now() {
                     return Next::Later;
                 }
-                match self.memory_instruction(slot, uncore, out) {
+                match self.memory_instruction(slot, op, uncore, out) {
                     Progress::Done => {
                         *at = self.finish_memory_instruction(slot, index, *at, op);
                         Next::Continue
@@ -147,7 +147,7 @@ impl<D: Contents> Sm<D> {
         warp.wait = Wait::Nothing;
         warp.called = true;
         let op = self.op(slot);
-        let progress = self.memory_instruction(slot, uncore, out);
+        let progress = self.memory_instruction(slot, op, uncore, out);
         self.warps[slot].called = false;
         let index = usize::from(self.warps[slot].sub_core);
         match progress {

@@ -10,6 +10,7 @@
 mod access;
 mod issue;
 mod ready;
+mod sectors;
 mod sub_core;
 mod synchronize;
 mod warp;
@@ -23,6 +24,7 @@ use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use ready::{Ready, SLOTS};
+use sectors::Sectors;
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_engine::prefetch;
@@ -75,8 +77,8 @@ struct Costs {
     transaction: Ps,
     /// Transactions that may queue before the L1.
     backlog: Ps,
-    /// Grains of an L1 sector.
-    sector_grains: u32,
+    /// Of an L1 line.
+    sectors: Sectors,
     lines_per_page_shift: u32,
 }
 
@@ -109,7 +111,7 @@ impl Costs {
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
-            sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,
+            sectors: Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32),
             lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
         }
     }
@@ -318,12 +320,12 @@ impl<D: Contents> Sm<D> {
     pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let FillMessage { register: entry, line, mask, data, satisfied } = message;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let Miss { pending, flag } = *self.mshr.get(entry);
+        let mut freed = self.mshr.free(entry);
+        let Miss { pending, flag } = freed.payload;
         let before = self.l1.peek(line).copied();
         let mut after = before;
         tombolo_protocol::l1::fill(&uncore.protocol, &mut after, pending, mask, data);
         self.keep_line(line, before, after, uncore);
-        let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
             uncore.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
