@@ -163,6 +163,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// The flag that the instruction at hand, `op`, leaves or looks for.
+    #[inline]
     pub(super) fn flag(&self, slot: usize, op: Op) -> Flag {
         let next = self.warps[slot].pc + 1;
         let token = match op {
@@ -258,7 +259,9 @@ impl<D: Contents> Sm<D> {
                 if !self.register(slot) {
                     return Sent::Waits(Wait::MissRegister);
                 }
-                self.keep_line(line, before, after, uncore);
+                if before.is_some() && after.is_none() {
+                    self.l1.remove(line);
+                }
                 self.miss(transaction, mask, uncore, out);
             }
         }

@@ -265,7 +265,8 @@ impl<D: Contents> Sm<D> {
     /// register will.
     #[inline]
     pub fn prefetch(&self, register: EntryId, line: Line) {
-        self.l1.prefetch_held(line);
+        // Few fills find their line held: its slot is not worth a search.
+        self.l1.prefetch_fill(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         if let Some(&warp) = self.mshr.backlog().next()
