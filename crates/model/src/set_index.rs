@@ -43,7 +43,13 @@ impl Divisor {
 /// aligned may meet a set twice at its two ends.
 #[derive(Clone, Copy, Debug)]
 pub struct SetIndex {
-    sets: Divisor,
+    sets: u64,
+    /// 2^(63 + `shift`) / `sets`, rounded up: quotients of numbers below 2^63 are right, for it is too large by less than
+    /// one part in 2^63. Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
+    /// theorem 4.2.
+    reciprocal: u64,
+    /// Binary logarithm of `sets`, rounded up.
+    shift: u32,
     /// What the quotient is multiplied with for its hash; 0 where nothing is turned.
     hash: u64,
 }
@@ -52,7 +58,9 @@ impl SetIndex {
     /// An index over `sets` sets. Panics on zero.
     pub fn new(sets: u32) -> SetIndex {
         assert!(sets > 0, "an index needs at least one set");
-        SetIndex { sets: Divisor::new(u64::from(sets)), hash: GOLDEN }
+        let shift = u64::from(sets).next_power_of_two().trailing_zeros();
+        let reciprocal = (1_u128 << (63 + shift)).div_ceil(u128::from(sets)) as u64;
+        SetIndex { sets: sets.into(), reciprocal, shift, hash: GOLDEN }
     }
 
     /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on zero.
@@ -62,22 +70,24 @@ impl SetIndex {
 
     /// How many sets.
     pub fn sets(self) -> u32 {
-        self.sets.by as u32
+        self.sets as u32
     }
 
-    /// Quotient and remainder of `number` by the count of sets, without a division.
+    /// Quotient and remainder of `number`, below 2^63, by the count of sets, without a division.
     #[inline]
     pub fn split(self, number: u64) -> (u64, u64) {
-        self.sets.split(number)
+        debug_assert!(number < 1 << 63, "{number} is no number of a line");
+        let quotient = ((u128::from(number << 1) * u128::from(self.reciprocal)) >> 64) as u64 >> self.shift;
+        (quotient, number - quotient * self.sets)
     }
 
     /// Set of `number`, and its quotient by the count: the two together name the number.
     #[inline]
     pub fn place(self, number: u64) -> (u64, usize) {
         let (quotient, rest) = self.split(number);
-        let turn = ((quotient.wrapping_mul(self.hash) >> 32) * self.sets.by) >> 32;
+        let turn = ((quotient.wrapping_mul(self.hash) >> 32) * self.sets) >> 32;
         let turned = rest + turn;
-        (quotient, (if turned >= self.sets.by { turned - self.sets.by } else { turned }) as usize)
+        (quotient, (if turned >= self.sets { turned - self.sets } else { turned }) as usize)
     }
 
     /// Set of `number`.
@@ -127,6 +137,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn an_index_splits_as_a_division_does(number in 0..1_u64 << 63, below in 0..64_u64, sets in 1..=u32::MAX, shift in 0..32_u32) {
+            let sets = (sets >> shift).max(1);
+            let wide = u64::from(sets);
+            // Numbers next to a multiple are the ones that go wrong first.
+            for number in [number, number / wide * wide, (number / wide * wide).saturating_sub(1), (1 << 63) - 1 - below] {
+                prop_assert_eq!(SetIndex::new(sets).split(number), (number / wide, number % wide));
+            }
+        }
+
         #[test]
         fn the_split_is_a_division(number: u64, by in 1..=u64::MAX, shift in 0..64_u32) {
             let by = (by >> shift).max(1);

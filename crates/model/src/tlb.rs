@@ -57,14 +57,7 @@ impl Tlb {
     pub fn lookup(&mut self, now: Ps, page: Page) -> Option<Ps> {
         let ready = match self.latest {
             Some((latest, ready)) if latest == page => ready,
-            _ => {
-                let Some(&mut ready) = self.pages.lookup(key(page)) else {
-                    self.stats.misses += 1;
-                    return None;
-                };
-                self.latest = Some((page, ready));
-                ready
-            }
+            _ => self.search(page)?,
         };
         if ready > now {
             self.stats.joins += 1;
@@ -72,6 +65,17 @@ impl Tlb {
         }
         self.stats.hits += 1;
         Some(now)
+    }
+
+    /// When the translation of a page other than the latest is there.
+    #[inline(never)]
+    fn search(&mut self, page: Page) -> Option<Ps> {
+        let Some(&mut ready) = self.pages.lookup(key(page)) else {
+            self.stats.misses += 1;
+            return None;
+        };
+        self.latest = Some((page, ready));
+        Some(ready)
     }
 
     /// Holds `page` from now on; its translation is there at `ready`.

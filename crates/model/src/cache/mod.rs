@@ -239,13 +239,29 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
+    /// Starts to load what a fill of `line` that is not held will change into the host's caches: its set, and its slot
+    /// where those of a set lie together.
+    #[inline]
+    pub fn prefetch_fill(&self, line: Line) {
+        let set = self.index.index(line.0);
+        self.prefetch_set(set);
+        if self.slots_lie_together() {
+            prefetch(&self.slots[self.slot(Place { set, way: 0 })]);
+        }
+    }
+
+    /// Whether all slots of a set share a cache line of the host, or two.
+    #[inline]
+    fn slots_lie_together(&self) -> bool {
+        self.ways as usize * size_of::<Slot<S>>() <= HOST_LINE
+    }
+
     /// Starts to load what a lookup of `line` will read into the host's caches: its set, and its slot where it is held.
     #[inline]
     pub fn prefetch_held(&self, line: Line) {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
-        let way = if self.ways as usize * size_of::<Slot<S>>() <= HOST_LINE {
-            // All slots of the set share a cache line of the host, or two.
+        let way = if self.slots_lie_together() {
             0
         } else {
             let equal = in_set!(self, set, alike(line));
@@ -455,8 +471,9 @@ impl<S: Copy + Default> Cache<S> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
     }
 
+    #[inline]
     fn is_fresh(&self, place: Place) -> bool {
-        self.swept[self.class(place).0 as usize] <= self.seen[place.set]
+        self.sweeps == 0 || self.swept[self.class(place).0 as usize] <= self.seen[place.set]
     }
 
     /// Makes `set` forget the lines dropped in bulk since it was last touched.
@@ -467,6 +484,8 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn forget(&mut self, set: usize) {
         let seen = std::mem::replace(&mut self.seen[set], self.sweeps);
         let dropped = (0..Class::COUNT).filter(|&class| self.swept[class] > seen);

@@ -185,14 +185,29 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// the request with [`Mshr::park_for_room`].
     #[inline]
     pub fn allocate(&mut self, line: Line, payload: P) -> Option<EntryId> {
+        self.enter(line, payload, None)
+    }
+
+    /// Does what [`Mshr::allocate`] does for a line that `waiter` is the first to wait for.
+    #[inline]
+    pub fn allocate_for(&mut self, line: Line, payload: P, waiter: W) -> Option<EntryId> {
+        assert!(self.config.merges > 0, "a miss takes at least the request that caused it");
+        let id = self.enter(line, payload, Some(waiter))?;
+        self.stats.waiters += 1;
+        Some(id)
+    }
+
+    #[inline]
+    fn enter(&mut self, line: Line, payload: P, first: Option<W>) -> Option<EntryId> {
         debug_assert!(self.find(line).is_none(), "{line} is outstanding already");
         if self.used == self.config.entries {
             return None;
         }
+        let waiting = u16::from(first.is_some());
         self.used += 1;
         self.stats.allocations += 1;
         self.stats.peak = self.stats.peak.max(self.used);
-        let entry = Entry { line, payload, first: None, later: List::EMPTY, parked: List::EMPTY, waiting: 0 };
+        let entry = Entry { line, payload, first, later: List::EMPTY, parked: List::EMPTY, waiting };
         let id = match self.free {
             NIL => {
                 self.entries.push(entry);

@@ -28,6 +28,10 @@ struct Transaction {
     flag: Flag,
     /// Whether a result comes back.
     returns: bool,
+    /// The result slot that it comes to.
+    result: u8,
+    /// Whether that result is made of other than one transaction, which are counted.
+    several: bool,
 }
 
 /// How one transaction fared.
@@ -54,15 +58,15 @@ fn accesses(op: Op) -> Option<(Accesses, bool)> {
 }
 
 impl<D: Contents> Sm<D> {
-    /// The access of the instruction at hand: issues its transactions from where it left off.
+    /// The access of the instruction at hand, `op`: issues its transactions from where it left off.
     pub(super) fn access<C: Coherence>(
         &mut self,
         slot: usize,
+        op: Op,
         scope: Scope,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Progress {
-        let op = self.op(slot);
         let (accesses, returns) = accesses(op).expect("only memory instructions access memory");
         if returns && !self.warps[slot].has_slot {
             if !self.take_slot(slot, accesses.len, uncore) {
@@ -70,21 +74,20 @@ impl<D: Contents> Sm<D> {
             }
             uncore.watch.load(uncore.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
-        let flag = self.flag(slot);
-        let all = accesses.range();
-        if self.warps[slot].issued == 0 {
-            for access in self.cta(slot).stream.accesses[all.clone()].iter().take(AHEAD).skip(1) {
+        let flag = self.flag(slot, op);
+        let result = self.warps[slot].current_slot();
+        let several = accesses.len != 1;
+        let mut issued = self.warps[slot].issued;
+        if issued == 0 && several {
+            for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
             }
         }
-        while self.warps[slot].issued < accesses.len {
-            let at = accesses.start as usize + usize::from(self.warps[slot].issued);
-            let rest = &self.cta(slot).stream.accesses[at..all.end];
-            if let Some(later) = rest.get(AHEAD) {
-                self.prefetch_access(later.line);
-            }
+        while issued < accesses.len {
+            let rest = &self.cta(slot).stream.accesses[accesses.range()][usize::from(issued)..];
             let Access { line, mask } = rest[0];
-            let transaction = Transaction { slot, line, mask, scope, flag, returns };
+            let later = rest.get(AHEAD).map(|later| later.line);
+            let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
                 Op::Store { .. } => self.store(transaction, uncore, out),
                 Op::Atomic { .. } => self.atomic(transaction, uncore, out),
@@ -92,14 +95,19 @@ impl<D: Contents> Sm<D> {
             };
             if let Sent::Waits(wait) = sent {
                 self.stats.parks += 1;
+                self.warps[slot].issued = issued;
                 self.block(slot, wait);
                 return Progress::Blocked;
             }
             self.stats.transactions += 1;
-            self.warps[slot].issued += 1;
+            issued += 1;
+            // Not before it is sent: one that waits comes back, and would load it twice.
+            if let Some(later) = later {
+                self.prefetch_access(later);
+            }
         }
         self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
-        self.finish_access(slot, returns);
+        self.finish_access(slot, result, returns && several);
         Progress::Done
     }
 
@@ -133,42 +141,42 @@ impl<D: Contents> Sm<D> {
         true
     }
 
-    /// One more transaction of a result is on its way.
-    fn expect(&mut self, slot: usize, result: u8) {
-        if self.warps[slot].several >> result & 1 != 0 {
-            self.outstanding[slot][usize::from(result)] += 1;
+    /// The result of a transaction is on its way.
+    fn expect(&mut self, transaction: Transaction) {
+        if transaction.several {
+            self.outstanding[transaction.slot][usize::from(transaction.result)] += 1;
         }
     }
 
-    fn finish_access(&mut self, slot: usize, returns: bool) {
+    /// All transactions are issued. `counted`: those of its result are counted.
+    fn finish_access(&mut self, slot: usize, result: u8, counted: bool) {
         let warp = &mut self.warps[slot];
         warp.issued = 0;
         warp.has_slot = false;
-        if returns {
-            let result = warp.current_slot();
-            if warp.several >> result & 1 != 0 {
-                let left = &mut self.outstanding[slot][usize::from(result)];
-                *left -= 1;
-                if *left == 0 {
-                    warp.pending &= !(1 << result);
-                }
+        if counted {
+            let left = &mut self.outstanding[slot][usize::from(result)];
+            *left -= 1;
+            if *left == 0 {
+                warp.pending &= !(1 << result);
             }
         }
     }
 
-    /// The flag that the instruction at hand leaves or looks for.
-    pub(super) fn flag(&self, slot: usize) -> Flag {
-        let stream = &self.cta(slot).stream;
-        let next = self.warps[slot].pc as usize + 1;
-        let token = match self.op(slot) {
-            Op::WaitUntil { token, .. } => Some(token),
-            Op::Store { .. } | Op::Atomic { .. } if next < self.warps[slot].end as usize => match stream.ops[next] {
-                Op::Signal { token } => Some(token),
-                _ => None,
-            },
-            _ => None,
+    /// The flag that the instruction at hand, `op`, leaves or looks for.
+    #[inline]
+    pub(super) fn flag(&self, slot: usize, op: Op) -> Flag {
+        let next = self.warps[slot].pc + 1;
+        let token = match op {
+            Op::WaitUntil { token, .. } => token,
+            Op::Store { .. } | Op::Atomic { .. } if next < self.warps[slot].end => {
+                match self.cta(slot).stream.ops[next as usize] {
+                    Op::Signal { token } => token,
+                    _ => return Flag::NONE,
+                }
+            }
+            _ => return Flag::NONE,
         };
-        token.map_or(Flag::NONE, |token| Flag(stream.tokens[usize::from(token)].0 + 1))
+        Flag(self.cta(slot).stream.tokens[usize::from(token)].0 + 1)
     }
 
     /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
@@ -206,8 +214,8 @@ impl<D: Contents> Sm<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Sent {
-        let Transaction { slot, line, scope, flag, .. } = transaction;
-        let mask = transaction.mask.sectors(self.costs.sector_grains);
+        let Transaction { slot, line, scope, flag, result, several, .. } = transaction;
+        let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let mut entry = None;
@@ -216,7 +224,6 @@ impl<D: Contents> Sm<D> {
             entry.map(|entry| self.mshr.get(entry).pending)
         };
         let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
-        let result = self.warps[slot].current_slot();
         match action {
             Load::Hit(data) => {
                 let loader = uncore.warp_slot(self.sm, slot);
@@ -225,7 +232,7 @@ impl<D: Contents> Sm<D> {
                 let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
                 warp.hit_at = warp.hit_at.max(at);
-                if warp.several >> result & 1 == 0 {
+                if !several {
                     warp.pending &= !(1 << result);
                 }
                 self.stats.l1_hits += 1;
@@ -241,7 +248,7 @@ impl<D: Contents> Sm<D> {
                 }
                 self.look_up(out.now());
                 self.stats.l1_merges += 1;
-                self.expect(slot, result);
+                self.expect(transaction);
             }
             Load::Stall => {
                 let entry = entry.expect("a load stalls on a pending miss");
@@ -252,7 +259,9 @@ impl<D: Contents> Sm<D> {
                 if !self.register(slot) {
                     return Sent::Waits(Wait::MissRegister);
                 }
-                self.keep_line(line, before, after, uncore);
+                if before.is_some() && after.is_none() {
+                    self.l1.remove(line);
+                }
                 self.miss(transaction, mask, uncore, out);
             }
         }
@@ -279,14 +288,12 @@ impl<D: Contents> Sm<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let Transaction { slot, line, mask, scope, flag, .. } = transaction;
-        let result = self.warps[slot].current_slot();
+        let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
         let miss = Pending { mask: sectors, scope, stale: false };
         let pending = L1Pending { miss, poisoned: false };
-        let entry = self.mshr.allocate(line, Miss { pending, flag }).expect("a register was kept for it");
-        let first = self.mshr.push_waiter(entry, Waiter { warp: slot as u8, result, flag, mask });
-        assert!(first, "a miss takes at least the load that caused it");
-        self.expect(slot, result);
+        let waiter = Waiter { warp: slot as u8, result, flag, mask };
+        let entry = self.mshr.allocate_for(line, Miss { pending, flag }, waiter).expect("a register was kept for it");
+        self.expect(transaction);
         let at = self.depart(line, out.now(), 0, uncore);
         let request = Request::Read { mask: sectors, scope };
         let body = self.body(transaction, request, Generation::default(), entry, uncore);
@@ -302,8 +309,7 @@ impl<D: Contents> Sm<D> {
         register: EntryId,
         uncore: &Uncore<C, D>,
     ) -> LineRequest<D> {
-        let Transaction { slot, line, flag, .. } = transaction;
-        let result = self.warps[slot].current_slot();
+        let Transaction { slot, line, flag, result, .. } = transaction;
         let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
@@ -340,15 +346,14 @@ impl<D: Contents> Sm<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Sent {
-        let Transaction { slot, line, mask, scope, flag, returns } = transaction;
+        let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
         self.change_line(line, l1::atomic, uncore);
         self.leave(flag);
         if returns {
-            let result = self.warps[slot].current_slot();
-            self.expect(slot, result);
+            self.expect(transaction);
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
         let update = uncore.watch.atomic(uncore.warp_slot(self.sm, slot), line, mask, flag);
@@ -439,6 +444,6 @@ impl<D: Contents> Sm<D> {
             self.block(slot, Wait::Flag);
             return;
         }
-        self.ready_at[slot] = out.now() + POLL_INTERVAL;
+        self.ready.set(slot, out.now() + POLL_INTERVAL);
     }
 }

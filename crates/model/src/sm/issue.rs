@@ -1,11 +1,11 @@
 //! The issue loop: one event a memory instruction; arithmetic only moves time on.
 
+use super::sub_core::SubCore;
 use super::{Cta, Sm};
 use crate::message::Message;
 use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
-use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::Coherence;
 use tombolo_types::Ps;
 use tombolo_types::stream::Op;
@@ -41,56 +41,37 @@ impl<D: Contents> Sm<D> {
         }
         self.sub_cores[index].next = Ps::NEVER;
         let mut at = now.max(self.sub_cores[index].free_at);
-        while at <= now
-            && let Some(slot) = self.pick(index, now)
-        {
-            self.sub_cores[index].current = slot;
-            loop {
-                match self.instruction(slot, index, &mut at, uncore, out) {
-                    Next::Continue => {}
-                    Next::Switch => break,
-                    Next::Later => {
-                        self.ready_at[slot] = at;
-                        break;
-                    }
-                }
+        let next = loop {
+            let SubCore { slots, current, .. } = self.sub_cores[index];
+            let Some((due, slot)) = self.ready.next(slots, current, at) else { break None };
+            if due > now {
+                break Some((due, slot));
             }
-        }
+            self.sub_cores[index].current = slot;
+            self.run(slot, index, &mut at, uncore, out);
+        };
         self.sub_cores[index].free_at = at;
-        let due = self.earliest(index).max(at);
-        if due < Ps::NEVER {
-            let slot = self.pick(index, due).expect("the first warp to be ready is ready then");
+        if let Some((due, slot)) = next {
             self.schedule(index, slot, due, out);
         }
     }
 
-    /// The warp issued last while it is ready; then, by the machine's scheduler, the one resident longest or
-    /// the next in turn.
-    fn pick(&self, index: usize, now: Ps) -> Option<usize> {
-        let current = self.sub_cores[index].current;
-        let slots = self.slots(index);
-        let is_ready = |slot: &usize| self.ready_at[*slot] <= now;
-        if slots.contains(&current) && is_ready(&current) {
-            return Some(current);
-        }
-        match self.scheduler {
-            Scheduler::GreedyOldest => slots.filter(is_ready).min_by_key(|&slot| self.age[slot]),
-            Scheduler::GreedyRoundRobin => {
-                let turn = current.clamp(slots.start, slots.end - 1);
-                (turn + 1..slots.end).chain(slots.start..=turn).find(is_ready)
+    /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
+    fn run<C: Coherence>(
+        &mut self,
+        slot: usize,
+        index: usize,
+        at: &mut Ps,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) {
+        loop {
+            match self.instruction(slot, index, at, uncore, out) {
+                Next::Continue => {}
+                Next::Switch => return,
+                Next::Later => return self.ready.set(slot, *at),
             }
         }
-    }
-
-    /// When the next warp of a sub-core is ready.
-    fn earliest(&self, index: usize) -> Ps {
-        self.ready_at[self.slots(index)].iter().copied().min().unwrap_or(Ps::NEVER)
-    }
-
-    /// The warp slots of a sub-core.
-    pub(super) fn slots(&self, index: usize) -> std::ops::Range<usize> {
-        let each = self.slots_per_sub_core();
-        index * each..(index + 1) * each
     }
 
     /// Runs one instruction of a warp at `at`, which moves on by its issue time.
@@ -111,12 +92,12 @@ impl<D: Contents> Sm<D> {
         match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
             Op::Compute { .. } if uncore.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
-                self.ready_at[slot] = self.warps[slot].shared_at;
+                self.ready.set(slot, self.warps[slot].shared_at);
                 Next::Switch
             }
             Op::Compute { class, count } => {
-                let cost = self.in_turn(index, self.costs.compute[class as usize]);
-                *at = self.sub_cores[index].spend(*at, cost * u64::from(count));
+                let cost = self.costs.compute[class as usize];
+                *at = self.sub_cores[index].spend(*at, cost, count.into());
                 self.stats.warp_instructions += u64::from(count);
                 self.advance(slot)
             }
@@ -125,14 +106,12 @@ impl<D: Contents> Sm<D> {
                 let end = self.scratchpad.reserve(out.now(), *at, passes);
                 self.warps[slot].shared_at = end + uncore.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
-                let cost = self.in_turn(index, self.costs.slot);
-                *at = self.sub_cores[index].spend(start, cost);
+                *at = self.sub_cores[index].spend(start, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
                 self.advance(slot)
             }
             Op::Barrier => {
-                let cost = self.in_turn(index, self.costs.slot);
-                *at = self.sub_cores[index].spend(*at, cost);
+                *at = self.sub_cores[index].spend(*at, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
                 self.barrier(slot, at, uncore, out)
             }
@@ -141,7 +120,7 @@ impl<D: Contents> Sm<D> {
                 if *at > out.now() {
                     return Next::Later;
                 }
-                match self.memory_instruction(slot, uncore, out) {
+                match self.memory_instruction(slot, op, uncore, out) {
                     Progress::Done => {
                         *at = self.finish_memory_instruction(slot, index, *at, op);
                         Next::Continue
@@ -158,8 +137,7 @@ impl<D: Contents> Sm<D> {
         self.warps[slot].pc += 1;
         self.stats.warp_instructions += 1;
         self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
-        let cost = self.in_turn(index, self.costs.slot);
-        self.sub_cores[index].spend(at, cost).max(self.l1_free.saturating_sub(self.costs.backlog))
+        self.sub_cores[index].spend(at, self.costs.slot, 1).max(self.l1_free.saturating_sub(self.costs.backlog))
     }
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
@@ -169,9 +147,9 @@ impl<D: Contents> Sm<D> {
         warp.wait = Wait::Nothing;
         warp.called = true;
         let op = self.op(slot);
-        let progress = self.memory_instruction(slot, uncore, out);
+        let progress = self.memory_instruction(slot, op, uncore, out);
         self.warps[slot].called = false;
-        let index = slot / self.slots_per_sub_core();
+        let index = usize::from(self.warps[slot].sub_core);
         match progress {
             Progress::Done => {
                 let at = self.sub_cores[index].free_at.max(out.now());
@@ -179,7 +157,7 @@ impl<D: Contents> Sm<D> {
                 self.sub_cores[index].free_at = at;
                 self.wake(slot, at, out);
             }
-            Progress::Blocked if self.ready_at[slot] < Ps::NEVER => self.wake(slot, self.ready_at[slot], out),
+            Progress::Blocked if self.ready.at(slot) < Ps::NEVER => self.wake(slot, self.ready.at(slot), out),
             Progress::Blocked => {}
         }
     }
@@ -209,7 +187,7 @@ impl<D: Contents> Sm<D> {
             return Next::Switch;
         }
         if warp.hit_at > at {
-            self.ready_at[slot] = warp.hit_at;
+            self.ready.set(slot, warp.hit_at);
             return Next::Switch;
         }
         self.advance(slot)
@@ -227,7 +205,7 @@ impl<D: Contents> Sm<D> {
             if latest <= *at {
                 return Next::Continue;
             }
-            self.ready_at[slot] = latest;
+            self.ready.set(slot, latest);
             return Next::Switch;
         }
         cta.at_barrier += 1;
@@ -268,8 +246,8 @@ impl<D: Contents> Sm<D> {
         }
         let index = usize::from(warp.cta);
         let end = at.max(warp.hit_at).max(warp.shared_at);
-        self.ready_at[slot] = Ps::NEVER;
-        self.alive &= !(1 << slot);
+        self.ready.set(slot, Ps::NEVER);
+        self.set_alive(slot, false);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.alive -= 1;
         cta.latest = cta.latest.max(end);

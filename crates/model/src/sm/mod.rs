@@ -4,11 +4,13 @@
 //! and posted stores, barriers, acquire and release by the protocol's front end. Not modelled: instruction
 //! fetch, register banks, the pipeline below issue, dependences between arithmetic instructions.
 //!
-//! - `warp`: one warp's state. `sub_core`: a scheduler. `issue`: the issue loop.
+//! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
 
 mod access;
 mod issue;
+mod ready;
+mod sectors;
 mod sub_core;
 mod synchronize;
 mod warp;
@@ -21,6 +23,8 @@ use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
+use ready::{Ready, SLOTS};
+use sectors::Sectors;
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_engine::prefetch;
@@ -73,8 +77,8 @@ struct Costs {
     transaction: Ps,
     /// Transactions that may queue before the L1.
     backlog: Ps,
-    /// Grains of an L1 sector.
-    sector_grains: u32,
+    /// Of an L1 line.
+    sectors: Sectors,
     lines_per_page_shift: u32,
 }
 
@@ -107,7 +111,7 @@ impl Costs {
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
-            sector_grains: (machine.l1.sector_bytes / machine.line.grain()) as u32,
+            sectors: Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32),
             lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
         }
     }
@@ -127,19 +131,15 @@ pub struct Sm<D: Contents> {
     costs: Costs,
     /// By warp slot; the slots of a sub-core are neighbours.
     warps: Vec<Warp>,
-    /// By warp slot: when it may issue; [`Ps::NEVER`] while it waits or where there is no warp.
-    ready_at: Vec<Ps>,
+    /// When they may issue.
+    ready: Ready,
     /// By warp slot and result slot: transactions outstanding.
     outstanding: Vec<[u8; RESULTS as usize]>,
     /// Bit `i`: warp slot `i` is taken, until all of its CTA is over.
     taken: u64,
     /// Bit `i`: the warp in slot `i` has not ended.
     alive: u64,
-    /// By warp slot: order of arrival at the SM, for oldest-first scheduling.
-    age: Vec<u32>,
-    next_age: u32,
     sub_cores: Vec<SubCore>,
-    scheduler: Scheduler,
     ctas: Vec<Option<Cta>>,
     /// Streams of CTAs that have ended, to be used again.
     spare: Vec<CtaStream>,
@@ -166,20 +166,17 @@ impl<D: Contents> Sm<D> {
     /// An idle SM.
     pub fn new(id: ComponentId, sm: SmId, machine: &MachineConfig) -> Sm<D> {
         let slots = machine.sm.warps as usize;
-        assert!(slots <= 64, "warp slots of an SM are bits of a word");
+        assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
         Sm {
             id,
             sm,
             costs: Costs::new(machine),
-            warps: vec![Warp::new(0, 0, 0); slots],
-            ready_at: vec![Ps::NEVER; slots],
+            warps: vec![Warp::new(0, 0, 0, 0); slots],
+            ready: Ready::new(machine.sm.scheduler),
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
             alive: 0,
-            age: vec![0; slots],
-            next_age: 0,
-            sub_cores: vec![SubCore::default(); machine.sm.sub_cores as usize],
-            scheduler: machine.sm.scheduler,
+            sub_cores: sub_cores(slots, machine.sm.sub_cores as usize, machine.sm.scheduler),
             ctas: (0..machine.sm.ctas).map(|_| None).collect(),
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
@@ -207,12 +204,11 @@ impl<D: Contents> Sm<D> {
         let mut alive = 0;
         let mut started = 0;
         for range in &stream.warps {
-            let free = self.free_slot();
+            let (sub_core, free) = self.free_slot();
             self.taken |= 1 << free;
-            self.alive |= 1 << free;
-            self.warps[free] = Warp::new(slot as u8, range.start, range.end);
-            self.age[free] = self.next_age;
-            self.next_age = self.next_age.wrapping_add(1);
+            self.warps[free] = Warp::new(sub_core, slot as u8, range.start, range.end);
+            self.set_alive(free, true);
+            self.ready.arrive(free);
             alive += 1;
             started |= 1 << free;
             self.wake(free, at, out);
@@ -229,26 +225,20 @@ impl<D: Contents> Sm<D> {
         self.finished > 0
     }
 
-    /// A free warp slot, of the sub-core that has the most.
-    fn free_slot(&self) -> usize {
-        let each = self.slots_per_sub_core();
-        let free = |index: &usize| (!self.taken >> (index * each) & ones(each)).count_ones();
-        let index = (0..self.sub_cores.len()).rev().max_by_key(free).expect("an SM has a sub-core");
-        let slots = !self.taken >> (index * each) & ones(each);
+    /// A free warp slot, of the sub-core that has the most, and which that is.
+    fn free_slot(&self) -> (u8, usize) {
+        let free = |(_, sub_core): &(usize, &SubCore)| sub_core.count(!self.taken);
+        let (index, most) = self.sub_cores.iter().enumerate().rev().max_by_key(free).expect("an SM has a sub-core");
+        let slots = most.slots & !self.taken;
         assert!(slots != 0, "the controller knows how many warps fit");
-        index * each + slots.trailing_zeros() as usize
+        (index as u8, slots.trailing_zeros() as usize)
     }
 
-    /// What an instruction that would take `cost` of a sub-core's time takes: at least the share of a turn that its
-    /// resident warps do not fill.
-    fn in_turn(&self, index: usize, cost: u64) -> u64 {
-        let each = self.slots_per_sub_core();
-        let resident = u64::from((self.alive >> (index * each) & ones(each)).count_ones());
-        cost.max(self.costs.turn / resident.max(1))
-    }
-
-    fn slots_per_sub_core(&self) -> usize {
-        self.warps.len() / self.sub_cores.len()
+    /// The warp in `slot` has come, or has ended.
+    fn set_alive(&mut self, slot: usize, alive: bool) {
+        self.alive = self.alive & !(1 << slot) | u64::from(alive) << slot;
+        let sub_core = &mut self.sub_cores[usize::from(self.warps[slot].sub_core)];
+        sub_core.least = self.costs.turn / u64::from(sub_core.count(self.alive).max(1));
     }
 
     /// CTAs that have ended since last asked.
@@ -275,7 +265,8 @@ impl<D: Contents> Sm<D> {
     /// register will.
     #[inline]
     pub fn prefetch(&self, register: EntryId, line: Line) {
-        self.l1.prefetch_held(line);
+        // Few fills find their line held: its slot is not worth a search.
+        self.l1.prefetch_fill(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         if let Some(&warp) = self.mshr.backlog().next()
@@ -330,12 +321,12 @@ impl<D: Contents> Sm<D> {
     pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let FillMessage { register: entry, line, mask, data, satisfied } = message;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let Miss { pending, flag } = *self.mshr.get(entry);
+        let mut freed = self.mshr.free(entry);
+        let Miss { pending, flag } = freed.payload;
         let before = self.l1.peek(line).copied();
         let mut after = before;
         tombolo_protocol::l1::fill(&uncore.protocol, &mut after, pending, mask, data);
         self.keep_line(line, before, after, uncore);
-        let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
             let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
             uncore.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
@@ -394,8 +385,8 @@ impl<D: Contents> Sm<D> {
     /// Makes a warp ready at `at` and has its sub-core issue then.
     fn wake(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
         self.warps[slot].wait = Wait::Nothing;
-        self.ready_at[slot] = at;
-        let index = slot / self.slots_per_sub_core();
+        self.ready.set(slot, at);
+        let index = usize::from(self.warps[slot].sub_core);
         let due = at.max(self.sub_cores[index].free_at).max(out.now());
         self.schedule(index, slot, due, out);
     }
@@ -413,7 +404,7 @@ impl<D: Contents> Sm<D> {
     /// Blocks a warp until somebody wakes it.
     fn block(&mut self, slot: usize, wait: Wait) {
         self.warps[slot].wait = wait;
-        self.ready_at[slot] = Ps::NEVER;
+        self.ready.set(slot, Ps::NEVER);
     }
 
     fn keep_line<C: Coherence>(
@@ -457,9 +448,12 @@ impl<D: Contents> Sm<D> {
     }
 }
 
-/// The lowest `count` bits, 1 to 64.
-fn ones(count: usize) -> u64 {
-    u64::MAX >> (64 - count)
+/// Idle sub-cores that share `slots` warp slots. Before its first instruction, one that takes warps in turn begins with
+/// the second of its slots, but the first sub-core with the first.
+fn sub_cores(slots: usize, count: usize, scheduler: Scheduler) -> Vec<SubCore> {
+    let each = slots / count;
+    let skipped = |index: usize| usize::from(index > 0 && scheduler == Scheduler::GreedyRoundRobin) % each;
+    (0..count).map(|index| SubCore::new(index * each, each, index * each + skipped(index))).collect()
 }
 
 /// The content of [`Message::Fill`].

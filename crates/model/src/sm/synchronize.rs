@@ -13,20 +13,35 @@ use tombolo_types::stream::{AtomicResult, Op};
 use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
-    /// Runs the instruction at hand as far as it goes.
+    /// Runs the instruction at hand, `op`, as far as it goes.
+    #[inline]
     pub(super) fn memory_instruction<C: Coherence>(
         &mut self,
         slot: usize,
+        op: Op,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> Progress {
-        let (operation, order) = describe(self.op(slot));
+        let (operation, order) = describe(op);
         if front::only_issues(operation, order) {
-            return self.access(slot, order.scope, uncore, out);
+            return self.access(slot, op, order.scope, uncore, out);
         }
+        self.run_stages(slot, op, uncore, out)
+    }
+
+    /// Runs those stages of an instruction that are left, as far as it goes.
+    #[inline(never)]
+    fn run_stages<C: Coherence>(
+        &mut self,
+        slot: usize,
+        op: Op,
+        uncore: &mut Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
+        let (operation, order) = describe(op);
         let stages = front::stages(operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
-            if self.stage(slot, stage, uncore, out) == Progress::Blocked {
+            if self.stage(slot, op, stage, uncore, out) == Progress::Blocked {
                 return Progress::Blocked;
             }
             self.warps[slot].stage += 1;
@@ -38,6 +53,7 @@ impl<D: Contents> Sm<D> {
     fn stage<C: Coherence>(
         &mut self,
         slot: usize,
+        op: Op,
         stage: Stage,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
@@ -51,16 +67,22 @@ impl<D: Contents> Sm<D> {
                 Progress::Blocked
             }
             Stage::Issue => {
-                let (_, order) = describe(self.op(slot));
-                self.access(slot, order.scope, uncore, out)
+                let (_, order) = describe(op);
+                self.access(slot, op, order.scope, uncore, out)
             }
-            Stage::AwaitResult => self.await_result(slot, uncore, out),
+            Stage::AwaitResult => self.await_result(slot, op, uncore, out),
             Stage::Release(scope) => self.release(slot, scope, uncore, out),
             Stage::Acquire(scope) => self.acquire(slot, scope, uncore, out),
         }
     }
 
-    fn await_result<C: Coherence>(&mut self, slot: usize, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Progress {
+    fn await_result<C: Coherence>(
+        &mut self,
+        slot: usize,
+        op: Op,
+        uncore: &Uncore<C, D>,
+        out: &mut Out<'_, D>,
+    ) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
         if warp.is_pending(result) {
@@ -68,10 +90,10 @@ impl<D: Contents> Sm<D> {
             return Progress::Blocked;
         }
         if warp.hit_at > out.now() {
-            self.ready_at[slot] = warp.hit_at;
+            self.ready.set(slot, warp.hit_at);
             return Progress::Blocked;
         }
-        if matches!(self.op(slot), Op::WaitUntil { .. }) {
+        if matches!(op, Op::WaitUntil { .. }) {
             // A poll's result has been looked at here: later instructions count past it.
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
@@ -82,7 +104,7 @@ impl<D: Contents> Sm<D> {
             }
         }
         self.warps[slot].polls = 0;
-        uncore.watch.found(uncore.warp_slot(self.sm, slot), self.flag(slot));
+        uncore.watch.found(uncore.warp_slot(self.sm, slot), self.flag(slot, op));
         Progress::Done
     }
 

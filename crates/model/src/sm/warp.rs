@@ -52,6 +52,8 @@ pub(super) struct Warp {
     pub(super) next_access: u32,
     /// CTA slot.
     pub(super) cta: u8,
+    /// The sub-core of its slot.
+    pub(super) sub_core: u8,
     /// The result slot that the next load takes, modulo 64.
     pub(super) next_result: u8,
     /// Transactions of the instruction at hand already issued.
@@ -75,8 +77,8 @@ pub(super) struct Warp {
 const _: () = assert!(size_of::<Warp>() == 64);
 
 impl Warp {
-    /// A warp about to run instructions `pc..end` of the stream in `cta`.
-    pub(super) fn new(cta: u8, pc: u32, end: u32) -> Warp {
+    /// A warp in a slot of `sub_core`, about to run instructions `pc..end` of the stream in `cta`.
+    pub(super) fn new(sub_core: u8, cta: u8, pc: u32, end: u32) -> Warp {
         Warp {
             pc,
             end,
@@ -86,6 +88,7 @@ impl Warp {
             shared_at: Ps::ZERO,
             next_access: 0,
             cta,
+            sub_core,
             next_result: 0,
             issued: 0,
             polls: 0,
