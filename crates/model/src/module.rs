@@ -93,7 +93,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
         }
-        match event.message {
+        match &event.message {
             Message::Arrive { route, packet } => {
                 if let Some(inside) = self.uncore.receive(*route, packet, out) {
                     self.enter(unit, route.source, packet, inside, out);

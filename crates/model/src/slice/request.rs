@@ -180,14 +180,14 @@ impl<D: Contents> Slice<D> {
         let line = item.body.line;
         self.registers.take(item.level());
         let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
-        let entry = self.mshr.allocate(line, miss).expect("room was checked before");
+        let entry = match outcome.wait {
+            true => self.mshr.allocate_for(line, miss, waiter(item)),
+            false => self.mshr.allocate(line, miss),
+        };
+        let entry = entry.expect("room was checked before");
         self.feed(line);
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
-        if outcome.wait {
-            let first = self.mshr.push_waiter(entry, waiter(item));
-            assert!(first, "a miss takes at least the request that caused it");
-        }
         if outcome.park {
             self.park(entry, *item, uncore);
         }

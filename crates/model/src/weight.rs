@@ -1,0 +1,67 @@
+//! What packets weigh on the links.
+
+use crate::message::Packet;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::{Data, Request};
+use tombolo_types::{Bytes, Mask};
+
+/// Grains of a line, and none.
+const GRAINS: usize = Mask::ALL.grains() as usize + 1;
+
+/// Bytes of each kind of packet, in whole flits.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    read: Bytes,
+    control: Bytes,
+    /// By grains carried: a header and they.
+    data: [Bytes; GRAINS],
+    /// By grains carried: a header, they, and which they are.
+    partial: [Bytes; GRAINS],
+}
+
+impl Weights {
+    /// Those of a machine.
+    pub fn new(machine: &MachineConfig) -> Weights {
+        let sizes = &machine.messages;
+        let flits = |bytes: u64| Bytes(bytes.next_multiple_of(sizes.flit_bytes));
+        let data = |grains: usize| sizes.header_bytes.0 + grains as u64 * machine.line.grain();
+        Weights {
+            read: flits(sizes.request_bytes.0),
+            control: flits(sizes.control_bytes.0),
+            data: std::array::from_fn(|grains| flits(data(grains))),
+            partial: std::array::from_fn(|grains| flits(data(grains) + sizes.mask_bytes.0)),
+        }
+    }
+
+    /// Of the answer to a read of these bytes.
+    #[inline]
+    pub fn answer(&self, mask: Mask) -> Bytes {
+        self.data[mask.grains() as usize]
+    }
+
+    /// Of an invalidation, an acknowledgment, a phase of a plan.
+    pub fn control(&self) -> Bytes {
+        self.control
+    }
+
+    /// Of a packet.
+    #[inline]
+    pub fn of<D: Data>(&self, packet: &Packet<D>) -> Bytes {
+        match packet {
+            Packet::Request(request) => match request.request {
+                Request::Read { .. } => self.read,
+                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
+                    let by_grains = if mask == Mask::ALL { &self.data } else { &self.partial };
+                    by_grains[mask.grains() as usize]
+                }
+            },
+            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => self.answer(*mask),
+            // Its bytes are those of the fill behind it.
+            Packet::Flag { .. } => Bytes(0),
+            Packet::Old { .. } => self.data[1],
+            Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+                self.control
+            }
+        }
+    }
+}
