@@ -65,3 +65,36 @@ impl Weights {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Flag, LineRequest, Origin};
+    use crate::mshr::EntryId;
+    use crate::outstanding::Tickets;
+    use tombolo_types::{Line, ModuleId, Scope, SmId};
+
+    /// A request of the SM of a machine whose flits have 16 bytes, as have headers, requests and masks.
+    fn bytes(request: Request<()>) -> u64 {
+        let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()).expect("a preset");
+        let register = EntryId::default();
+        let origin = Origin { module: ModuleId(0), sm: SmId(0), warp: 0, result: 0, register };
+        let (flag, tickets) = (Flag::NONE, Tickets::default());
+        let body = LineRequest { line: Line(1), request, origin, flag, tickets, asker: register };
+        Weights::new(&machine).of(&Packet::Request(body)).0
+    }
+
+    #[test]
+    fn a_store_carries_what_it_writes_and_which_bytes_those_are() {
+        let write = |mask| bytes(Request::Write { mask, scope: Scope::Cta, data: (), tracked: true });
+        assert_eq!(write(Mask::ALL), 16 + 128, "a whole line needs no mask");
+        assert_eq!(write(Mask(1)), 16 + 16 + 16, "a word of four bytes takes a flit");
+        assert_eq!(write(Mask(u32::MAX >> 1)), 16 + 128 + 16, "124 bytes, the mask, and a flit begun");
+    }
+
+    #[test]
+    fn a_read_weighs_the_same_whatever_it_asks_for() {
+        let read = |mask| bytes(Request::Read { mask, scope: Scope::Sys });
+        assert_eq!((read(Mask::ALL), read(Mask(1))), (16, 16));
+    }
+}

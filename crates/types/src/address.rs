@@ -93,27 +93,6 @@ impl Mask {
         // Most masks are whole, and a processor need not have an instruction that counts bits.
         if self.0 == Mask::ALL.0 { u32::BITS } else { self.0.count_ones() }
     }
-
-    /// The mask widened to whole sectors of `grains_per_sector` grains (1, 2, 4, 8, 16 or 32).
-    pub const fn sectors(self, grains_per_sector: u32) -> Mask {
-        // The lowest grain of each sector.
-        let lowest = match grains_per_sector {
-            1 => return self,
-            2 => 0x5555_5555,
-            4 => 0x1111_1111,
-            8 => 0x0101_0101,
-            16 => 0x0001_0001,
-            _ => 1,
-        };
-        let mut some = self.0;
-        let mut reach = 1;
-        while reach < grains_per_sector {
-            some |= some >> reach;
-            reach *= 2;
-        }
-        let sector = ((1_u64 << grains_per_sector) - 1) as u32;
-        Mask((some & lowest).wrapping_mul(sector))
-    }
 }
 
 impl BitOr for Mask {
@@ -149,6 +128,31 @@ impl fmt::Display for Line {
     }
 }
 
+/// The sectors of a line: what is asked for is rounded to whole ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Sectors {
+    /// The last grain of each.
+    last: u32,
+    /// Grains of one, less one.
+    shift: u32,
+}
+
+impl Sectors {
+    /// Sectors of `grains` grains: 1, 2, 4, 8, 16 or 32.
+    pub fn new(grains: u32) -> Sectors {
+        let last = (1..=32 / grains).fold(0, |last, sector| last | 1 << (sector * grains - 1));
+        Sectors { last, shift: grains - 1 }
+    }
+
+    /// The mask widened to whole sectors.
+    #[inline]
+    pub fn widen(self, mask: Mask) -> Mask {
+        // The sum carries into the last grain of a sector where any other is set, and not beyond.
+        let any = (((mask.0 & !self.last) + !self.last) | mask.0) & self.last;
+        Mask(((u64::from(any) << 1) - u64::from(any >> self.shift)) as u32)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,14 +168,14 @@ mod tests {
 
     #[test]
     fn sectors_widen_a_mask() {
-        assert_eq!(Mask(0b1).sectors(8), Mask(0xff));
-        assert_eq!(Mask(1 << 31).sectors(32), Mask::ALL);
-        assert_eq!(Mask(1 << 9 | 1).sectors(8), Mask(0xffff));
+        assert_eq!(Sectors::new(8).widen(Mask(0b1)), Mask(0xff));
+        assert_eq!(Sectors::new(32).widen(Mask(1 << 31)), Mask::ALL);
+        assert_eq!(Sectors::new(8).widen(Mask(1 << 9 | 1)), Mask(0xffff));
         for grains in [1, 2, 4, 8, 16, 32_u32] {
             for bits in [0, 1, 1 << 31, 0x0010_0200, 0x8001_0001, 0x0f0f_00f0, u32::MAX] {
                 let touched = |grain: u32| (0..32).any(|bit| bit / grains == grain / grains && bits >> bit & 1 != 0);
                 let wide = (0..32).filter(|&grain| touched(grain)).fold(0, |wide, grain| wide | 1 << grain);
-                assert_eq!(Mask(bits).sectors(grains), Mask(wide), "{bits:#x} in sectors of {grains}");
+                assert_eq!(Sectors::new(grains).widen(Mask(bits)), Mask(wide), "{bits:#x} in sectors of {grains}");
             }
         }
     }

@@ -10,7 +10,7 @@ pub mod size;
 pub mod stream;
 pub mod time;
 
-pub use address::{Line, LineSize, Mask, Page};
+pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
 pub use scope::{Order, Scope, Semantics};
 pub use size::{Bytes, Rate, Serializer};

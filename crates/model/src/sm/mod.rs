@@ -10,7 +10,6 @@
 mod access;
 mod issue;
 mod ready;
-mod sectors;
 mod sub_core;
 mod synchronize;
 mod warp;
@@ -24,7 +23,6 @@ use crate::tlb::Tlb;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use ready::{Ready, SLOTS};
-use sectors::Sectors;
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_engine::prefetch;
@@ -33,7 +31,7 @@ use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
-use tombolo_types::{ComponentId, Line, Mask, Ps, Serializer, SmId};
+use tombolo_types::{ComponentId, Line, Mask, Ps, Sectors, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
 /// A miss of the L1.

@@ -260,7 +260,7 @@ fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
 
 #[test]
 fn indices_that_do_not_fit_are_refused() {
-    assert_eq!(refusal("memcopy", "2", &[("mib", "4096")]), "memcopy: 2147483648 elements exceed 2^31 - 1");
+    assert_eq!(refusal("memcopy", "2", &[("mib", "4096")]), "memcopy: 2147483648 elements exceed 2^31 - 1, at scale 2");
     let many = [("nodes", "67108864"), ("degree", "1024")];
     assert_eq!(refusal("bfs", "1", &many), "bfs: 68719476736 arcs exceed 2^31 - 1");
     let scaled = refusal("bfs", "64", &[("nodes", "67108864"), ("degree", "4")]);
