@@ -65,7 +65,7 @@ pub(super) struct Network {
 }
 
 fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
-    demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes after scaling: at most {MOST_NODES} are allowed"))
+    demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
 }
 
 /// A random graph of `nodes` nodes, a number after scaling, with `degree` arcs each.

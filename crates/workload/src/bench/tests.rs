@@ -264,7 +264,7 @@ fn indices_that_do_not_fit_are_refused() {
     let many = [("nodes", "67108864"), ("degree", "1024")];
     assert_eq!(refusal("bfs", "1", &many), "bfs: 68719476736 arcs exceed 2^31 - 1");
     let scaled = refusal("bfs", "64", &[("nodes", "67108864"), ("degree", "4")]);
-    assert_eq!(scaled, "bfs: 4294967296 nodes after scaling: at most 67108864 are allowed");
+    assert_eq!(scaled, "bfs: 4294967296 nodes: at most 67108864 are allowed, at scale 64");
     let random = [("network", "random"), ("nodes", "67108864"), ("degree", "1024")];
     assert_eq!(refusal("sssp", "1", &random), "sssp: 68719476736 arcs exceed 2^31 - 1");
 }
