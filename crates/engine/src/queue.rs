@@ -207,9 +207,9 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
-    /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is `self.batch`,
-    /// taken out of the queue so that its events can be looked at while others are pushed. Shows `soon` the events of the
-    /// bucket, each some time before it comes out.
+    /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is
+    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Shows `soon` the
+    /// events of the bucket, each some time before it comes out.
     #[inline(never)]
     pub(crate) fn open_next(
         &mut self,

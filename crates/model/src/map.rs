@@ -11,7 +11,7 @@ use tombolo_types::{GpuId, Line, ModuleId};
 pub struct Map {
     gpus: u8,
     modules_per_gpu: u8,
-    /// 2^16 divided by it, plus one: a module's number times this, over 2^16, is its GPU's, exact below 2^8.
+    /// What [`gpus_per_module`] makes of it.
     gpus_per_module: u32,
     slices: u16,
     /// Binary logarithm of the lines of a directory region.
@@ -25,6 +25,17 @@ fn spread(number: u64) -> u64 {
     mixed ^ mixed >> 29
 }
 
+/// GPUs of a module in 2^-16, rounded up: for [`gpu_of`].
+fn gpus_per_module(modules_per_gpu: u8) -> u32 {
+    (1 << 16) / u32::from(modules_per_gpu) + 1
+}
+
+/// The GPU of a module, without a division.
+#[inline]
+fn gpu_of(module: ModuleId, gpus_per_module: u32) -> GpuId {
+    GpuId(((u32::from(module.0) * gpus_per_module) >> 16) as u8)
+}
+
 /// `hash` scaled to `0..count`.
 fn scale(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
@@ -36,7 +47,7 @@ impl Map {
         Map {
             gpus: machine.topology.gpus,
             modules_per_gpu: machine.topology.modules_per_gpu,
-            gpus_per_module: (1 << 16) / u32::from(machine.topology.modules_per_gpu) + 1,
+            gpus_per_module: gpus_per_module(machine.topology.modules_per_gpu),
             slices: machine.l2.slices,
             region_shift: machine.directory.lines_per_entry.trailing_zeros(),
             pages,
@@ -76,7 +87,7 @@ impl Topology for Map {
 
     #[inline]
     fn gpu_of(&self, module: ModuleId) -> GpuId {
-        GpuId(((u32::from(module.0) * self.gpus_per_module) >> 16) as u8)
+        gpu_of(module, self.gpus_per_module)
     }
 
     #[inline]
@@ -89,5 +100,21 @@ impl Topology for Map {
         // Hashed apart from the slice, or a GPU home would use only some of its slices.
         let hash = spread(spread(self.region(line)).rotate_left(32));
         ModuleId(gpu.0 * self.modules_per_gpu + scale(hash, u64::from(self.modules_per_gpu)) as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_of_the_gpu_that_a_division_says() {
+        for modules in 1..=u8::MAX {
+            let reciprocal = gpus_per_module(modules);
+            assert!(
+                (0..=u8::MAX).all(|module| gpu_of(ModuleId(module), reciprocal) == GpuId(module / modules)),
+                "{modules}"
+            );
+        }
     }
 }

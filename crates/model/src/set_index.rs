@@ -138,7 +138,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_index_splits_as_a_division_does(number in 0..1_u64 << 63, below in 0..64_u64, sets in 1..=u32::MAX, shift in 0..32_u32) {
+        fn an_index_splits_as_a_division_does(
+            number in 0..1_u64 << 63,
+            below in 0..64_u64,
+            sets in 1..=u32::MAX,
+            shift in 0..32_u32,
+        ) {
             let sets = (sets >> shift).max(1);
             let wide = u64::from(sets);
             // Numbers next to a multiple are the ones that go wrong first.

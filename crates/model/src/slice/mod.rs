@@ -255,7 +255,10 @@ impl<D: Contents> Slice<D> {
         }
         for level in (0..LEVELS).rev() {
             while let Some(&item) = self.queues[level].front() {
-                if self.starved[level].is_some() && !self.registers.has_room(level) {
+                if let Some(line) = self.starved[level]
+                    && !self.registers.has_room(level)
+                {
+                    debug_assert!(self.mshr.find(line).is_none() && self.cache.peek(line).is_none(), "{line} is fed");
                     break;
                 }
                 self.starved[level] = None;

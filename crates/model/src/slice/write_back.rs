@@ -162,6 +162,7 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) {
         uncore.stats.evictions += 1;
+        // Its step would ask for nothing.
         if state.dirty.is_empty() && !uncore.protocol.downgrades() {
             return;
         }

@@ -259,9 +259,7 @@ impl<D: Contents> Sm<D> {
                 if !self.register(slot) {
                     return Sent::Waits(Wait::MissRegister);
                 }
-                if before.is_some() && after.is_none() {
-                    self.l1.remove(line);
-                }
+                self.keep_line(line, before, after, uncore);
                 self.miss(transaction, mask, uncore, out);
             }
         }
