@@ -15,9 +15,15 @@ pub trait Partition: Send {
     /// Handles one event for one of this partition's components, and schedules what follows from it.
     fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
-    /// An event will be handled soon: a good time to bring what it needs into the host's caches (see
-    /// [`crate::prefetch()`]). Must change nothing.
+    /// An event will be handled soon: a good time to bring what it looks at first into the host's caches (see
+    /// [`crate::prefetch()`]). Must change nothing, read nothing but the event, and is not told of every event.
     fn prefetch(&self, event: &Event<Self::Message>) {
+        let _ = event;
+    }
+
+    /// The same, after all events that are handled as soon have been shown to [`Partition::prefetch`]: a good time to
+    /// bring what is found by reading what that has brought.
+    fn prefetch_found(&self, event: &Event<Self::Message>) {
         let _ = event;
     }
 }
@@ -97,7 +103,8 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
                 self.lane.events += 1;
                 partition.handle(event, self);
             }
-            if !self.lane.queue.open_next(end, &mut batch, |event| partition.prefetch(event)) {
+            let first = |event: &Event<M>| partition.prefetch(event);
+            if !self.lane.queue.open_next(end, &mut batch, first, |event| partition.prefetch_found(event)) {
                 break;
             }
             bound = self.lane.queue.bound(end);

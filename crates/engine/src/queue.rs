@@ -133,7 +133,11 @@ impl<M: Copy + Default> EventQueue<M> {
             let tail = &mut self.tails[bucket as usize % BUCKETS];
             if *tail as usize % CHUNK != CHUNK - 1 {
                 *tail += 1;
-                return self.chunks[*tail as usize / CHUNK][*tail as usize % CHUNK].fill(time, to, from, sequence);
+                let chunk = &mut self.chunks[*tail as usize / CHUNK];
+                let slot = *tail as usize % CHUNK;
+                // The next push to the bucket writes there.
+                prefetch(&chunk[(slot + 1) % CHUNK]);
+                return chunk[slot].fill(time, to, from, sequence);
             }
         }
         self.place_aside(time, to, from, sequence)
@@ -148,7 +152,7 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline]
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let mut batch = std::mem::take(&mut self.batch);
-        let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {});
+        let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {}, |_| {});
         let index = if opened { self.next(self.bound(end)) } else { None };
         let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
@@ -208,14 +212,15 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
     /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is
-    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Shows `soon` the
-    /// events of the bucket, each some time before it comes out.
+    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Shows
+    /// `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
     #[inline(never)]
     pub(crate) fn open_next(
         &mut self,
         end: Ps,
         batch: &mut Vec<Box<Chunk<M>>>,
-        mut soon: impl FnMut(&Event<M>),
+        mut first: impl FnMut(&Event<M>),
+        mut then: impl FnMut(&Event<M>),
     ) -> bool {
         let Some(bucket) = self.next_bucket_before(end) else { return false };
         self.open = bucket;
@@ -236,10 +241,10 @@ impl<M: Copy + Default> EventQueue<M> {
             }
             std::mem::swap(&mut self.chunks[chunk], &mut batch[place]);
             let events = &batch[place][..=last];
-            let first = first_index(place);
+            let index = first_index(place);
             // The last pushed first, which is nearly the order that they are sorted into.
-            self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, first + slot as u32)));
-            events.iter().for_each(|slot| soon(&slot.0));
+            self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, index + slot as u32)));
+            events.iter().for_each(|slot| first(&slot.0));
             (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
         if let Some(next) = self.next_bucket() {
@@ -248,6 +253,9 @@ impl<M: Copy + Default> EventQueue<M> {
         }
         if self.run.len() > 1 {
             self.run.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        for key in self.run.iter().rev() {
+            then(on_time(batch, *key as u32 & ((1 << INDEX_BITS) - 1)));
         }
         true
     }

@@ -62,6 +62,12 @@ impl<E: Copy + Default> Directory<E> {
         }
     }
 
+    /// Starts to load what [`Directory::lookup`] will read first into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        self.entries.prefetch(self.key(line));
+    }
+
     /// The entry that covers `line`, which becomes the newest of its set.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut E> {

@@ -56,16 +56,20 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         &self.controller
     }
 
-    /// Starts to load what an event of one of its components will read into the host's caches.
+    /// Starts to load what an event of one of its components will look at first into the host's caches.
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match (unit, message) {
-            (Unit::Sm(sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
             (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
                 self.sms[usize::from(sm.0)].prefetch(*register, *line);
             }
-            (Unit::Slice(slice), Message::Memory { line, register, .. }) => {
-                self.slices[usize::from(slice)].prefetch(*line, Some(*register));
+            (
+                Unit::Slice(slice),
+                Message::Memory { line, register, .. }
+                | Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }
+                | Message::Enter { packet: Packet::Fill { register, line, .. }, .. },
+            ) => {
+                self.slices[usize::from(slice)].prefetch_fill(*line, *register, &self.uncore);
             }
             (
                 Unit::Slice(slice),
@@ -73,16 +77,29 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                 | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. }
                 | Message::Enter { packet: Packet::Request(LineRequest { line, .. }), .. },
             ) => {
-                self.slices[usize::from(slice)].prefetch(*line, None);
-                self.uncore.prefetch_memory(*line);
+                let local = matches!(message, Message::Local(_));
+                if self.slices[usize::from(slice)].prefetch_request(*line, local) {
+                    self.uncore.prefetch_memory(*line);
+                }
             }
+            _ => {}
+        }
+    }
+
+    /// Starts to load what an event of one of its components finds by what [`Module::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
+        match (unit, message) {
+            (Unit::Sm(sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
             (
                 Unit::Slice(slice),
-                Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }
-                | Message::Enter { packet: Packet::Fill { register, line, .. }, .. },
+                Message::Memory { line, .. }
+                | Message::Arrive { packet: Packet::Fill { line, .. }, .. }
+                | Message::Enter { packet: Packet::Fill { line, .. }, .. },
             ) => {
-                self.slices[usize::from(slice)].prefetch(*line, Some(*register));
+                self.slices[usize::from(slice)].prefetch_place(*line, &self.uncore);
             }
+            (Unit::Sm(sm), Message::Fill { register, .. }) => self.sms[usize::from(sm.0)].prefetch_waiter(*register),
             _ => {}
         }
     }

@@ -73,6 +73,13 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
             self.modules[self.module(module)].prefetch(unit, &event.message);
         }
     }
+
+    #[inline]
+    fn prefetch_found(&self, event: &Event<Message<D>>) {
+        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+            self.modules[self.module(module)].prefetch_found(unit, &event.message);
+        }
+    }
 }
 
 impl<C, D: Contents> Part<C, D> {

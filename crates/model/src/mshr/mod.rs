@@ -141,6 +141,12 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         prefetch(&self.entries[id.0 as usize]);
     }
 
+    /// The first that waits on an entry, in use or not.
+    #[inline]
+    pub fn first_waiter(&self, id: EntryId) -> Option<&W> {
+        self.entries[id.0 as usize].first.as_ref()
+    }
+
     /// Whether an entry is in use for `line`.
     #[inline]
     pub fn holds(&self, id: EntryId, line: Line) -> bool {

@@ -30,6 +30,7 @@ use crate::uncore::{Out, Uncore};
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use tombolo_engine::prefetch;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{
     Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, Topology,
@@ -42,6 +43,9 @@ const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 
 /// Levels of requests, least first.
 const LEVELS: usize = MISS_LEVELS as usize;
+
+/// Waiting requests of a level that a fill looks at: one that it lets run, and the one behind.
+const NEXT: usize = 2;
 
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]
@@ -168,19 +172,59 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what an event about `line`, and the miss register that waits for it, will read into the host's
-    /// caches.
+    /// Starts to load what a fill of `line`, for which a miss register waits, looks at first into the host's caches.
     #[inline]
-    pub fn prefetch(&self, line: Line, register: Option<EntryId>) {
+    pub fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
         self.mshr.prefetch(line);
-        match register {
-            Some(register) => {
-                self.cache.prefetch(line);
-                self.mshr.prefetch_entry(register);
-                self.cache.prefetch_slot(line);
-            }
-            None => self.cache.prefetch_held(line),
+        self.mshr.prefetch_entry(register);
+        self.cache.prefetch(line);
+        if uncore.queued[self.index] == 0 {
+            return;
         }
+        for item in self.queues.iter().flat_map(|queue| queue.iter().take(NEXT)) {
+            prefetch(item);
+            prefetch(&item.body.asker);
+        }
+    }
+
+    /// Starts to load the place that a fill of `line` takes, and what the requests look at that it lets run; reads what
+    /// [`Slice::prefetch_fill`] has loaded.
+    #[inline]
+    pub fn prefetch_place<C: Coherence>(&self, line: Line, uncore: &Uncore<C, D>) {
+        self.cache.prefetch_slot(line);
+        if uncore.queued[self.index] == 0 {
+            return;
+        }
+        for (level, queue) in self.queues.iter().enumerate() {
+            for item in queue.iter().take(NEXT) {
+                self.prefetch_look_up(item.body.line, level == 0);
+            }
+            if let Some(first) = queue.front() {
+                uncore.prefetch_memory(first.body.line);
+            }
+        }
+    }
+
+    /// Starts to load what a request for `line` looks up.
+    #[inline]
+    fn prefetch_look_up(&self, line: Line, local: bool) {
+        self.mshr.prefetch(line);
+        self.cache.prefetch(line);
+        if !local {
+            self.directory.prefetch(line);
+        }
+    }
+
+    /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks at first into the
+    /// host's caches. Returns false where others wait, behind which it will.
+    #[inline]
+    pub fn prefetch_request(&self, line: Line, local: bool) -> bool {
+        let levels = if local { &self.queues[..1] } else { &self.queues[1..] };
+        let runs = levels.iter().all(VecDeque::is_empty);
+        if runs {
+            self.prefetch_look_up(line, local);
+        }
+        runs
     }
 
     /// A request of an SM of this module.

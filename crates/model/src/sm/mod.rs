@@ -274,6 +274,16 @@ impl<D: Contents> Sm<D> {
         }
     }
 
+    /// Starts to load the warp that waits for a miss register; reads what [`Sm::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_waiter(&self, register: EntryId) {
+        if let Some(waiter) = self.mshr.first_waiter(register) {
+            let slot = usize::from(waiter.warp);
+            prefetch(&self.warps[slot]);
+            prefetch(&self.outstanding[slot][usize::from(waiter.result)]);
+        }
+    }
+
     /// Starts to load what a warp will issue next into the host's caches.
     #[inline]
     fn prefetch_stream(&self, slot: usize) {
