@@ -16,12 +16,12 @@ pub trait Partition: Send {
     fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
     /// An event will be handled soon: a good time to bring what it looks at first into the host's caches (see
-    /// [`crate::prefetch()`]). Must change nothing, read nothing but the event, and is not told of every event.
+    /// [`crate::prefetch()`]). Must change nothing, should wait for nothing, and is not told of every event.
     fn prefetch(&self, event: &Event<Self::Message>) {
         let _ = event;
     }
 
-    /// The same, after all events that are handled as soon have been shown to [`Partition::prefetch`]: a good time to
+    /// The same, once all events of the next few nanoseconds have been shown to [`Partition::prefetch`]: a good time to
     /// bring what is found by reading what that has brought.
     fn prefetch_found(&self, event: &Event<Self::Message>) {
         let _ = event;
