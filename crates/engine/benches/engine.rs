@@ -5,7 +5,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::time::Duration;
-use tombolo_engine::{Engine, Event, Outbox, Partition};
+use tombolo_engine::{Engine, Event, Lookahead, Outbox, Partition};
 use tombolo_types::{ComponentId, Ps};
 
 const PARTITIONS: u16 = 17;
@@ -56,7 +56,8 @@ struct Load {
 impl Load {
     fn engine(self) -> Engine<Station> {
         let stations = (0..PARTITIONS).map(|data| Station { data: u64::from(data), work: self.work }).collect();
-        Engine::new(stations, (0..PARTITIONS).collect(), Ps(LOOKAHEAD))
+        let lookahead = Lookahead::even(usize::from(PARTITIONS), Ps(LOOKAHEAD));
+        Engine::new(stations, (0..PARTITIONS).collect(), lookahead)
     }
 
     /// One load, from its first event to its last; returns events and windows.

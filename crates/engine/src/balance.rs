@@ -1,20 +1,64 @@
 //! Who runs which partition: shares of about equal load.
 
+use std::iter::repeat_n;
+use std::ops::Range;
+
 /// How much less the busiest thread must have to do for the shares to be dealt anew, in percent: less would
 /// not pay for the caches that have to be filled again. Source: assumed.
 const WORTHWHILE: u64 = 5;
 
-/// Adjacent partitions to the same thread, about as many to each; by partition.
-pub(crate) fn blocks(partitions: usize, threads: usize) -> Vec<u16> {
-    (0..partitions).map(|index| (index * threads / partitions) as u16).collect()
+/// What it costs to divide a group of partitions among threads, which then wait for each other more often, in percent of
+/// the work of the busiest. Source: assumed.
+const DIVIDED: u64 = 10;
+
+/// Adjacent partitions to the same thread, about as many to each and where that is as good whole groups; by partition.
+pub(crate) fn blocks(groups: &[u16], threads: usize) -> Vec<u16> {
+    let count = groups.len();
+    let of_partitions: Vec<u16> = (0..count).map(|index| (index * threads / count) as u16).collect();
+    let mut of_groups = Vec::new();
+    for group in groups.chunk_by(|a, b| a == b) {
+        let twice_the_middle = 2 * of_groups.len() + group.len();
+        of_groups.extend(repeat_n((twice_the_middle * threads / (2 * count)) as u16, group.len()));
+    }
+    let cost = |owners: &[u16]| cost(&vec![1; count], groups, owners, threads);
+    if cost(&of_groups) < cost(&of_partitions) { of_groups } else { of_partitions }
 }
 
 /// The thread of each partition, after each partition had `loads` to do and belonged to `owners`: as before,
 /// unless another dealing would have been clearly better.
-pub(crate) fn deal(loads: &[u64], owners: Vec<u16>, threads: usize) -> Vec<u16> {
-    let even = largest_first(loads, threads);
-    let (before, after) = (busiest(loads, &owners, threads), busiest(loads, &even, threads));
-    if after * 100 < before * (100 - WORTHWHILE) { even } else { owners }
+pub(crate) fn deal(loads: &[u64], groups: &[u16], owners: Vec<u16>, threads: usize) -> Vec<u16> {
+    let cost = |owners: &Vec<u16>| cost(loads, groups, owners, threads);
+    let dealings = [whole_groups(loads, groups, threads), largest_first(loads, threads)];
+    match dealings.into_iter().min_by_key(cost) {
+        Some(best) if cost(&best) * 100 < cost(&owners) * (100 - WORTHWHILE) => best,
+        _ => owners,
+    }
+}
+
+/// Each group, the busiest first, to the thread that has least to do so far.
+fn whole_groups(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
+    let mut partitions = 0;
+    let members: Vec<Range<usize>> = groups
+        .chunk_by(|a, b| a == b)
+        .map(|group| {
+            partitions += group.len();
+            partitions - group.len()..partitions
+        })
+        .collect();
+    let loads: Vec<u64> = members.iter().map(|members| loads[members.clone()].iter().sum()).collect();
+    let owners = largest_first(&loads, threads);
+    members.into_iter().zip(owners).flat_map(|(members, owner)| members.map(move |_| owner)).collect()
+}
+
+/// Whether a group is divided among threads.
+pub(crate) fn splits(groups: &[u16], owners: &[u16]) -> bool {
+    groups.windows(2).zip(owners.windows(2)).any(|(group, owner)| group[0] == group[1] && owner[0] != owner[1])
+}
+
+/// What a dealing costs, in hundredths of the work of a partition.
+fn cost(loads: &[u64], groups: &[u16], owners: &[u16], threads: usize) -> u64 {
+    let percent = if splits(groups, owners) { 100 + DIVIDED } else { 100 };
+    busiest(loads, owners, threads) * percent
 }
 
 /// Each partition, the busiest first, to the thread that has least to do so far.
@@ -42,22 +86,44 @@ fn busiest(loads: &[u64], owners: &[u16], threads: usize) -> u64 {
 mod tests {
     use super::*;
 
+    /// Partitions without neighbours.
+    const APART: [u16; 6] = [0, 1, 2, 3, 4, 5];
+    /// Two GPUs of three partitions, and a hub.
+    const GPUS: [u16; 7] = [0, 0, 0, 1, 1, 1, 2];
+
     #[test]
     fn blocks_are_adjacent_and_even() {
-        assert_eq!(blocks(5, 2), [0, 0, 0, 1, 1]);
-        assert_eq!(blocks(3, 3), [0, 1, 2]);
+        assert_eq!(blocks(&APART[..5], 2), [0, 0, 0, 1, 1]);
+        assert_eq!(blocks(&APART[..3], 3), [0, 1, 2]);
+    }
+
+    #[test]
+    fn blocks_are_whole_groups_unless_that_is_uneven() {
+        assert_eq!(blocks(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
+        assert!(splits(&GPUS, &blocks(&GPUS, 4)));
+        assert!(!splits(&GPUS, &blocks(&GPUS, 2)));
     }
 
     #[test]
     fn shares_of_which_one_does_all_the_work_are_dealt_anew() {
-        let owners = deal(&[50, 50, 50, 1, 1, 0], blocks(6, 2), 2);
+        let owners = deal(&[50, 50, 50, 1, 1, 0], &APART, vec![0, 0, 0, 1, 1, 1], 2);
         assert_eq!(busiest(&[50, 50, 50, 1, 1, 0], &owners, 2), 100);
     }
 
     #[test]
     fn shares_that_are_nearly_even_stay() {
         let owners = vec![0, 1, 0, 1];
-        assert_eq!(deal(&[50, 50, 52, 50], owners.clone(), 2), owners);
-        assert_eq!(deal(&[0; 4], owners.clone(), 2), owners, "also when nothing has happened");
+        assert_eq!(deal(&[50, 50, 52, 50], &APART[..4], owners.clone(), 2), owners);
+        assert_eq!(deal(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also when nothing has happened");
+    }
+
+    #[test]
+    fn a_group_is_divided_only_where_that_wins_more_than_it_costs() {
+        let whole = vec![0, 0, 0, 1, 1, 1, 0];
+        let divided = deal(&[50, 50, 50, 1, 1, 0, 1], &GPUS, whole.clone(), 2);
+        assert_eq!(busiest(&[50, 50, 50, 1, 1, 0, 1], &divided, 2), 100);
+        assert_eq!(deal(&[53, 53, 53, 50, 50, 50, 1], &GPUS, whole.clone(), 2), whole);
+        let again = deal(&[50, 50, 50, 52, 50, 50, 1], &GPUS, vec![0, 1, 0, 1, 0, 1, 0], 2);
+        assert!(!splits(&GPUS, &again), "{again:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::lane::Lane;
+use crate::lookahead::Lookahead;
 use crate::parallel;
 use crate::partition::Partition;
 use crate::share::{Map, Share};
@@ -14,23 +15,24 @@ pub const HORIZON: Ps = Ps(1 << 48);
 /// Partitions with the events that wait for them.
 ///
 /// Time goes in windows: each begins at the earliest event that waits anywhere and lasts for the lookahead,
-/// the least delay between two partitions. Within it no partition can hear from another, so all of them run
-/// side by side, each through its own events in their total order.
+/// the least delay between two groups of partitions. Within it no group can hear from another, so all of them run
+/// side by side; and each group has shorter windows of its own, in which each of its partitions goes through its events in
+/// their total order.
 pub struct Engine<P: Partition> {
     partitions: Vec<P>,
     lanes: Vec<Lane<P::Message>>,
     home: Vec<u16>,
-    lookahead: Ps,
+    lookahead: Lookahead,
     /// A run has begun and not come to its end: it is going on, or a handler panicked.
     unfinished: bool,
 }
 
-/// What one run did. All but `threads` is the same for every number of threads.
+/// What one run did. All but `threads` and `windows` is the same for every number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Events handled in this run.
     pub events: u64,
-    /// Windows of this run: how often the partitions exchanged messages.
+    /// Windows of this run: how often the groups of partitions exchanged messages; more where threads share a group.
     pub windows: u64,
     /// Time of the last event handled, in this run or before it.
     pub last_event: Ps,
@@ -42,16 +44,15 @@ pub struct EngineStats {
 
 impl<P: Partition> Engine<P> {
     /// An engine at time zero. `home[c]` is the partition of component `c`, by its index in `partitions`.
-    /// `lookahead` is the least delay of a message from one partition to another.
     ///
     /// # Panics
     /// When there is no partition, or more than 2^16; when a component's home is none of them; when the
-    /// lookahead is zero and there are several.
-    pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Ps) -> Self {
+    /// lookahead is of other partitions, or zero and there are several, or larger within groups than between them.
+    pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Lookahead) -> Self {
         let count = partitions.len();
         assert!((1..=1 << 16).contains(&count), "an engine has 1 to 2^16 partitions, not {count}");
         assert!(home.len() <= 1 << 16, "an engine has at most 2^16 components, not {}", home.len());
-        assert!(count == 1 || lookahead > Ps::ZERO, "{count} partitions need a lookahead above zero");
+        lookahead.check(count);
         for (component, &home) in home.iter().enumerate() {
             assert!(usize::from(home) < count, "component {component} has partition {home} of {count} as its home");
         }
@@ -68,7 +69,7 @@ impl<P: Partition> Engine<P> {
         let now = self.now();
         assert!(at >= now, "component {} is sent an event at {at}, in the past: it is {now}", to.0);
         assert!(at != Ps::NEVER, "component {} is sent an event at a time that never comes", to.0);
-        let map = Map { home: &self.home, lookahead: self.lookahead };
+        let map = Map { home: &self.home, lookahead: &self.lookahead };
         let (source, home) = (usize::from(map.home_of(from)), usize::from(map.home_of(to)));
         let sequence = self.lanes[source].next_sequence(from);
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
@@ -84,7 +85,7 @@ impl<P: Partition> Engine<P> {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;
         let before: u64 = self.lanes.iter().map(|lane| lane.events).sum();
-        let map = Map { home: &self.home, lookahead: self.lookahead };
+        let map = Map { home: &self.home, lookahead: &self.lookahead };
         let threads = threads.clamp(1, self.partitions.len());
         let (windows, threads) = match threads {
             1 => (run_alone(&mut self.partitions, &mut self.lanes, map), 1),
@@ -133,7 +134,7 @@ fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message
                 return;
             }
             windows += 1;
-            share.run_window(map.window_end(start, count));
+            share.run_window(map.window_end(start, true));
         }
     });
     let outcome = catch_unwind(run);

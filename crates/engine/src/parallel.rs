@@ -1,9 +1,9 @@
 //! The windows of a run on several threads.
 //!
 //! Each thread keeps its share of the partitions from window to window, because its cache holds them and
-//! because messages between them need no exchange. The last thread to finish a window decides on the next
-//! one. Now and then the shares are dealt anew, where some threads have had more to do than others. Who
-//! runs a partition changes nothing in what it does.
+//! because messages between them need no exchange. Where each has whole groups of them, windows are as long as groups are
+//! apart. The last thread to finish a window decides on the next one. Now and then the shares are dealt anew, where some
+//! threads have had more to do than others. Who runs a partition changes nothing in what it does.
 
 use crate::balance;
 use crate::barrier::{Barrier, Line};
@@ -29,7 +29,6 @@ const REVIEW: u64 = 512;
 /// What the threads of a run share.
 struct Crew<'a, P: Partition> {
     map: Map<'a>,
-    partitions: usize,
     table: Mutex<Table<'a, P>>,
     exchange: Exchange<P::Message>,
     /// By thread: the earliest event that waits in its queues or that it sent in its last window.
@@ -49,6 +48,8 @@ struct Table<'a, P: Partition> {
     seats: Vec<Option<Seat<'a, P>>>,
     /// Thread of each partition.
     owners: Vec<u16>,
+    /// Whether each group of partitions is on one thread.
+    whole: bool,
     /// Events that each partition had handled when the shares were last looked at.
     reviewed_at: Vec<u64>,
     /// The panic of the first partition, by index, of those that panicked in the present window.
@@ -70,7 +71,8 @@ pub(crate) fn run<P: Partition>(
         let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || crew.work(worker)).is_ok();
         // Where the host refuses a thread, the run goes on with fewer.
         let parties = 1 + (1..threads).take_while(spawn).count();
-        crew.table().owners = balance::blocks(crew.partitions, parties);
+        let groups = &map.lookahead.groups;
+        crew.table().give(balance::blocks(groups, parties), groups);
         crew.plan(start);
         crew.barrier.open(parties);
         crew.work(0);
@@ -86,13 +88,11 @@ pub(crate) fn run<P: Partition>(
 
 impl<'a, P: Partition> Crew<'a, P> {
     fn new(partitions: &'a mut [P], lanes: Vec<Lane<P::Message>>, map: Map<'a>, threads: usize) -> Self {
-        let count = lanes.len();
         let reviewed_at = lanes.iter().map(|lane| lane.events).collect();
         let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
         Crew {
             map,
-            partitions: count,
-            table: Mutex::new(Table { seats, owners: Vec::new(), reviewed_at, panic: None }),
+            table: Mutex::new(Table { seats, owners: Vec::new(), whole: false, reviewed_at, panic: None }),
             exchange: Exchange::new(threads),
             earliest: (0..threads).map(|_| Line(AtomicU64::new(Ps::NEVER.0))).collect(),
             end: Line(AtomicU64::new(OVER)),
@@ -122,7 +122,7 @@ impl<'a, P: Partition> Crew<'a, P> {
             self.exchange.collect(window, worker, &mut spare, |event| share.receive(event));
             if window % REVIEW == 0 {
                 self.put_back(share);
-                self.barrier.meet(|| self.table().review(parties));
+                self.barrier.meet(|| self.review(parties));
                 share = self.take_share(worker, parties);
             }
         }
@@ -137,10 +137,20 @@ impl<'a, P: Partition> Crew<'a, P> {
 
     /// Sets the next window, which begins at `start`, while no other thread runs.
     fn plan(&self, start: Ps) {
-        let over = start >= HORIZON || self.table().panic.is_some();
-        let end = if over { OVER } else { self.map.window_end(start, self.partitions).0 };
+        let table = self.table();
+        let over = start >= HORIZON || table.panic.is_some();
+        let end = if over { OVER } else { self.map.window_end(start, table.whole).0 };
         self.end.0.store(end, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
+    }
+
+    /// Deals the partitions anew, before a window that is planned already: it ends where the new shares allow.
+    fn review(&self, parties: usize) {
+        let mut table = self.table();
+        table.review(&self.map.lookahead.groups, parties);
+        if self.end.0.load(Ordering::Relaxed) != OVER {
+            self.end.0.store(self.map.window_end(self.start(), table.whole).0, Ordering::Relaxed);
+        }
     }
 
     /// Takes the partitions of thread `worker` from the table.
@@ -182,11 +192,18 @@ impl<'a, P: Partition> Crew<'a, P> {
 impl<P: Partition> Table<'_, P> {
     /// Deals the partitions, all of which are on the table, to `threads` threads by what each had to do
     /// since the last review.
-    fn review(&mut self, threads: usize) {
+    fn review(&mut self, groups: &[u16], threads: usize) {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events: Vec<u64> = lanes.map(|lane| lane.events).collect();
         let loads: Vec<u64> = events.iter().zip(&self.reviewed_at).map(|(now, then)| now - then).collect();
-        self.owners = balance::deal(&loads, std::mem::take(&mut self.owners), threads);
+        let owners = balance::deal(&loads, groups, std::mem::take(&mut self.owners), threads);
+        self.give(owners, groups);
         self.reviewed_at = events;
+    }
+
+    /// Says which thread has which partition.
+    fn give(&mut self, owners: Vec<u16>, groups: &[u16]) {
+        self.whole = !balance::splits(groups, &owners);
+        self.owners = owners;
     }
 }

@@ -78,7 +78,8 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// Schedules an event for a component of partition `home`, another one.
     #[inline(never)]
     fn place_elsewhere(&mut self, at: Ps, from: ComponentId, to: ComponentId, home: u16) -> &mut M {
-        if at.0 < self.now.0.saturating_add(self.map.lookahead.0) || at == Ps::NEVER {
+        let lookahead = self.map.lookahead.of(self.partition, home);
+        if at.0 < self.now.0.saturating_add(lookahead.0) || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
         let sequence = self.lane.next_sequence(from);
@@ -114,8 +115,8 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
 
     #[cold]
     fn refuse(&self, at: Ps, from: ComponentId, to: ComponentId) -> ! {
-        let (now, lookahead) = (self.now, self.map.lookahead);
         let (source, home) = (self.partition, self.map.home_of(to));
+        let (now, lookahead) = (self.now, self.map.lookahead.of(source, home));
         let (from, to) = (from.0, to.0);
         assert!(at != Ps::NEVER, "component {from} sends to component {to} at a time that never comes");
         assert!(
@@ -124,7 +125,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         );
         panic!(
             "component {from} of partition {source} sends to component {to} of partition {home} at {at}, but it is \
-             {now} and messages between partitions take at least {lookahead}"
+             {now} and messages between these two take at least {lookahead}"
         );
     }
 }

@@ -3,7 +3,9 @@
 use crate::engine::HORIZON;
 use crate::event::Event;
 use crate::lane::Lane;
+use crate::lookahead::Lookahead;
 use crate::partition::{Outbox, Partition};
+use std::ops::Range;
 use tombolo_types::{ComponentId, Ps};
 
 /// Which component lives where, and how far apart partitions are.
@@ -11,8 +13,7 @@ use tombolo_types::{ComponentId, Ps};
 pub(crate) struct Map<'a> {
     /// Partition of each component.
     pub(crate) home: &'a [u16],
-    /// The least delay of a message between partitions.
-    pub(crate) lookahead: Ps,
+    pub(crate) lookahead: &'a Lookahead,
 }
 
 impl Map<'_> {
@@ -25,11 +26,20 @@ impl Map<'_> {
         }
     }
 
-    /// End of the window that begins at `start`: one of `partitions` partitions alone has no one to wait
-    /// for.
-    pub(crate) fn window_end(&self, start: Ps, partitions: usize) -> Ps {
-        if partitions == 1 { HORIZON } else { Ps(start.0.saturating_add(self.lookahead.0)).min(HORIZON) }
+    /// End of the window that begins at `start`, where each group of partitions is on one thread (`whole`) or not. One
+    /// group alone has no one to wait for.
+    pub(crate) fn window_end(&self, start: Ps, whole: bool) -> Ps {
+        let Lookahead { groups, within, between } = self.lookahead;
+        match whole {
+            true if groups.first() == groups.last() => HORIZON,
+            true => after(start, *between),
+            false => after(start, *within),
+        }
     }
+}
+
+fn after(start: Ps, lookahead: Ps) -> Ps {
+    Ps(start.0.saturating_add(lookahead.0)).min(HORIZON)
 }
 
 #[cold]
@@ -73,6 +83,8 @@ pub(crate) struct Share<'a, P: Partition> {
     lanes: Vec<Lane<P::Message>>,
     /// Time of the first event of each partition.
     due: Vec<Ps>,
+    /// The seats of each group that has some here.
+    groups: Vec<Range<usize>>,
     /// Of all partitions of the engine.
     places: Vec<Place>,
     /// By thread.
@@ -92,6 +104,7 @@ impl<'a, P: Partition> Share<'a, P> {
             partitions: Vec::new(),
             lanes: Vec::new(),
             due: Vec::new(),
+            groups: Vec::new(),
             places: places(owners),
             parcels: std::iter::repeat_with(parcel).take(threads).collect(),
             running: 0,
@@ -100,6 +113,12 @@ impl<'a, P: Partition> Share<'a, P> {
 
     /// Adds a partition; they must come in the order of their indices.
     pub(crate) fn seat(&mut self, index: usize, partition: &'a mut P, lane: Lane<P::Message>) {
+        let seat = self.indices.len();
+        let group = |index: u16| self.map.lookahead.groups[usize::from(index)];
+        match self.groups.last_mut() {
+            Some(seats) if group(self.indices[seats.start]) == group(index as u16) => seats.end = seat + 1,
+            _ => self.groups.push(seat..seat + 1),
+        }
         self.indices.push(index as u16);
         self.partitions.push(partition);
         self.due.push(lane.due());
@@ -123,9 +142,25 @@ impl<'a, P: Partition> Share<'a, P> {
         self.indices[self.running]
     }
 
-    /// Takes each partition, in order, through its events before `end`.
+    /// Takes each group, in order, through its events before `end`, in windows of its own: while others wait, the host's
+    /// caches hold its state.
     pub(crate) fn run_window(&mut self, end: Ps) {
-        for seat in 0..self.due.len() {
+        for group in 0..self.groups.len() {
+            let seats = self.groups[group].clone();
+            loop {
+                let start = self.due[seats.clone()].iter().copied().min().unwrap_or(Ps::NEVER);
+                if start >= end {
+                    break;
+                }
+                let until = if seats.len() == 1 { end } else { after(start, self.map.lookahead.within).min(end) };
+                self.run_seats(seats.clone(), until);
+            }
+        }
+    }
+
+    /// Takes each of these partitions, in order, through its events before `end`.
+    fn run_seats(&mut self, seats: Range<usize>, end: Ps) {
+        for seat in seats {
             if self.due[seat] >= end {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Delivery at the edges: nothing to do, long flights, rules broken, handlers that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use tombolo_engine::{Engine, Event, HORIZON, Outbox, Partition};
+use tombolo_engine::{Engine, Event, HORIZON, Lookahead, Outbox, Partition};
 use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
@@ -42,7 +42,7 @@ impl Partition for Post {
 
 /// Four partitions of one component each.
 fn posts() -> Engine<Post> {
-    Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], LOOKAHEAD)
+    Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], Lookahead::even(4, LOOKAHEAD))
 }
 
 fn tell(engine: &mut Engine<Post>, at: u64, to: u16, order: Order) {
@@ -71,7 +71,7 @@ fn an_empty_engine_has_nothing_to_do() {
 
 #[test]
 fn what_is_due_at_the_horizon_is_left() {
-    let alone = || Engine::new(vec![Post::default()], vec![0; 4], LOOKAHEAD);
+    let alone = || Engine::new(vec![Post::default()], vec![0; 4], Lookahead::even(1, LOOKAHEAD));
     for (threads, engine) in [(1, posts as fn() -> Engine<Post>), (3, posts), (1, alone)] {
         let mut engine = engine();
         for delay in [HORIZON.0 - 1, HORIZON.0] {
@@ -111,9 +111,35 @@ fn a_message_may_take_exactly_the_lookahead_but_not_less() {
         assert_eq!(
             panic_of(|| engine.run(threads)),
             "component 0 of partition 0 sends to component 2 of partition 2 at 2.999 ns, but it is 2.000 ns and \
-             messages between partitions take at least 1.000 ns"
+             messages between these two take at least 1.000 ns"
         );
     }
+}
+
+#[test]
+fn messages_within_a_group_may_take_less_than_those_between_groups() {
+    let lookahead = Lookahead { groups: vec![0, 0, 1, 1], within: LOOKAHEAD, between: Ps(3_000) };
+    for threads in [1, 2, 4] {
+        let mut engine = Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], lookahead.clone());
+        tell(&mut engine, 0, 0, Order::Send { to: 1, delay: 1_000, repeats: 1_000 });
+        tell(&mut engine, 500, 2, Order::Send { to: 0, delay: 3_000, repeats: 1_000 });
+        engine.run(threads);
+        let [first, second, ..] = engine.partitions() else { panic!("there are four") };
+        assert_eq!((first.0.len(), second.0.len()), (2_002, 1_001), "{threads} threads");
+        tell(&mut engine, 10_000_000, 0, Order::Send { to: 2, delay: 2_999, repeats: 0 });
+        assert_eq!(
+            panic_of(|| engine.run(threads)),
+            "component 0 of partition 0 sends to component 2 of partition 2 at 10002.999 ns, but it is 10000.000 ns and \
+             messages between these two take at least 3.000 ns"
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "the partitions of a group are adjacent")]
+fn groups_are_not_interleaved() {
+    let lookahead = Lookahead { groups: vec![0, 1, 0], within: LOOKAHEAD, between: LOOKAHEAD };
+    Engine::new((0..3).map(|_| Post::default()).collect(), vec![0, 1, 2], lookahead);
 }
 
 #[test]
@@ -158,11 +184,11 @@ fn an_event_at_no_time_is_refused() {
 #[test]
 #[should_panic(expected = "2 partitions need a lookahead above zero")]
 fn several_partitions_need_a_lookahead() {
-    Engine::new(vec![Post::default(), Post::default()], vec![0, 1], Ps::ZERO);
+    Engine::new(vec![Post::default(), Post::default()], vec![0, 1], Lookahead::even(2, Ps::ZERO));
 }
 
 #[test]
 #[should_panic(expected = "component 1 has partition 2 of 2 as its home")]
 fn a_home_must_exist() {
-    Engine::new(vec![Post::default(), Post::default()], vec![0, 2], LOOKAHEAD);
+    Engine::new(vec![Post::default(), Post::default()], vec![0, 2], Lookahead::even(2, LOOKAHEAD));
 }

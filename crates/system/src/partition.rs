@@ -1,9 +1,9 @@
-//! How the machine is cut for the engine: each module a partition; the fabric between GPUs and the command
-//! processor together another. Where modules are so close that windows would be too short to be worth a
+//! How the machine is cut for the engine: each module a partition, those of a GPU a group; the fabric between GPUs and the
+//! command processor together another. Where modules are so close that windows would be too short to be worth a
 //! barrier, those of a GPU, or all, share one.
 
 use std::sync::Arc;
-use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, host_latency};
 use tombolo_model::fabric::Fabric;
@@ -92,15 +92,17 @@ impl<C, D: Contents> Part<C, D> {
     }
 }
 
-/// How many neighbouring modules share a partition, and the lookahead between partitions.
+/// How many neighbouring modules share a partition, and how far apart partitions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Modules of a partition.
     pub modules: u8,
     /// Whether the hub stands with them, all in one partition.
     pub whole: bool,
-    /// Smallest latency between two partitions.
-    pub lookahead: Ps,
+    /// Smallest latency between two partitions of a GPU.
+    pub within: Ps,
+    /// Smallest latency between two partitions of different GPUs, or to the hub.
+    pub between: Ps,
 }
 
 impl Cut {
@@ -111,12 +113,22 @@ impl Cut {
         let beyond = cross.min(host_latency(machine));
         let topology = &machine.topology;
         if hop.min(beyond) >= SHORTEST_WINDOW {
-            return Cut { modules: 1, whole: false, lookahead: hop.min(beyond) };
+            return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };
         }
         if beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, lookahead: beyond };
+            return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
         }
-        Cut { modules: topology.modules() as u8, whole: true, lookahead: Ps::NEVER }
+        Cut { modules: topology.modules() as u8, whole: true, within: Ps::NEVER, between: Ps::NEVER }
+    }
+
+    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
+    pub fn lookahead(&self, machine: &MachineConfig) -> Lookahead {
+        let Cut { modules, whole, within, between } = *self;
+        let topology = &machine.topology;
+        let gpus = (0..topology.modules() as u8).step_by(usize::from(modules));
+        let gpus = gpus.map(|first| u16::from(first / topology.modules_per_gpu));
+        let hub = (!whole).then_some(u16::from(topology.gpus));
+        Lookahead { groups: gpus.chain(hub).collect(), within, between }
     }
 
     /// The partition of each component.

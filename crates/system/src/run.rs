@@ -309,7 +309,7 @@ fn build<C: Coherence, D: Contents>(
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
     let partitions = cut.partitions(layout, modules, hub);
-    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead);
+    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine

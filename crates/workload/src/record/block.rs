@@ -168,11 +168,9 @@ impl Store {
         }
     }
 
-    /// The block's bytes before compression.
-    pub(crate) fn unpack(&self, block: &Block) -> std::io::Result<Vec<u8>> {
-        let mut raw = Vec::new();
-        self.packed(block, |bytes| unpack(bytes, block.raw_bytes, &mut raw))??;
-        Ok(raw)
+    /// Writes the block's bytes before compression over `into`.
+    pub(crate) fn unpack(&self, block: &Block, into: &mut Vec<u8>) -> std::io::Result<()> {
+        self.packed(block, |bytes| unpack(bytes, block.raw_bytes, into))?
     }
 
     /// Whether two kernels' blocks are the same bytes.

@@ -309,7 +309,8 @@ impl<'a> Host<'a> {
     /// What the first CTA of `blocks` costs to simulate.
     fn work(&self, blocks: &[Block]) -> Result<u64, RecordError> {
         let Some(block) = blocks.first() else { return Ok(0) };
-        let raw = self.store.unpack(block)?;
+        let mut raw = Vec::new();
+        self.store.unpack(block, &mut raw)?;
         let mut stream = CtaStream::default();
         let bytes = cta_bytes(&raw, block.ctas, 0).expect("a block holds its first CTA");
         decode(bytes, &mut stream).expect("what was encoded decodes");

@@ -4,7 +4,7 @@ use super::block::{Block, Store, cta_bytes};
 use super::sample::{Counts, Part};
 use crate::encode::decode;
 use crate::simt::ArrayInfo;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 
@@ -76,9 +76,9 @@ impl Recording {
         (cta - block.first < block.ctas).then_some((place, block))
     }
 
-    fn unpack(&self, block: &Block) -> Result<Vec<u8>, StreamError> {
+    fn unpack(&self, block: &Block, into: &mut Vec<u8>) -> Result<(), StreamError> {
         self.store
-            .unpack(block)
+            .unpack(block, into)
             .map_err(|error| StreamError { message: format!("cannot read back a block of the recording: {error}") })
     }
 }
@@ -111,27 +111,43 @@ impl Program for Recording {
             let bytes = cta_bytes(raw, block.ctas, cta - block.first).ok_or_else(missing)?;
             decode(bytes, into).map(|_| ())
         };
+        let held = self.cache.place((kernel, place as u32));
+        let mut raw = match held.get() {
+            Ok(raw) => return read(&raw),
+            Err(storage) => storage,
+        };
+        self.unpack(block, &mut raw)?;
         if block.ctas == 1 {
             // It will hardly be asked for again soon.
-            return read(&self.unpack(block)?);
+            let done = read(&raw);
+            held.give_back(raw);
+            return done;
         }
-        let key = (kernel, place as u32);
-        match self.cache.get(key) {
-            Some(raw) => read(&raw),
-            None => read(&self.cache.put(key, Arc::from(self.unpack(block)?))),
-        }
+        read(&held.put(raw))
     }
 }
 
 /// Kernel and block.
 type Key = (u32, u32);
 
-/// Unpacked blocks, the latest used first.
-type Shard = Mutex<Vec<(Key, Arc<[u8]>)>>;
-
 /// Recently unpacked blocks.
 pub(super) struct Cache {
-    shards: Vec<Shard>,
+    shards: Vec<Mutex<Shard>>,
+}
+
+#[derive(Default)]
+struct Shard {
+    /// The latest used first.
+    blocks: Vec<(Key, Arc<Vec<u8>>)>,
+    /// Storage of a block that went, for the next one: blocks come and go all the time, and what an allocator gives back to
+    /// the system tears its huge pages.
+    spare: Vec<u8>,
+}
+
+/// Where a block is or goes.
+struct Place<'a> {
+    shard: &'a Mutex<Shard>,
+    key: Key,
 }
 
 impl Cache {
@@ -139,21 +155,42 @@ impl Cache {
         Cache { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    fn shard(&self, key: Key) -> &Shard {
-        &self.shards[(key.0 as usize).wrapping_mul(31).wrapping_add(key.1 as usize) % SHARDS]
+    fn place(&self, key: Key) -> Place<'_> {
+        let shard = &self.shards[(key.0 as usize).wrapping_mul(31).wrapping_add(key.1 as usize) % SHARDS];
+        Place { shard, key }
+    }
+}
+
+impl Place<'_> {
+    fn shard(&self) -> MutexGuard<'_, Shard> {
+        self.shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, key: Key) -> Option<Arc<[u8]>> {
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
-        let place = shard.iter().position(|(held, _)| *held == key)?;
-        shard[..=place].rotate_right(1);
-        Some(Arc::clone(&shard[0].1))
+    /// The block, or storage for it.
+    fn get(&self) -> Result<Arc<Vec<u8>>, Vec<u8>> {
+        let mut shard = self.shard();
+        let Some(place) = shard.blocks.iter().position(|(held, _)| *held == self.key) else {
+            return Err(std::mem::take(&mut shard.spare));
+        };
+        shard.blocks[..=place].rotate_right(1);
+        Ok(Arc::clone(&shard.blocks[0].1))
     }
 
-    fn put(&self, key: Key, raw: Arc<[u8]>) -> Arc<[u8]> {
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
-        shard.truncate(BLOCKS_PER_SHARD - 1);
-        shard.insert(0, (key, Arc::clone(&raw)));
+    /// Keeps the block.
+    fn put(&self, raw: Vec<u8>) -> Arc<Vec<u8>> {
+        let mut shard = self.shard();
+        if shard.blocks.len() >= BLOCKS_PER_SHARD
+            && let Some((_, oldest)) = shard.blocks.pop()
+        {
+            shard.spare = Arc::into_inner(oldest).unwrap_or_default();
+        }
+        let raw = Arc::new(raw);
+        shard.blocks.insert(0, (self.key, Arc::clone(&raw)));
         raw
+    }
+
+    /// Keeps the storage of a block alone.
+    fn give_back(&self, storage: Vec<u8>) {
+        self.shard().spare = storage;
     }
 }
