@@ -1,6 +1,6 @@
 //! A recorded program, decoded CTA by CTA from any thread.
 
-use super::block::{Block, Store, cta_bytes};
+use super::block::{BLOCK_BYTES, Block, Store, cta_bytes};
 use super::sample::{Counts, Part};
 use crate::encode::decode;
 use crate::simt::ArrayInfo;
@@ -13,6 +13,8 @@ const SHARDS: usize = 64;
 /// Unpacked blocks of a shard. Source: 64 shards of 8 blocks of 64 KiB are 32 MiB and serve 512 modules that
 /// each walk through their own CTAs.
 const BLOCKS_PER_SHARD: usize = 8;
+/// Storage of a block is kept for another up to so many bytes: what one of several CTAs takes, mostly.
+const SPARE_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// A program whose streams were recorded: the same for every memory system, any number of times.
 pub struct Recording {
@@ -120,7 +122,7 @@ impl Program for Recording {
         if block.ctas == 1 {
             // It will hardly be asked for again soon.
             let done = read(&raw);
-            held.give_back(raw);
+            held.shard().keep_storage(raw);
             return done;
         }
         read(&held.put(raw))
@@ -142,6 +144,14 @@ struct Shard {
     /// Storage of a block that went, for the next one: blocks come and go all the time, and what an allocator gives back to
     /// the system tears its huge pages.
     spare: Vec<u8>,
+}
+
+impl Shard {
+    fn keep_storage(&mut self, storage: Vec<u8>) {
+        if storage.capacity() <= SPARE_BYTES {
+            self.spare = storage;
+        }
+    }
 }
 
 /// Where a block is or goes.
@@ -181,16 +191,12 @@ impl Place<'_> {
         let mut shard = self.shard();
         if shard.blocks.len() >= BLOCKS_PER_SHARD
             && let Some((_, oldest)) = shard.blocks.pop()
+            && let Some(storage) = Arc::into_inner(oldest)
         {
-            shard.spare = Arc::into_inner(oldest).unwrap_or_default();
+            shard.keep_storage(storage);
         }
         let raw = Arc::new(raw);
         shard.blocks.insert(0, (self.key, Arc::clone(&raw)));
         raw
-    }
-
-    /// Keeps the storage of a block alone.
-    fn give_back(&self, storage: Vec<u8>) {
-        self.shard().spare = storage;
     }
 }
