@@ -79,8 +79,9 @@ impl<P: Partition> Engine<P> {
     /// be called again after more has been scheduled.
     ///
     /// # Panics
-    /// With the panic of a handler; where several partitions panic in the same window, with that of the first
-    /// one. Other threads finish their window before. The partitions can still be looked at, but a further run panics.
+    /// With the panic of a handler; where several partitions panic in the same window, with that of the first group's, which
+    /// may be another's where threads share a group, for windows are shorter then. Other threads finish their window before.
+    /// The partitions can still be looked at, but a further run panics.
     pub fn run(&mut self, threads: usize) -> EngineStats {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;

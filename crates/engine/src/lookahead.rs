@@ -33,7 +33,7 @@ impl Lookahead {
     /// Panics unless it is one of `partitions` partitions.
     pub(crate) fn check(&self, partitions: usize) {
         let Lookahead { groups, within, between } = self;
-        assert!(groups.len() == partitions, "{partitions} partitions cannot stand in {} groups", groups.len());
+        assert!(groups.len() == partitions, "each of {partitions} partitions has a group, {} are given", groups.len());
         let mut seen = groups.clone();
         seen.dedup();
         let runs = seen.len();

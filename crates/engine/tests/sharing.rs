@@ -21,20 +21,20 @@ impl Partition for Witness {
 }
 
 /// The thread of the first and of the last event of each of four partitions on two threads, of which the
-/// given ones are busy for two thousand times the lookahead.
-fn witnesses(busy: [u16; 2], lookahead: Lookahead) -> Vec<Option<(ThreadId, ThreadId)>> {
+/// given ones are busy for two thousand times the least lookahead, which must take so many windows.
+fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(ThreadId, ThreadId)>> {
     let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead);
     for component in busy.map(ComponentId) {
         engine.schedule(Ps::ZERO, component, component, 2_000);
     }
-    assert!(engine.run(2).windows > 512, "the shares are looked at");
+    assert_eq!(engine.run(2).windows, windows);
     let ends = |witness: &Witness| Some((*witness.0.first()?, *witness.0.last()?));
     engine.partitions().iter().map(ends).collect()
 }
 
 #[test]
 fn neighbours_begin_on_one_thread_and_part_when_they_alone_are_busy() {
-    let [Some(first), Some(second), None, None] = witnesses([0, 1], Lookahead::even(4, LOOKAHEAD))[..] else {
+    let [Some(first), Some(second), None, None] = witnesses([0, 1], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
         panic!("two are busy")
     };
     assert_eq!(first.0, second.0);
@@ -43,7 +43,7 @@ fn neighbours_begin_on_one_thread_and_part_when_they_alone_are_busy() {
 
 #[test]
 fn partitions_stay_on_their_threads_while_these_are_equally_busy() {
-    let [Some(first), None, None, Some(last)] = witnesses([0, 3], Lookahead::even(4, LOOKAHEAD))[..] else {
+    let [Some(first), None, None, Some(last)] = witnesses([0, 3], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
         panic!("two are busy")
     };
     assert_eq!((first.0, last.0), (first.1, last.1));
@@ -57,10 +57,13 @@ fn pairs() -> Lookahead {
 
 #[test]
 fn a_group_parts_where_it_alone_is_busy_and_only_then() {
-    let [Some(first), Some(second), None, None] = witnesses([0, 1], pairs())[..] else { panic!("two are busy") };
+    // Long windows until the shares are looked at after 512, short ones then.
+    let [Some(first), Some(second), None, None] = witnesses([0, 1], pairs(), 512 + 465)[..] else {
+        panic!("two are busy")
+    };
     assert_eq!(first.0, second.0);
     assert_ne!(first.1, second.1);
-    let [Some(first), None, Some(last), None] = witnesses([0, 2], pairs())[..] else { panic!("two are busy") };
+    let [Some(first), None, Some(last), None] = witnesses([0, 2], pairs(), 667)[..] else { panic!("two are busy") };
     assert_eq!((first.0, last.0), (first.1, last.1));
     assert_ne!(first.0, last.0);
 }

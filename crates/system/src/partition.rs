@@ -175,3 +175,20 @@ pub fn layout(machine: &Arc<MachineConfig>) -> Layout {
         slices: machine.l2.slices,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
+        let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
+        let Lookahead { groups, within, between } = Cut::of(&machine).lookahead(&machine);
+        assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
+        assert_eq!(
+            (within, between),
+            (Ps::from_ns(32), Ps::from_ns(96)),
+            "a hop; a hop and half of the way between GPUs"
+        );
+    }
+}

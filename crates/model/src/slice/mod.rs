@@ -44,7 +44,7 @@ const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 /// Levels of requests, least first.
 const LEVELS: usize = MISS_LEVELS as usize;
 
-/// Waiting requests of a level that a fill looks at: one that it lets run, and the one behind.
+/// Waiting requests of a level that are loaded with a fill: one that it lets run, and the one behind. Assumed.
 const NEXT: usize = 2;
 
 /// A request at a slice.
