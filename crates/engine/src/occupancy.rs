@@ -2,7 +2,7 @@
 //! instructions however many are empty.
 
 /// Words of the bitmap: as many as [`Occupancy::summary`] has bits.
-const WORDS: usize = u16::BITS as usize;
+const WORDS: usize = u64::BITS as usize;
 
 /// Buckets of a ring.
 pub(crate) const BUCKETS: usize = WORDS * 64;
@@ -11,7 +11,7 @@ pub(crate) const BUCKETS: usize = WORDS * 64;
 pub(crate) struct Occupancy {
     words: [u64; WORDS],
     /// Bit `w`: `words[w]` is not zero.
-    summary: u16,
+    summary: u64,
 }
 
 impl Occupancy {
@@ -44,7 +44,7 @@ impl Occupancy {
             return Some(after.trailing_zeros() as usize - bit);
         }
         // Other words in ring order; this word's own lower half comes last, a whole turn away.
-        let rotated = self.summary.rotate_right(word as u32 + 1) & (u16::MAX >> 1);
+        let rotated = self.summary.rotate_right(word as u32 + 1) & (u64::MAX >> 1);
         let (step, bits) = match rotated {
             0 => (WORDS, self.words[word] & !(u64::MAX << bit)),
             some => {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_next_bucket_is_found_from_every_place() {
-        let set = [0, 1, 63, 64, 130, 500, 1023];
+        let set = [0, 1, 63, 64, 130, 500, 2000, BUCKETS - 1];
         let occupancy = occupied(&set);
         for from in 0..BUCKETS {
             let expected = (1..BUCKETS).find(|distance| set.contains(&((from + distance) % BUCKETS)));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_lone_bucket_is_found_round_the_ring_but_not_from_itself() {
-        for lone in [0, 5, 63, 64, 1023] {
+        for lone in [0, 5, 63, 64, BUCKETS - 1] {
             let occupancy = occupied(&[lone]);
             assert_eq!(occupancy.distance_to_next(lone), None);
             assert_eq!(occupancy.distance_to_next((lone + 1) % BUCKETS), Some(BUCKETS - 1));

@@ -239,6 +239,10 @@ impl<M: Copy + Default> EventQueue<M> {
             if place == batch.len() {
                 batch.push(empty_chunk());
             }
+            if let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
+                // Read next.
+                chunk.iter().for_each(prefetch);
+            }
             std::mem::swap(&mut self.chunks[chunk], &mut batch[place]);
             let events = &batch[place][..=last];
             let index = first_index(place);

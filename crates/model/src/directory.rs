@@ -68,6 +68,13 @@ impl<E: Copy + Default> Directory<E> {
         self.entries.prefetch(self.key(line));
     }
 
+    /// Starts to load the entry that covers `line`, or the one that it would take the place of, into the host's caches;
+    /// reads what [`Directory::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_slot(&self, line: Line) {
+        self.entries.prefetch_slot(self.key(line));
+    }
+
     /// The entry that covers `line`, which becomes the newest of its set.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut E> {

@@ -177,6 +177,8 @@ pub enum Message<D: Data> {
     Issue {
         /// Which sub-core.
         sub_core: u8,
+        /// The warp that it is likely to issue.
+        likely: u8,
     },
     /// To a slice: a request of an SM of its module.
     Local(LineRequest<D>),
@@ -306,6 +308,30 @@ pub enum Message<D: Data> {
     /// To the command processor: go on with the next command.
     #[default]
     Next,
+}
+
+impl<D: Data> Message<D> {
+    /// To a slice: the request, and whether an SM of its module has sent it.
+    #[inline]
+    pub fn request(&self) -> Option<(&LineRequest<D>, bool)> {
+        match self {
+            Message::Local(request) => Some((request, true)),
+            Message::Arrive { packet: Packet::Request(request), .. }
+            | Message::Enter { packet: Packet::Request(request), .. } => Some((request, false)),
+            _ => None,
+        }
+    }
+
+    /// To a slice: the line of a fill, and the miss register that waits for it.
+    #[inline]
+    pub fn slice_fill(&self) -> Option<(Line, EntryId)> {
+        match *self {
+            Message::Memory { line, register, .. }
+            | Message::Arrive { packet: Packet::Fill { line, register, .. }, .. }
+            | Message::Enter { packet: Packet::Fill { line, register, .. }, .. } => Some((line, register)),
+            _ => None,
+        }
+    }
 }
 
 const _: () = assert!(std::mem::size_of::<Message<()>>() <= 56);

@@ -3,7 +3,7 @@
 use crate::controller::{Controller, Parts, Share};
 use crate::departure::Departure;
 use crate::layout::Unit;
-use crate::message::{LineRequest, Message, Packet};
+use crate::message::{Message, Packet};
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
 use crate::uncore::{Out, Uncore};
@@ -60,26 +60,18 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match (unit, message) {
+            (Unit::Sm(sm), Message::Issue { sub_core, likely }) => {
+                self.sms[usize::from(sm.0)].prefetch_warp(*sub_core, *likely);
+            }
             (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
                 self.sms[usize::from(sm.0)].prefetch(*register, *line);
             }
-            (
-                Unit::Slice(slice),
-                Message::Memory { line, register, .. }
-                | Message::Arrive { packet: Packet::Fill { register, line, .. }, .. }
-                | Message::Enter { packet: Packet::Fill { register, line, .. }, .. },
-            ) => {
-                self.slices[usize::from(slice)].prefetch_fill(*line, *register, &self.uncore);
-            }
-            (
-                Unit::Slice(slice),
-                Message::Local(LineRequest { line, .. })
-                | Message::Arrive { packet: Packet::Request(LineRequest { line, .. }), .. }
-                | Message::Enter { packet: Packet::Request(LineRequest { line, .. }), .. },
-            ) => {
-                let local = matches!(message, Message::Local(_));
-                if self.slices[usize::from(slice)].prefetch_request(*line, local) {
-                    self.uncore.prefetch_memory(*line);
+            (Unit::Slice(slice), message) => {
+                let slice = &self.slices[usize::from(slice)];
+                if let Some((line, register)) = message.slice_fill() {
+                    slice.prefetch_fill(line, register, &self.uncore);
+                } else if let Some((request, local)) = message.request() {
+                    slice.prefetch_request(request.line, local);
                 }
             }
             _ => {}
@@ -90,16 +82,18 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match (unit, message) {
-            (Unit::Sm(sm), Message::Issue { sub_core }) => self.sms[usize::from(sm.0)].prefetch_issue(*sub_core),
-            (
-                Unit::Slice(slice),
-                Message::Memory { line, .. }
-                | Message::Arrive { packet: Packet::Fill { line, .. }, .. }
-                | Message::Enter { packet: Packet::Fill { line, .. }, .. },
-            ) => {
-                self.slices[usize::from(slice)].prefetch_place(*line, &self.uncore);
+            (Unit::Sm(sm), Message::Issue { likely, .. }) => self.sms[usize::from(sm.0)].prefetch_issue(*likely),
+            (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
+                self.sms[usize::from(sm.0)].prefetch_waiter(*register, *line);
             }
-            (Unit::Sm(sm), Message::Fill { register, .. }) => self.sms[usize::from(sm.0)].prefetch_waiter(*register),
+            (Unit::Slice(slice), message) => {
+                let slice = &self.slices[usize::from(slice)];
+                if let Some((line, register)) = message.slice_fill() {
+                    slice.prefetch_place(line, register, &self.uncore);
+                } else if let Some((request, local)) = message.request() {
+                    slice.prefetch_answer(request, local, &self.uncore);
+                }
+            }
             _ => {}
         }
     }
@@ -150,7 +144,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         let sm = &mut self.sms[index];
         let uncore = &mut self.uncore;
         match *message {
-            Message::Issue { sub_core } => sm.issue(sub_core, uncore, out),
+            Message::Issue { sub_core, .. } => sm.issue(sub_core, uncore, out),
             Message::CtaOver { cta } => sm.end_cta(cta, out),
             Message::Fill { register, line, mask, data, satisfied } => {
                 sm.fill(FillMessage { register, line, mask, data, satisfied }, uncore, out);

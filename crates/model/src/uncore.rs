@@ -19,7 +19,7 @@ use crate::weight::Weights;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tombolo_engine::Outbox;
+use tombolo_engine::{Outbox, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
@@ -360,10 +360,28 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     /// Delivers `bytes` to an SM as they depart from a component of its module; returns the arrival, never before that
     /// of what the component sent it earlier.
     pub fn deliver(&mut self, now: Ps, departs: Departure, sm: SmId, bytes: u64, from: ComponentId) -> Ps {
-        let sm = usize::from(sm.0);
-        let passed = departs.through(now, &mut self.to_sm[sm], Bytes(bytes)).after(self.machine.crossbar.latency);
-        let channel = sm * (usize::from(self.layout.slices) + 1) + self.source(from);
-        in_order(&mut self.delivered[channel], passed.time())
+        let passed = departs.through(now, &mut self.to_sm[usize::from(sm.0)], Bytes(bytes));
+        let channel = self.delivery(sm, self.source(from));
+        in_order(&mut self.delivered[channel], passed.after(self.machine.crossbar.latency).time())
+    }
+
+    /// Starts to load what an answer of a slice to an SM will change into the host's caches.
+    #[inline]
+    pub fn prefetch_delivery(&self, sm: SmId, slice: usize) {
+        prefetch(&self.to_sm[usize::from(sm.0)]);
+        prefetch(&self.delivered[self.delivery(sm, slice)]);
+    }
+
+    /// Starts to load what packets of a slice to other modules will change into the host's caches.
+    #[inline]
+    pub fn prefetch_arrivals(&self, slice: usize) {
+        let modules = usize::from(self.layout.modules);
+        self.arrivals[slice * modules..][..modules].iter().step_by(8).for_each(prefetch);
+    }
+
+    /// Where the channel to an SM from a source stands.
+    fn delivery(&self, sm: SmId, source: usize) -> usize {
+        usize::from(sm.0) * (usize::from(self.layout.slices) + 1) + source
     }
 
     /// A store of an SM has been taken at `now`, in effect at `at`.

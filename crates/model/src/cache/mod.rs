@@ -257,20 +257,20 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Starts to load what a lookup of `line` will read into the host's caches: its set, and its slot where it is held.
+    /// Returns whether it may be.
     #[inline]
-    pub fn prefetch_held(&self, line: Line) {
+    pub fn prefetch_held(&self, line: Line) -> bool {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
-        let way = if self.slots_lie_together() {
-            0
-        } else {
-            let equal = in_set!(self, set, alike(line));
-            if equal == 0 {
-                return;
-            }
-            equal.trailing_zeros()
-        };
-        prefetch(&self.slots[self.slot(Place { set, way })]);
+        if self.slots_lie_together() {
+            prefetch(&self.slots[self.slot(Place { set, way: 0 })]);
+            return true;
+        }
+        let equal = in_set!(self, set, alike(line));
+        if equal != 0 {
+            prefetch(&self.slots[self.slot(Place { set, way: equal.trailing_zeros() })]);
+        }
+        equal != 0
     }
 
     /// The state of `line`, which becomes the newest of its set.

@@ -1,5 +1,7 @@
 //! Queues of values in one slab: what waits on each miss, without an allocation for each.
 
+use tombolo_engine::prefetch;
+
 /// End of a list, in [`Node::next`] and [`List`].
 pub(super) const NIL: u32 = u32::MAX;
 
@@ -43,6 +45,9 @@ impl<T: Copy> Slab<T> {
             free => {
                 self.free = self.nodes[free as usize].next;
                 self.nodes[free as usize] = node;
+                if let Some(next) = self.nodes.get(self.free as usize) {
+                    prefetch(next);
+                }
                 free
             }
         };
@@ -67,6 +72,14 @@ impl<T: Copy> Slab<T> {
         self.nodes[at as usize].next = self.free;
         self.free = at;
         Some(value)
+    }
+
+    /// Starts to load the first node of a queue into the host's caches.
+    #[inline]
+    pub(super) fn prefetch(&self, list: List) {
+        if let Some(node) = self.nodes.get(list.head as usize) {
+            prefetch(node);
+        }
     }
 
     pub(super) fn values(&self, list: List) -> impl Iterator<Item = &T> {

@@ -135,6 +135,22 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         prefetch(&self.slots[self.ideal(hash(line))]);
     }
 
+    /// Starts to load what a new entry for `line` will be written to, and what [`Mshr::find`] will read first, into the
+    /// host's caches.
+    #[inline]
+    pub fn prefetch_new(&self, line: Line) {
+        self.prefetch(line);
+        self.prefetch_free();
+    }
+
+    /// Starts to load the entry that the next allocation takes.
+    #[inline]
+    fn prefetch_free(&self) {
+        if let Some(entry) = self.entries.get(self.free as usize) {
+            prefetch(entry);
+        }
+    }
+
     /// Starts to load an entry into the host's caches.
     #[inline]
     pub fn prefetch_entry(&self, id: EntryId) {
@@ -145,6 +161,14 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     #[inline]
     pub fn first_waiter(&self, id: EntryId) -> Option<&W> {
         self.entries[id.0 as usize].first.as_ref()
+    }
+
+    /// Starts to load the first of what waits on an entry behind the first waiter into the host's caches.
+    #[inline]
+    pub fn prefetch_waiting(&self, id: EntryId) {
+        let Entry { later, parked, .. } = &self.entries[id.0 as usize];
+        self.waiters.prefetch(*later);
+        self.parked.prefetch(*parked);
     }
 
     /// Whether an entry is in use for `line`.
@@ -222,6 +246,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             free => {
                 self.free = self.entries[free as usize].later.head;
                 self.entries[free as usize] = entry;
+                self.prefetch_free();
                 free
             }
         };

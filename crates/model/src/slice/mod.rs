@@ -178,6 +178,9 @@ impl<D: Contents> Slice<D> {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
+        if uncore.protocol.has_directory() {
+            self.directory.prefetch(line);
+        }
         if uncore.queued[self.index] == 0 {
             return;
         }
@@ -190,8 +193,13 @@ impl<D: Contents> Slice<D> {
     /// Starts to load the place that a fill of `line` takes, and what the requests look at that it lets run; reads what
     /// [`Slice::prefetch_fill`] has loaded.
     #[inline]
-    pub fn prefetch_place<C: Coherence>(&self, line: Line, uncore: &Uncore<C, D>) {
+    pub fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
         self.cache.prefetch_slot(line);
+        self.mshr.prefetch_waiting(register);
+        if self.mshr.first_waiter(register).is_some_and(|waiter| waiter.from != Requester::Local) {
+            self.directory.prefetch_slot(line);
+            uncore.prefetch_arrivals(self.index);
+        }
         if uncore.queued[self.index] == 0 {
             return;
         }
@@ -208,7 +216,7 @@ impl<D: Contents> Slice<D> {
     /// Starts to load what a request for `line` looks up.
     #[inline]
     fn prefetch_look_up(&self, line: Line, local: bool) {
-        self.mshr.prefetch(line);
+        self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
         if !local {
             self.directory.prefetch(line);
@@ -216,15 +224,42 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks at first into the
-    /// host's caches. Returns false where others wait, behind which it will.
+    /// host's caches. Others that wait, behind which it will, come first.
     #[inline]
-    pub fn prefetch_request(&self, line: Line, local: bool) -> bool {
-        let levels = if local { &self.queues[..1] } else { &self.queues[1..] };
-        let runs = levels.iter().all(VecDeque::is_empty);
-        if runs {
+    pub fn prefetch_request(&self, line: Line, local: bool) {
+        if self.runs(local) {
             self.prefetch_look_up(line, local);
         }
-        runs
+    }
+
+    /// Starts to load what a request finds by what [`Slice::prefetch_request`] has loaded.
+    #[inline]
+    pub fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, uncore: &Uncore<C, D>) {
+        if !self.runs(local) {
+            return;
+        }
+        let line = request.line;
+        match request.request {
+            Request::Read { .. } => {
+                if !self.cache.prefetch_held(line) {
+                    uncore.prefetch_memory(line);
+                }
+            }
+            Request::Write { .. } | Request::Atomic { .. } => self.cache.prefetch_slot(line),
+        }
+        if local {
+            uncore.prefetch_delivery(request.origin.sm, self.index);
+        } else {
+            self.directory.prefetch_slot(line);
+        }
+        uncore.prefetch_arrivals(self.index);
+    }
+
+    /// Whether a request, of this module's or (not `local`) of another, runs as it arrives, for no others wait.
+    #[inline]
+    fn runs(&self, local: bool) -> bool {
+        let levels = if local { &self.queues[..1] } else { &self.queues[1..] };
+        levels.iter().all(VecDeque::is_empty)
     }
 
     /// A request of an SM of this module.

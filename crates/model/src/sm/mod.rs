@@ -274,9 +274,12 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load the warp that waits for a miss register; reads what [`Sm::prefetch`] has loaded.
+    /// Starts to load the place of `line`, and the warps that wait for its miss register; reads what [`Sm::prefetch`] has
+    /// loaded.
     #[inline]
-    pub fn prefetch_waiter(&self, register: EntryId) {
+    pub fn prefetch_waiter(&self, register: EntryId, line: Line) {
+        self.l1.prefetch_held(line);
+        self.mshr.prefetch_waiting(register);
         if let Some(waiter) = self.mshr.first_waiter(register) {
             let slot = usize::from(waiter.warp);
             prefetch(&self.warps[slot]);
@@ -298,11 +301,18 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what an issue event of a sub-core will read into the host's caches: what the warp that is likely to
-    /// issue does next, and what its next transaction will look up.
+    /// Starts to load a sub-core and the warp that it is likely to issue into the host's caches.
     #[inline]
-    pub fn prefetch_issue(&self, sub_core: u8) {
-        let slot = self.sub_cores[usize::from(sub_core)].likely;
+    pub fn prefetch_warp(&self, sub_core: u8, likely: u8) {
+        prefetch(&self.sub_cores[usize::from(sub_core)]);
+        prefetch(&self.warps[usize::from(likely)]);
+    }
+
+    /// Starts to load what the warp that is likely to issue does next into the host's caches, and what its next
+    /// transaction will look up; reads what [`Sm::prefetch_warp`] has loaded.
+    #[inline]
+    pub fn prefetch_issue(&self, likely: u8) {
+        let slot = usize::from(likely);
         self.prefetch_stream(slot);
         self.prefetch_lookup(slot);
     }
@@ -321,7 +331,7 @@ impl<D: Contents> Sm<D> {
     /// Starts to load what a transaction for `line` will look up.
     #[inline]
     fn prefetch_access(&self, line: Line) {
-        self.mshr.prefetch(line);
+        self.mshr.prefetch_new(line);
         self.l1.prefetch_held(line);
     }
 
@@ -404,8 +414,7 @@ impl<D: Contents> Sm<D> {
         self.prefetch_stream(slot);
         if due < self.sub_cores[index].next {
             self.sub_cores[index].next = due;
-            self.sub_cores[index].likely = slot;
-            out.send(due, self.id, self.id, Message::Issue { sub_core: index as u8 });
+            out.send(due, self.id, self.id, Message::Issue { sub_core: index as u8, likely: slot as u8 });
         }
     }
 

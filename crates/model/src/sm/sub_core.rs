@@ -17,15 +17,13 @@ pub(super) struct SubCore {
     pub(super) next: Ps,
     /// The warp it issued last.
     pub(super) current: usize,
-    /// The warp that its next issue event was scheduled for: the one that is likely to issue.
-    pub(super) likely: usize,
 }
 
 impl SubCore {
     /// An idle one with `count` warp slots from slot `first` on. It takes them as if `current` had issued last.
     pub(super) fn new(first: usize, count: usize, current: usize) -> SubCore {
         let slots = (u64::MAX >> (64 - count)) << first;
-        SubCore { slots, free_at: Ps::ZERO, carry: 0, least: 0, next: Ps::NEVER, current, likely: 0 }
+        SubCore { slots, free_at: Ps::ZERO, carry: 0, least: 0, next: Ps::NEVER, current }
     }
 
     /// Of its slots those by bit in `warps`.
