@@ -1,6 +1,6 @@
 //! How fast the simulator is: warp instructions and line transactions a second of replay.
 //!
-//! `cargo bench -p tombolo-system --bench throughput [stream|gather|remote|threads] [once]` prints one line a
+//! `cargo bench -p tombolo-system --bench throughput [stream|gather|reuse|remote|threads] [once]` prints one line a
 //! case: the median of five runs and the spread; with `once`, one run. The programs are generated; replay alone is timed.
 
 use std::sync::Arc;
@@ -140,6 +140,25 @@ fn remote(kernel: u32, warp: u64, out: &mut CtaStream) {
     compute(out, 4);
 }
 
+/// Warps of the reuse program, those of a module (of sixteen), the lines that they share (2 MB), and how many a warp reads.
+const REUSE_WARPS: u64 = 1 << 15;
+const REUSE_SHARERS: u64 = REUSE_WARPS / 16;
+const REUSE_LINES: u64 = 1 << 14;
+const REUSE_READS: u64 = 64;
+
+/// Each module's warps read the same lines in orders of their own, more than an L1 holds and less than an L2.
+fn reuse(_: u32, warp: u64, out: &mut CtaStream) {
+    let first = warp / REUSE_SHARERS * REUSE_LINES;
+    for read in 0..REUSE_READS {
+        // The upper bits of a product with the 64-bit golden ratio spread the reads over all lines.
+        let hash = (warp * REUSE_READS + read).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        load(out, [first + (hash >> (64 - REUSE_LINES.ilog2()))], Mask::ALL);
+        compute(out, 2);
+    }
+    out.ops.push(Op::Use { distance: 1 });
+    compute(out, 4);
+}
+
 fn preset(name: &str) -> Arc<MachineConfig> {
     let description = tombolo_machine::machine(name).expect("a preset");
     Arc::new(description.check().expect("a preset is sound"))
@@ -185,6 +204,10 @@ fn main() {
     }
     if wants("gather") {
         measure("gather", &spec("v100", Generated::program("gather", &[4096], gather), 1));
+    }
+    if wants("reuse") {
+        let ctas = (REUSE_WARPS / u64::from(WARPS)) as u32;
+        measure("reuse", &spec("hmg-4x4", Generated::program("reuse", &[ctas], reuse), 1));
     }
     let ctas = (REMOTE_WARPS / u64::from(WARPS)) as u32;
     if wants("remote") {
