@@ -1,5 +1,8 @@
 //! Bringing memory into the host's caches before it is needed.
 
+/// Bytes of a cache line of the host.
+pub const HOST_LINE: usize = 64;
+
 /// Starts to load the first cache line of `place`. Changes nothing but the time of later accesses.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {

@@ -59,21 +59,9 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Starts to load what an event of one of its components will look at first into the host's caches.
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
-        match (unit, message) {
-            (Unit::Sm(sm), Message::Issue { sub_core, likely }) => {
-                self.sms[usize::from(sm.0)].prefetch_warp(*sub_core, *likely);
-            }
-            (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
-                self.sms[usize::from(sm.0)].prefetch(*register, *line);
-            }
-            (Unit::Slice(slice), message) => {
-                let slice = &self.slices[usize::from(slice)];
-                if let Some((line, register)) = message.slice_fill() {
-                    slice.prefetch_fill(line, register, &self.uncore);
-                } else if let Some((request, local)) = message.request() {
-                    slice.prefetch_request(request.line, local);
-                }
-            }
+        match unit {
+            Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch(message),
+            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, &self.uncore),
             _ => {}
         }
     }
@@ -81,19 +69,9 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Starts to load what an event of one of its components finds by what [`Module::prefetch`] has loaded.
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
-        match (unit, message) {
-            (Unit::Sm(sm), Message::Issue { likely, .. }) => self.sms[usize::from(sm.0)].prefetch_issue(*likely),
-            (Unit::Sm(sm), Message::Fill { register, line, .. }) => {
-                self.sms[usize::from(sm.0)].prefetch_waiter(*register, *line);
-            }
-            (Unit::Slice(slice), message) => {
-                let slice = &self.slices[usize::from(slice)];
-                if let Some((line, register)) = message.slice_fill() {
-                    slice.prefetch_place(line, register, &self.uncore);
-                } else if let Some((request, local)) = message.request() {
-                    slice.prefetch_answer(request, local, &self.uncore);
-                }
-            }
+        match unit {
+            Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch_found(message),
+            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, &self.uncore),
             _ => {}
         }
     }

@@ -19,7 +19,7 @@ use crate::weight::Weights;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tombolo_engine::{Outbox, prefetch};
+use tombolo_engine::{HOST_LINE, Outbox, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
@@ -376,7 +376,8 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     #[inline]
     pub fn prefetch_arrivals(&self, slice: usize) {
         let modules = usize::from(self.layout.modules);
-        self.arrivals[slice * modules..][..modules].iter().step_by(8).for_each(prefetch);
+        let arrivals = &self.arrivals[slice * modules..][..modules];
+        arrivals.iter().step_by(HOST_LINE / size_of_val(&arrivals[0])).for_each(prefetch);
     }
 
     /// Where the channel to an SM from a source stands.

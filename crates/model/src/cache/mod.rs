@@ -8,7 +8,7 @@ mod set;
 use crate::set_index::SetIndex;
 use set::{Group, Groups};
 use std::cell::Cell;
-use tombolo_engine::prefetch;
+use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_types::Line;
 
 /// Most ways of a set.
@@ -95,9 +95,6 @@ pub struct Inserted<'a, S> {
     /// The valid line that had to go, if one had to.
     pub victim: Option<Victim<S>>,
 }
-
-/// Bytes of a cache line of the host.
-const HOST_LINE: usize = 64;
 
 #[derive(Clone, Copy)]
 struct Slot<S> {

@@ -22,7 +22,7 @@ use self::registers::Registers;
 use crate::cache::Cache;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Origin, Packet};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
@@ -172,9 +172,33 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what a fill of `line`, for which a miss register waits, looks at first into the host's caches.
+    /// Starts to load what an event will look at first into the host's caches.
     #[inline]
-    pub fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
+    pub fn prefetch<C: Coherence>(&self, message: &Message<D>, uncore: &Uncore<C, D>) {
+        if let Some((line, register)) = message.slice_fill() {
+            self.prefetch_fill(line, register, uncore);
+        } else if let Some((request, local)) = message.request()
+            && self.runs(local)
+        {
+            self.prefetch_look_up(request.line, local, uncore);
+        }
+    }
+
+    /// Starts to load what an event finds by what [`Slice::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_found<C: Coherence>(&self, message: &Message<D>, uncore: &Uncore<C, D>) {
+        if let Some((line, register)) = message.slice_fill() {
+            self.prefetch_place(line, register, uncore);
+        } else if let Some((request, local)) = message.request()
+            && self.runs(local)
+        {
+            self.prefetch_answer(request, local, uncore);
+        }
+    }
+
+    /// Starts to load what a fill of `line`, for which a miss register waits, looks at first.
+    #[inline]
+    fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
@@ -193,19 +217,18 @@ impl<D: Contents> Slice<D> {
     /// Starts to load the place that a fill of `line` takes, and what the requests look at that it lets run; reads what
     /// [`Slice::prefetch_fill`] has loaded.
     #[inline]
-    pub fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
+    fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
         self.cache.prefetch_slot(line);
         self.mshr.prefetch_waiting(register);
         if self.mshr.first_waiter(register).is_some_and(|waiter| waiter.from != Requester::Local) {
-            self.directory.prefetch_slot(line);
-            uncore.prefetch_arrivals(self.index);
+            self.prefetch_peer(line, uncore);
         }
         if uncore.queued[self.index] == 0 {
             return;
         }
         for (level, queue) in self.queues.iter().enumerate() {
             for item in queue.iter().take(NEXT) {
-                self.prefetch_look_up(item.body.line, level == 0);
+                self.prefetch_look_up(item.body.line, level == 0, uncore);
             }
             if let Some(first) = queue.front() {
                 uncore.prefetch_memory(first.body.line);
@@ -213,31 +236,19 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what a request for `line` looks up.
+    /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks up.
     #[inline]
-    fn prefetch_look_up(&self, line: Line, local: bool) {
+    fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, uncore: &Uncore<C, D>) {
         self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
-        if !local {
+        if !local && uncore.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
 
-    /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks at first into the
-    /// host's caches. Others that wait, behind which it will, come first.
+    /// Starts to load what a request finds by what [`Slice::prefetch_look_up`] has loaded.
     #[inline]
-    pub fn prefetch_request(&self, line: Line, local: bool) {
-        if self.runs(local) {
-            self.prefetch_look_up(line, local);
-        }
-    }
-
-    /// Starts to load what a request finds by what [`Slice::prefetch_request`] has loaded.
-    #[inline]
-    pub fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, uncore: &Uncore<C, D>) {
-        if !self.runs(local) {
-            return;
-        }
+    fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, uncore: &Uncore<C, D>) {
         let line = request.line;
         match request.request {
             Request::Read { .. } => {
@@ -249,7 +260,16 @@ impl<D: Contents> Slice<D> {
         }
         if local {
             uncore.prefetch_delivery(request.origin.sm, self.index);
+            uncore.prefetch_arrivals(self.index);
         } else {
+            self.prefetch_peer(line, uncore);
+        }
+    }
+
+    /// Starts to load what the answer to a peer's request for `line` changes: its directory entry and the channels.
+    #[inline]
+    fn prefetch_peer<C: Coherence>(&self, line: Line, uncore: &Uncore<C, D>) {
+        if uncore.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
         uncore.prefetch_arrivals(self.index);

@@ -111,14 +111,6 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    /// The next transaction of the memory instruction that a warp is at.
-    #[inline]
-    pub(super) fn next_access(&self, slot: usize) -> Option<&Access> {
-        let (accesses, _) = accesses(self.op(slot))?;
-        let index = accesses.start as usize + usize::from(self.warps[slot].issued);
-        self.cta(slot).stream.accesses.get(index)
-    }
-
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
     fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, uncore: &Uncore<C, D>) -> bool {
         let limit = uncore.machine.sm.pending_loads;

@@ -259,25 +259,42 @@ impl<D: Contents> Sm<D> {
         self.flags.clear();
     }
 
-    /// Starts to load what a fill of `line` will read into the host's caches, and what the warp that takes its miss
-    /// register will.
+    /// Starts to load what an event will look at first into the host's caches.
     #[inline]
-    pub fn prefetch(&self, register: EntryId, line: Line) {
+    pub fn prefetch(&self, message: &Message<D>) {
+        match message {
+            Message::Issue { sub_core, likely } => self.prefetch_warp(*sub_core, *likely),
+            Message::Fill { register, line, .. } => self.prefetch_fill(*register, *line),
+            _ => {}
+        }
+    }
+
+    /// Starts to load what an event finds by what [`Sm::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_found(&self, message: &Message<D>) {
+        match message {
+            Message::Issue { likely, .. } => self.prefetch_issue(*likely),
+            Message::Fill { register, line, .. } => self.prefetch_waiter(*register, *line),
+            _ => {}
+        }
+    }
+
+    /// Starts to load what a fill of `line` will read, and what the warp that takes its miss register will.
+    #[inline]
+    fn prefetch_fill(&self, register: EntryId, line: Line) {
         // Few fills find their line held: its slot is not worth a search.
         self.l1.prefetch_fill(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
-        if let Some(&warp) = self.mshr.backlog().next()
-            && let Some(access) = self.next_access(usize::from(warp))
-        {
-            prefetch(access);
+        if let Some(&warp) = self.mshr.backlog().next() {
+            prefetch(&self.warps[usize::from(warp)]);
         }
     }
 
-    /// Starts to load the place of `line`, and the warps that wait for its miss register; reads what [`Sm::prefetch`] has
-    /// loaded.
+    /// Starts to load the place of `line`, and the warps that wait for its miss register; reads what [`Sm::prefetch_fill`]
+    /// has loaded.
     #[inline]
-    pub fn prefetch_waiter(&self, register: EntryId, line: Line) {
+    fn prefetch_waiter(&self, register: EntryId, line: Line) {
         self.l1.prefetch_held(line);
         self.mshr.prefetch_waiting(register);
         if let Some(waiter) = self.mshr.first_waiter(register) {
@@ -285,9 +302,12 @@ impl<D: Contents> Sm<D> {
             prefetch(&self.warps[slot]);
             prefetch(&self.outstanding[slot][usize::from(waiter.result)]);
         }
+        if let Some(&warp) = self.mshr.backlog().next() {
+            self.prefetch_stream(usize::from(warp));
+        }
     }
 
-    /// Starts to load what a warp will issue next into the host's caches.
+    /// Starts to load what a warp will issue next.
     #[inline]
     fn prefetch_stream(&self, slot: usize) {
         let warp = &self.warps[slot];
@@ -295,23 +315,23 @@ impl<D: Contents> Sm<D> {
             if let Some(op) = stream.ops.get(warp.pc as usize) {
                 prefetch(op);
             }
-            if let Some(access) = stream.accesses.get(warp.next_access as usize) {
+            if let Some(access) = stream.accesses.get(warp.next_access as usize + usize::from(warp.issued)) {
                 prefetch(access);
             }
         }
     }
 
-    /// Starts to load a sub-core and the warp that it is likely to issue into the host's caches.
+    /// Starts to load a sub-core and the warp that it is likely to issue.
     #[inline]
-    pub fn prefetch_warp(&self, sub_core: u8, likely: u8) {
+    fn prefetch_warp(&self, sub_core: u8, likely: u8) {
         prefetch(&self.sub_cores[usize::from(sub_core)]);
         prefetch(&self.warps[usize::from(likely)]);
     }
 
-    /// Starts to load what the warp that is likely to issue does next into the host's caches, and what its next
-    /// transaction will look up; reads what [`Sm::prefetch_warp`] has loaded.
+    /// Starts to load what the warp that is likely to issue does next, and what its next transaction will look up; reads
+    /// what [`Sm::prefetch_warp`] has loaded.
     #[inline]
-    pub fn prefetch_issue(&self, likely: u8) {
+    fn prefetch_issue(&self, likely: u8) {
         let slot = usize::from(likely);
         self.prefetch_stream(slot);
         self.prefetch_lookup(slot);
