@@ -281,8 +281,8 @@ impl<'a> Campaign<'a> {
         let mut queue = self.lock();
         queue.left[ready.recording] -= 1;
         match result {
-            Ok(result) => {
-                if result.is_ok() {
+            Ok(Reached { result, made }) => {
+                if made && result.is_ok() {
                     let spent = queue.spent.entry(self.groups[ready.recording].recording.clone()).or_default();
                     *spent = (spent.0 + seconds, spent.1 + 1);
                 }
@@ -299,22 +299,22 @@ impl<'a> Campaign<'a> {
     }
 
     /// The result of a point: kept by another process meanwhile, or made and kept now.
-    fn outcome(&self, ready: &Ready) -> Result<Result<Arc<Outcome>, String>, StoreError> {
+    fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
         let point = &ready.point;
         if let Some(store) = self.store
             && let Found::Outcome(outcome) = store.load(point.key())?
         {
-            return Ok(Ok(Arc::from(outcome)));
+            return Ok(Reached { result: Ok(Arc::from(outcome)), made: false });
         }
         let made = unbroken(&point.label(), || self.make(ready));
         let outcome = match made {
             Ok(outcome) => outcome,
-            Err(failure) => return Ok(Err(failure.to_string())),
+            Err(failure) => return Ok(Reached { result: Err(failure.to_string()), made: true }),
         };
         if let Some(store) = self.store {
             store.save(point, &outcome)?;
         }
-        Ok(Ok(Arc::new(outcome)))
+        Ok(Reached { result: Ok(Arc::new(outcome)), made: true })
     }
 
     fn make(&self, ready: &Ready) -> Result<Outcome, PointError> {
@@ -344,6 +344,13 @@ impl<'a> Campaign<'a> {
         }
         Duration::try_from_secs_f64(left / self.workers as f64).ok()
     }
+}
+
+/// What a point came to.
+struct Reached {
+    result: Result<Arc<Outcome>, String>,
+    /// Whether this process ran it.
+    made: bool,
 }
 
 /// What decides where pages are placed, besides the program.
@@ -385,7 +392,7 @@ pub fn run_one(
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
     let simulate = || if checked { run_checked(&spec, None) } else { run(&spec) };
     let mut record = guarded(&spec, source, simulate)?;
-    name(&mut record, source);
+    name(&mut record, source, machine);
     Ok(record)
 }
 
@@ -403,7 +410,7 @@ pub fn run_one_timed(
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
     let window = machine.sm.clock.span(design.sample_time.into());
     let (mut record, timeline) = guarded(&spec, source, || run_timed(&spec, window))?;
-    name(&mut record, source);
+    name(&mut record, source, machine);
     Ok((record, timeline))
 }
 
@@ -419,8 +426,9 @@ fn guarded<T>(
 }
 
 /// Calls a record what the user called its program.
-fn name(record: &mut RunRecord, source: &Source) {
+fn name(record: &mut RunRecord, source: &Source, machine: &MachineConfig) {
     record.workload.clone_from(&source.label);
+    record.notes.extend(source.too_large(machine));
     record.notes.extend(source.notes.iter().cloned());
 }
 

@@ -12,6 +12,9 @@ impl Plan {
     /// needs.
     pub(crate) fn check_labels(&self) -> Result<(), SpecError> {
         for published in &self.spec.published {
+            if !published.value.is_finite() {
+                return Err(self.file.refuse("published", &published.row, "its value must be finite"));
+            }
             self.check_row("published.row", &published.row)?;
             self.index("published.column", &published.column, self.spec.columns)?;
         }
@@ -26,7 +29,14 @@ impl Plan {
 
     fn check_claim(&self, claim: &spec::Claim) -> Result<(), SpecError> {
         let refuse = |reason: &str| Err(self.file.refuse("claim", &claim.id, reason));
+        let bounds = [claim.paper, claim.above, claim.below, Some(claim.tolerance)];
+        if bounds.into_iter().flatten().any(|bound| !bound.is_finite()) {
+            return refuse("its numbers must be finite");
+        }
         if let Some(name) = &claim.mechanism {
+            if matches!(claim.kind, Kind::Identity | Kind::Magnitude) {
+                return refuse("what a `mechanism` measures is judged as a `mechanism` or a `direction`");
+            }
             let known: Vec<String> = mechanism::list().iter().map(|one| one.name.to_owned()).collect();
             if !known.iter().any(|known| known == name.get()) {
                 return Err(self.file.refuse("claim.mechanism", name, told("no such mechanism", name.get(), &known)));
@@ -36,10 +46,6 @@ impl Plan {
         }
         if claim.of.is_empty() {
             return refuse("it needs cells in `of`, or a `mechanism`");
-        }
-        let bounds = [claim.paper, claim.above, claim.below, Some(claim.tolerance)];
-        if bounds.into_iter().flatten().any(|bound| !bound.is_finite()) {
-            return refuse("its numbers must be finite");
         }
         match claim.kind {
             Kind::Identity if claim.paper.is_none() => return refuse("an identity needs the paper's value"),
@@ -153,7 +159,8 @@ fn judge_mechanism(claim: &spec::Claim, name: &str) -> Claim {
     };
     let expected = match found.predicted {
         Some(predicted) => found.measured == predicted,
-        None => is_as_claimed(claim, found.measured),
+        // Without a prediction the claim has to say what is expected.
+        None => (claim.above.is_some() || claim.below.is_some()) && is_as_claimed(claim, found.measured),
     };
     Claim {
         paper: found.predicted.or(claim.paper),

@@ -9,7 +9,7 @@ use crate::point::Point;
 use crate::spec::{Dimension, Metric, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tombolo_machine::Scale;
+use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
 
 /// A change of all points of a plan, for a repetition. The default changes nothing.
@@ -71,10 +71,12 @@ impl Plan {
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
         let mut asked = Vec::new();
         for coordinate in self.coordinates(change) {
-            if let Origin::Results(_) = self.origins[coordinate.metric] {
-                let metric = &self.spec.metric[coordinate.metric];
-                let base = metric.relative.map(|_| self.base(coordinate));
-                asked.extend([Some(coordinate), base].into_iter().flatten().map(|one| self.point(one, change)));
+            let base = self.spec.metric[coordinate.metric].relative.map(|_| self.base(coordinate));
+            let needed = [Some(coordinate), base].into_iter().flatten();
+            match self.origins[coordinate.metric] {
+                Origin::Results(_) => asked.extend(needed.map(|one| self.point(one, change))),
+                // Nothing is run for it, but the machine has to be one.
+                Origin::Hardware => asked.extend(needed.filter_map(|one| self.hardware(one, change).err().map(Err))),
             }
         }
         asked
@@ -159,9 +161,6 @@ impl Plan {
     /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.
     pub(crate) fn value(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         let metric = &self.spec.metric[at.metric];
-        if let Origin::Hardware = self.origins[at.metric] {
-            return self.of_hardware(at, metric);
-        }
         let here = self.measured(at, change, numbers)?;
         let relative = match metric.relative {
             None => here,
@@ -176,7 +175,7 @@ impl Plan {
         let mut found = Vec::new();
         for at in self.coordinates(&change) {
             let metric = &self.spec.metric[at.metric];
-            let (Some(relative), Origin::Results(_)) = (metric.relative, &self.origins[at.metric]) else { continue };
+            let Some(relative) = metric.relative else { continue };
             let base = self.base(at);
             if let Some(here) = self.measured(at, &change, numbers)
                 && let Some(there) = self.measured(base, &change, numbers)
@@ -191,9 +190,13 @@ impl Plan {
         found
     }
 
-    /// The number of a point, before it is compared.
+    /// The number of a point, or of the machine alone, before it is compared.
     fn measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         let metric = &self.spec.metric[at.metric];
+        if let Origin::Hardware = self.origins[at.metric] {
+            let machine = self.hardware(at, change).ok()?;
+            return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));
+        }
         let point = self.point(at, change).ok()?;
         let value = numbers.quantity(&point, metric)?;
         let scale = point.machine.scale;
@@ -201,12 +204,14 @@ impl Plan {
         Some(if metric.per_scale { value / share } else { value })
     }
 
-    fn of_hardware(&self, at: Coordinate, metric: &Metric) -> Option<f64> {
-        let mut machine = self.machines[self.what_runs(at).0].description.clone();
-        let change = Change::default();
-        tombolo_machine::apply(&self.settings(at, &change), &mut machine, &mut []).ok()?;
-        let machine = machine.check().ok()?;
-        divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?))
+    /// The machine of a coordinate, at scale 1.
+    fn hardware(&self, at: Coordinate, change: &Change) -> Result<MachineConfig, Failure> {
+        let (named, settings) = (&self.machines[self.what_runs(at).0], self.settings(at, change));
+        let mut machine = named.description.clone();
+        tombolo_machine::apply(&settings, &mut machine, &mut []).and_then(|()| machine.check()).map_err(|error| {
+            let point = format!("{} with {}", named.name, settings.join(", "));
+            Failure { point, error: error.to_string() }
+        })
     }
 }
 

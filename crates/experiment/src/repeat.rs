@@ -99,7 +99,8 @@ impl Plan {
     fn halved_and_doubled(&self, path: &Text) -> Result<[(String, String); 2], SpecError> {
         let refuse = |reason: String| self.file.refuse("repeat.assumed", path, reason);
         let named = &self.machines[0];
-        let sets = |setting: &Text| setting.get().split_once('=').is_some_and(|(set, _)| set.trim() == path.get());
+        let is_it = |other: &str| of_machine(other) == of_machine(path.get());
+        let sets = |setting: &Text| setting.get().split_once('=').is_some_and(|(set, _)| is_it(set));
         if self.spec.axis.iter().flat_map(|axis| &axis.step).flat_map(|step| &step.set).any(sets) {
             return Err(refuse("steps of an axis set it".to_owned()));
         }
@@ -109,7 +110,7 @@ impl Plan {
                 .map_err(|error| refuse(error.to_string()))?;
         }
         let values = described.values();
-        let value = values.iter().find(|value| value.path == path.get()).map(|value| &value.value);
+        let value = values.iter().find(|value| is_it(&value.path)).map(|value| &value.value);
         let value = value.ok_or_else(|| refuse(format!("machine {} has no value there", named.name)))?;
         let [half, twice] = half_and_twice(value)
             .ok_or_else(|| refuse(format!("{value} cannot be halved and doubled: a number with a unit can")))?;
@@ -122,6 +123,11 @@ impl Plan {
         let label = |factor: &str| format!("{} × {factor}", path.get());
         Ok([(label("1/2"), setting(half)), (label("2"), setting(twice))])
     }
+}
+
+/// A path of a machine as its values have it: settings may say before it what it is of.
+fn of_machine(path: &str) -> &str {
+    path.trim().strip_prefix("machine.").unwrap_or(path.trim())
 }
 
 /// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one, but for that of one.
@@ -147,7 +153,8 @@ pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers
         let nothing = Change { only: change.only.clone(), ..Change::default() };
         let unchanged = Table::of(plan, &nothing, numbers);
         for (claim, repetitions) in plan.spec.claim.iter().zip(&mut all) {
-            if claim.kind != Kind::Direction || claim.mechanism.is_some() || !has_rows(claim, &table) {
+            let is_direction = claim.kind == Kind::Direction && claim.mechanism.is_none();
+            if !is_direction || !has_rows(claim, &table) || !has_columns(plan, claim, change) {
                 continue;
             }
             let holds = |value: Option<f64>| value.is_some_and(|value| is_as_claimed(claim, value));
@@ -178,6 +185,14 @@ fn agreement(of_all: bool, unchanged: Option<bool>, changed: Option<bool>) -> Op
 fn has_rows(claim: &spec::Claim, table: &Table) -> bool {
     let cells = claim.of.iter().chain(&claim.to);
     cells.filter_map(|cell| cell.row.as_ref()).all(|row| table.row(row.get()).is_some())
+}
+
+/// Whether the columns that a claim names are part of a repetition: of workloads, some may not be.
+fn has_columns(plan: &Plan, claim: &spec::Claim, change: &Change) -> bool {
+    let ran = plan.workloads_of(change);
+    let is_part = |column: &Text| ran.iter().any(|index| plan.workloads[*index].label == column.get());
+    let mut columns = claim.of.iter().chain(&claim.to).flat_map(|cell| &cell.columns);
+    plan.spec.columns != spec::Dimension::Workload || columns.all(is_part)
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
     let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     let command = command.join(" ");
     let last = jobs.saturating_sub(1);
+    // Files that the experiment names are looked for from here.
+    let here = std::env::current_dir().map_or_else(|_| ".".to_owned(), |path| path.display().to_string());
+    let here = quoted(&here);
     let text = format!(
         "#!/bin/bash\n\
          # Part of the points each; all keep their results in one folder, which every node must see.\n\
@@ -29,6 +32,7 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
          #SBATCH --array=0-{last}\n\
          #SBATCH --cpus-per-task={threads}\n\
          set -euo pipefail\n\
+         cd {here}\n\
          exec {command} --threads {threads} --shard \"$SLURM_ARRAY_TASK_ID/{jobs}\"\n"
     );
     write_whole(&path, text.as_bytes())?;

@@ -17,7 +17,8 @@ use std::time::Duration;
 
 /// Age at which a part that was not finished belongs to nobody. Source: assumed; writing one takes milliseconds.
 const STALE: Duration = Duration::from_secs(600);
-/// Ending of a part.
+/// Beginning and ending of a part's name.
+const HIDDEN: &str = ".tombolo-";
 const PART: &str = "part";
 
 /// What a file holds: the text of a [`Kept`], and its checksum.
@@ -62,8 +63,7 @@ impl Store {
         fs::create_dir_all(&points).map_err(|error| failed(&points, "make the folder", error))?;
         let store = Store { folder: folder.to_owned(), points };
         store.sweep();
-        tempfile::Builder::new()
-            .suffix(".part")
+        part()
             .tempfile_in(&store.points)
             .map_err(|error| failed(&store.points, "create a file in the folder", error))?;
         Ok(store)
@@ -74,12 +74,16 @@ impl Store {
         &self.folder
     }
 
-    /// Removes old parts of processes that were killed. What cannot be removed does no harm.
+    /// Removes old parts of processes that were killed, of points and of what stands beside them. What cannot be removed
+    /// does no harm.
     fn sweep(&self) {
-        let Ok(entries) = fs::read_dir(&self.points) else { return };
-        for entry in entries.flatten() {
+        let folders = [&self.points, &self.folder].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+        for entry in folders.flatten().flatten() {
             let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            if entry.path().extension().is_some_and(|end| end == PART) && old().is_some_and(|age| age > STALE) {
+            // What begins otherwise is the user's.
+            let ours = entry.file_name().to_string_lossy().starts_with(HIDDEN);
+            let is_part = ours && entry.path().extension().is_some_and(|end| end == PART);
+            if is_part && old().is_some_and(|age| age > STALE) {
                 drop(fs::remove_file(entry.path()));
             }
         }
@@ -149,14 +153,20 @@ fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {
     StoreError { path: path.to_owned(), action, error }
 }
 
+/// Makes files for parts.
+fn part() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(HIDDEN).suffix(".part");
+    builder
+}
+
 /// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
 ///
 /// # Errors
 /// It cannot be written; the old file stays.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.suffix(".part");
+    let mut builder = part();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -171,4 +181,31 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     // that system makes it.
     drop(fs::File::open(folder).and_then(|folder| folder.sync_all()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn old_parts_are_removed_and_files_of_the_user_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let points = Store::open(folder.path()).unwrap().points;
+        let made = |path: PathBuf, age: Duration| {
+            let file = fs::File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+            path
+        };
+        let old = STALE * 2;
+        let stale = [folder.path(), &points].map(|place| made(place.join(".tombolo-a.part"), old));
+        let kept = [
+            made(folder.path().join(".tombolo-b.part"), Duration::ZERO),
+            made(folder.path().join("spare.part"), old),
+            made(points.join(".tombolo-c.json"), old),
+        ];
+        Store::open(folder.path()).unwrap();
+        assert!(stale.iter().all(|path| !path.exists()), "{stale:?}");
+        assert!(kept.iter().all(|path| path.exists()), "{kept:?}");
+    }
 }

@@ -4,7 +4,7 @@ use crate::error::PointError;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
@@ -31,6 +31,19 @@ pub struct Source {
     pub notes: Vec<String>,
     /// What of it was recorded, where that is not all.
     pub sample: Option<SampleInfo>,
+    /// Bytes of its arrays; 0 where they are not known.
+    pub bytes: u64,
+}
+
+impl Source {
+    /// A note where `machine` does not hold its arrays.
+    pub(crate) fn too_large(&self, machine: &MachineConfig) -> Option<String> {
+        let has = machine.dram.bytes.saturating_mul(machine.topology.modules() as u64);
+        let Source { label, bytes: needs, .. } = self;
+        (*needs > has).then(|| {
+            format!("{label}: its arrays take {needs} bytes and the memory has {has}: it is run as if all fitted")
+        })
+    }
 }
 
 /// A workload with its parameters and its seed.
@@ -43,6 +56,8 @@ pub struct WorkloadChoice {
     pub label: String,
     /// Of generated inputs.
     pub seed: u64,
+    /// [`WorkloadChoice::parameters`] as they were when they were first asked for.
+    known: OnceLock<Vec<(&'static str, String)>>,
 }
 
 /// Reads `W[,key=value…]`, several of them separated by commas or as several words: a part without `=` begins
@@ -62,6 +77,7 @@ pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
                     given: Vec::new(),
                     label: part.into(),
                     seed: SEED,
+                    known: OnceLock::new(),
                 }),
                 Some((key, value)) => {
                     let owner = choices[first..].last_mut().ok_or_else(|| orphan(part))?;
@@ -105,21 +121,18 @@ pub struct Target {
     line: LineSize,
     warp_width: u32,
     scale: Scale,
-    /// Bytes of memory of the machine that it is to run on, where that is known.
-    memory: Option<u64>,
 }
 
 impl Target {
     /// For machines with lines and warps like those of `machine`; the input at `scale`.
     pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
         let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
-        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input, memory: None }
+        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input }
     }
 
     /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
     pub fn of(machine: &MachineConfig) -> Target {
-        let memory = machine.dram.bytes.saturating_mul(machine.topology.modules() as u64);
-        Target { memory: Some(memory), ..Target::new(machine, machine.scale) }
+        Target::new(machine, machine.scale)
     }
 
     /// Scale of the input.
@@ -160,11 +173,19 @@ impl WorkloadChoice {
     }
 
     /// Every parameter with its value, given or not, in the order of the workload; of a file, a hash of what it
-    /// holds.
+    /// held when this was first asked: a point keeps its key, whatever becomes of its files.
     ///
     /// # Errors
     /// Parameters that the workload does not take, or a file that cannot be read.
     pub fn parameters(&self) -> Result<Vec<(&'static str, String)>, PointError> {
+        if let Some(known) = self.known.get() {
+            return Ok(known.clone());
+        }
+        let now = self.parameters_now()?;
+        Ok(self.known.get_or_init(|| now).clone())
+    }
+
+    fn parameters_now(&self) -> Result<Vec<(&'static str, String)>, PointError> {
         let request = Request::new(self.workload, Scale::FULL, &self.given, self.seed)?;
         let of = |parameter: &tombolo_workload::parameter::Parameter| {
             let value = request.values.text(parameter.name);
@@ -180,7 +201,8 @@ impl WorkloadChoice {
     /// Runs it once with up to `threads` threads, and keeps its streams.
     ///
     /// # Errors
-    /// Parameters that do not fit, or a program that breaks a rule of the language.
+    /// Parameters that do not fit, a program that breaks a rule of the language, or a file that is no longer what
+    /// [`WorkloadChoice::parameters`] says.
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
         self.record_part(target, threads, None)
     }
@@ -198,26 +220,33 @@ impl WorkloadChoice {
             ..RecordOptions::default()
         };
         let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
+        self.refuse_changes()?;
         let notes = self.notes(target, &recording);
+        let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
         let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
         let sample = recording.is_sampled().then(info);
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample })
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample, bytes })
+    }
+
+    /// An error where a file is no longer what it was when the parameters were asked for.
+    fn refuse_changes(&self) -> Result<(), PointError> {
+        let Some(known) = self.known.get() else { return Ok(()) };
+        if self.parameters_now()? == *known {
+            return Ok(());
+        }
+        let paths: Vec<&str> = self.files().collect();
+        let error = io::Error::other("it has changed since its points were listed; the same command takes it as it is");
+        Err(PointError::File { path: paths.join(", "), error })
     }
 
     fn request(&self, target: Target) -> Result<Request, PointError> {
         Ok(Request::new(self.workload, target.scale, &self.given, self.seed)?)
     }
 
-    /// What scaling does to it beyond making it smaller, and whether memory holds it.
+    /// What scaling does to it beyond making it smaller.
     fn notes(&self, target: Target, recording: &Recording) -> Vec<String> {
         let (label, scale) = (&self.label, target.scale);
         let mut notes = Vec::new();
-        let needs: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
-        if let Some(has) = target.memory.filter(|&has| needs > has) {
-            notes.push(format!(
-                "{label}: its arrays take {needs} bytes and the memory has {has}: it is run as if all fitted"
-            ));
-        }
         if scale == Scale::FULL {
             return notes;
         }
@@ -282,6 +311,22 @@ mod tests {
     fn an_unknown_workload_gets_a_suggestion() {
         let message = labels(&["tria"]).unwrap_err();
         assert!(message.contains("\"tria\" (did you mean triad?)"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_changes_keeps_its_points_and_is_not_recorded_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("roads.gr");
+        std::fs::write(&path, "p sp 3 2\na 1 2 5\na 2 3 7\n").unwrap();
+        let choice = only(&format!("bfs,graph={}", path.display())).unwrap();
+        let machine = tombolo_machine::machine("hmg-1x4").unwrap().check().unwrap();
+        let before = choice.parameters().unwrap();
+        assert!(choice.record(Target::of(&machine), 1).is_ok());
+        std::fs::write(&path, "p sp 4 2\na 1 2 5\na 3 4 7\n").unwrap();
+        assert_eq!(choice.parameters().unwrap(), before);
+        let refused = choice.record(Target::of(&machine), 1).map(|source| source.label).unwrap_err().to_string();
+        assert!(refused.contains("roads.gr") && refused.contains("it has changed"), "{refused}");
+        assert_ne!(only(&choice.label).unwrap().parameters().unwrap(), before, "the next command takes it as it is");
     }
 
     #[test]

@@ -212,10 +212,12 @@ fn truncated(text: &str, width: usize) -> String {
     }
     let mut kept = String::new();
     for c in text.chars() {
-        if kept.width() + c.width().unwrap_or(0) + 1 > width {
+        kept.push(c);
+        // Measured as a whole: what follows a character may widen it.
+        if kept.width() + 1 > width {
+            kept.pop();
             break;
         }
-        kept.push(c);
     }
     kept + "…"
 }
@@ -268,6 +270,16 @@ mod tests {
     #[test]
     fn what_steers_a_terminal_is_left_out() {
         assert_eq!(clean("a\x1b[31mred\r\n\tb\u{9b}c"), "a [31mred b c");
+    }
+
+    #[test]
+    fn what_is_cut_fits_whatever_follows_widens_it() {
+        for text in ["plain letters", "abc\u{2764}\u{fe0f}def", "\u{2764}\u{fe0f}\u{2764}\u{fe0f}\u{2764}\u{fe0f}"] {
+            for width in 1..=text.width() {
+                assert!(truncated(text, width).width() <= width, "{text} in {width}");
+                assert_eq!(left(text, width).width(), width, "{text} in {width}");
+            }
+        }
     }
 
     #[test]

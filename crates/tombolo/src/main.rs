@@ -6,7 +6,7 @@
 //! [`threads`]. Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
-//! a message, and no file is written.
+//! a message, and no file is written but the report of a study, which names what failed; 130 a study was interrupted.
 //!
 //! Read [`command`] next.
 

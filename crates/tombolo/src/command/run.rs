@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
-use crate::source::trace;
+use crate::source;
 use crate::summary;
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_machine::design::Promise;
 use tombolo_system::{Projection, RunRecord, project, sample};
+use tombolo_workload::trace;
 
 /// What a sampled result says of itself.
 fn sampled(Projection { time_s, error_s }: Projection) -> String {
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     /// Trace: a folder with a kernelslist.g, such a list, or a file of `trace import` or `trace record`
     #[arg(long, value_name = "DIR|FILE")]
     trace: Option<PathBuf>,
-    /// Hold every load to the memory model: lines carry which store wrote them
+    /// Hold loads to the memory model: lines carry which store wrote them
     #[arg(long)]
     check: bool,
     /// Runs parts of large kernels and of long series of launches, from which the time of the whole is projected;
@@ -99,7 +100,7 @@ impl Arguments {
         let chosen = self.workload.as_deref().map(only).transpose()?;
         let files = chosen.iter().flat_map(WorkloadChoice::files);
         let named = files.chain([self.machine.machine(), self.design.as_str()]).map(PathBuf::from);
-        Ok(named.chain(self.trace.clone()).collect())
+        Ok(named.chain(self.trace.iter().flat_map(|path| trace::files(path))).collect())
     }
 
     /// Runs it, and writes its timeline where that was asked for.
@@ -123,7 +124,7 @@ impl Arguments {
                 let sample = self.sample.then(|| sample(machine, &hardware.designs[0]));
                 Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
             }
-            (None, Some(path)) => progress.during("reading the trace", || trace(path, machine)),
+            (None, Some(path)) => progress.during("reading the trace", || source::trace(path, machine)),
             (None, None) => unreachable!("one of the two is required"),
         }
     }

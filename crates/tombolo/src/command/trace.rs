@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_experiment::workload::{Target, only};
 use tombolo_machine::{Scale, machine};
-use tombolo_workload::trace::{TraceError, TraceInfo, import, info, write};
+use tombolo_workload::trace::{TraceError, TraceInfo, files, import, info, write};
 
 /// What to do with a trace.
 #[derive(clap::Args)]
@@ -68,7 +68,7 @@ impl Arguments {
                 show(*json, &info, |colours| text(&info, colours))?;
             }
             Action::Import { trace, out } => {
-                refuse_input("--out", out, [trace])?;
+                refuse_input("--out", out, files(trace))?;
                 written(out, |part| import(trace, part))?;
             }
             Action::Record(recording) => recording.execute()?,

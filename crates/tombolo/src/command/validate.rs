@@ -2,7 +2,7 @@
 
 use super::probes;
 use crate::failure::Failure;
-use crate::output::{command_line, complain, probe, show, write_whole};
+use crate::output::{command_line, complain, probe, refuse_input, show, write_whole};
 use crate::progress::Progress;
 use crate::table::{Cell, Look, Table};
 use crate::threads::{ThreadsArgument, each};
@@ -73,7 +73,11 @@ struct Answer {
 impl Arguments {
     /// Runs every row and prints how far it is from its measurement.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        self.out.as_deref().map_or(Ok(()), probe)?;
+        if let Some(out) = &self.out {
+            let named = [&self.machine, &self.design].into_iter().map(PathBuf::from);
+            refuse_input("--out", out, named.chain(self.measured.clone()))?;
+            probe(out)?;
+        }
         if self.probes {
             return probes::answer(&self.settings, self.threads.count(), self.json, self.out.as_deref());
         }

@@ -110,6 +110,8 @@ fn a_file_that_is_read_is_never_written() {
         vec!["trace", "record", "--workload", &workload, "-o", &graph],
         vec!["trace", "import", &graph, "-o", &graph],
         vec!["report", &machine, "-o", &machine],
+        vec!["validate", "--machine", &machine, "--out", &machine],
+        vec!["validate", "--measured", &graph, "--out", &around],
     ] {
         let output = outcome(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -120,6 +122,34 @@ fn a_file_that_is_read_is_never_written() {
         (roads.to_owned(), mine.to_owned())
     );
     assert_eq!(files(folder.path()), 2);
+}
+
+#[test]
+fn a_trace_is_not_replaced_by_what_is_made_of_it() {
+    let shipped = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../workload/tests/data/traces/vectoradd-a100"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let parts = fs::read_dir(shipped).expect("it ships").map(|entry| entry.expect("readable").path());
+    let parts: Vec<_> = parts.filter_map(|part| part.file_name().map(ToOwned::to_owned)).collect();
+    for part in &parts {
+        fs::copy(shipped.join(part), folder.path().join(part)).expect("copied");
+    }
+    let trace = folder.path().to_str().expect("UTF-8");
+    let mut kernels = 0;
+    for part in parts.iter().filter(|part| part.to_string_lossy().starts_with("kernel")) {
+        let path = folder.path().join(part);
+        let out = path.to_str().expect("UTF-8");
+        for arguments in [
+            vec!["trace", "import", trace, "-o", out],
+            vec!["run", "--machine", "v100", "--design", "hmg", "--trace", trace, "--out", out],
+        ] {
+            let output = outcome(&arguments);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            assert!(stderr(&output).contains("the command reads this file"), "{}", stderr(&output));
+        }
+        assert_eq!(fs::read(&path).ok(), fs::read(shipped.join(part)).ok());
+        kernels += 1;
+    }
+    assert!(kernels > 1, "the list and a kernel at least");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 fn help_lists_every_command() {
     let help = outcome(&["--help"]);
     assert!(help.status.success());
-    for command in ["run", "compare", "check", "reproduce", "sweep", "trace", "report", "list"] {
+    for command in ["run", "compare", "check", "reproduce", "sweep", "trace", "validate", "report", "list"] {
         assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
         let own = outcome(&[command, "--help"]);
         assert!(own.status.success() && stdout(&own).contains("Usage: tombolo"), "{command}");

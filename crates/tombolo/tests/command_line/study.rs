@@ -194,7 +194,12 @@ fn shards_make_what_a_whole_sweep_makes() {
     let script = bench.sweep("cluster", &["--engine", "slurm", "--jobs", "3", "--threads", "1"]);
     assert!(script.status.success(), "{}", stderr(&script));
     let text = bench.read("cluster/sweep.sbatch");
-    assert!(text.contains("#SBATCH --array=0-2") && text.contains("--shard \"$SLURM_ARRAY_TASK_ID/3\""), "{text}");
+    assert!(
+        text.contains("\ncd ")
+            && text.contains("#SBATCH --array=0-2")
+            && text.contains("--shard \"$SLURM_ARRAY_TASK_ID/3\""),
+        "{text}"
+    );
     let in_vain = [
         ("--shard 0/3 --json", "leave --json out"),
         ("--engine slurm --json", "leave --json out"),
@@ -242,6 +247,115 @@ fn a_run_that_cannot_be_compared_is_told_with_its_numbers() {
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     assert!(document["failures"].as_array().is_some_and(|failures| failures.len() == 4), "{}", document["failures"]);
+}
+
+#[test]
+fn what_a_machine_costs_is_normalised_repeated_and_told_as_what_is_measured() {
+    let spec = r#"
+id = "cost"
+title = "What directories cost"
+caption = "By their entries."
+machines = ["hmg-4x4"]
+designs = ["hmg"]
+workloads = ["triad,elements=65536,iterations=1"]
+scale = "1/32"
+rows = "step"
+columns = "metric"
+
+[[metric]]
+name = "storage"
+value = ["hardware.directory_storage_kb"]
+relative = "ratio"
+to = { step = "none" }
+
+[chart]
+kind = "bars"
+
+[[axis]]
+name = "entries"
+step = [{ label = "twice", set = ["directory.entries=24576"] }]
+
+[[claim]]
+id = "entries-cost"
+kind = "direction"
+text = "Entries cost storage"
+of = [{ row = "twice", columns = ["storage"] }]
+above = 1.5
+
+[[repeat]]
+assumed = ["l2.mshrs"]
+"#;
+    let of = |spec: &str| {
+        let bench = Bench::new(spec);
+        let output = bench.sweep("out", &["--json"]);
+        (output.status.code(), stderr(&output), document(&stdout(&output)))
+    };
+    let (status, told, whole) = of(spec);
+    assert_eq!(status, Some(0), "{told}");
+    assert_eq!(whole["figures"][0]["rows"][0]["values"][0], 2.0, "normalised");
+    let absolute = spec.replace("relative = \"ratio\"\nto = { step = \"none\" }", "");
+    let absolute = absolute.replace("directory_storage_kb", "directory_reach_mb");
+    let absolute = absolute.replace("l2.mshrs", "directory.lines_per_entry");
+    let (status, told, whole) = of(&absolute);
+    assert_eq!(status, Some(0), "{told}");
+    let claim = &whole["claims"][0];
+    let repeated = claim["repetitions"].as_array().expect("a list");
+    assert_eq!(repeated.len(), 2, "halved and doubled");
+    assert!(repeated.iter().all(|one| one["measured"] != claim["measured"]), "{claim}");
+    let (status, told, whole) = of(&spec.replace("24576", "100"));
+    assert_eq!(status, Some(2));
+    assert!(told.contains("hmg-4x4 with directory.entries=100"), "{told}");
+    assert_eq!(whole["failures"].as_array().map(Vec::len), Some(3), "also halved and doubled: {}", whole["failures"]);
+}
+
+#[test]
+fn workloads_that_are_not_run_again_say_nothing_of_a_direction() {
+    let spec = SPEC.replace("rows = \"step\"", "rows = \"design\"");
+    let spec = spec.replace("columns = \"design\"", "columns = \"workload\"").replace("mean = \"geometric\"\n", "");
+    let spec = spec.replace("workloads = [", "workloads = [\"triad,elements=4096,iterations=1\", ");
+    let (axis, after) = (spec.find("[[axis]]").expect("axes"), spec.find("[[claim]]").expect("claims"));
+    let spec = spec.replace(&spec[axis..after], "").replace(", step = \"none\"", "");
+    let spec = spec.replace("{ row = \"400\", columns = [\"hmg\"] }", "{ row = \"hmg\", columns = [\"WORKLOAD\"] }");
+    let spec = spec.replace("to = [{ row = \"100\", columns = [\"hmg\"] }]\nabove = 1.0", "above = 0.1");
+    let spec = spec.replace("seeds = [2]", "seeds = [2]\nonly = [\"triad,elements=4096,iterations=1\"]");
+    for (of, repetitions) in [("triad,elements=4096,iterations=1", 1), ("pathfinder,columns=65536,rows=60", 0)] {
+        let bench = Bench::new(&spec.replace("WORKLOAD", of));
+        let output = bench.sweep("out", &["--json"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let claim = &document(&stdout(&output))["claims"][0];
+        assert_eq!(claim["verdict"], "holds", "{claim}");
+        assert_eq!(claim["repetitions"].as_array().map_or(0, Vec::len), repetitions, "{claim}");
+    }
+}
+
+#[test]
+fn an_assumed_value_is_halved_as_the_experiment_sets_it() {
+    let spec = SPEC.replace("scale = \"1/32\"", "scale = \"1/32\"\nset = [\"machine.gpu_link.latency=2us\"]");
+    let bench = Bench::new(&spec.replace("seeds = [2]", "assumed = [\"gpu_link.latency\"]"));
+    let output = bench.sweep("out", &[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = bench.read("out/results.csv");
+    assert!(table.contains("gpu_link.latency=1us") && table.contains("gpu_link.latency=4us"), "{table}");
+}
+
+#[test]
+fn a_memory_too_small_is_told_of_the_points_that_have_it() {
+    let spec = SPEC.replace("triad,elements=65536", "triad,elements=8388608");
+    let spec =
+        spec.replace("gpu_link.rate=100GB/s", "dram.bytes=2MB").replace("gpu_link.rate=400GB/s", "dram.bytes=1GB");
+    let bench = Bench::new(&spec);
+    assert!(bench.sweep("out", &[]).status.success());
+    let (mut told, mut silent) = (0, 0);
+    for point in bench.points("out").into_keys() {
+        let text = fs::read_to_string(point).expect("a point");
+        let kept: Value = serde_json::from_str(&text).expect("JSON");
+        let notes = kept["kept"]["outcome"].to_string().contains("its arrays take");
+        // At 1/32.
+        let small = kept["kept"]["point"]["machine"]["dram"]["bytes"] == 65536;
+        assert!(!notes || small, "{text}");
+        *(if notes { &mut told } else { &mut silent }) += 1;
+    }
+    assert!(told > 0 && silent > 0, "{told} and {silent}");
 }
 
 #[test]
@@ -295,12 +409,18 @@ fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
     refused("id = \"small\"", "id = \"../small\"", &["id", "names a folder"]);
     refused("gpu_link.rate=100GB/s", "gpu_link.rate=fast", &["spec.toml:25: set = ", "expected a rate above zero"]);
     refused("above = 1.0", "above = nan", &["faster-links-help", "must be finite"]);
+    let mechanism = |kind: &str| format!("kind = \"{kind}\"\nmechanism = \"exchange-gains-nothing\"");
+    refused("kind = \"direction\"", &mechanism("magnitude"), &["judged as a `mechanism` or a `direction`"]);
+    let published = "[[published]]\nrow = \"100\"\ncolumn = \"hmg\"\nvalue = inf\nsource = \"none\"\n\n[[repeat]]";
+    refused("[[repeat]]", published, &["published = \"100\"", "must be finite"]);
     refused("machines = [\"hmg-4x4\"]", "machines = []", &["machines", "at least one is needed"]);
     let steps = SPEC.split_once("step = [").and_then(|(_, after)| after.split_once("\n]")).expect("steps").0;
     refused(steps, "", &["axis.step", "at least one is needed"]);
     refused("\"time_s\"", "\"links.gpu0.out.byte\"", &["no counter has this path", "links.gpuN.out.bytes"]);
     let assumed = |path: &str| format!("seeds = [2]\nassumed = [\"{path}\"]");
-    refused("seeds = [2]", &assumed("gpu_link.rate"), &["repeat.assumed", "steps of an axis set it"]);
+    for path in ["gpu_link.rate", "machine.gpu_link.rate"] {
+        refused("seeds = [2]", &assumed(path), &["repeat.assumed", "steps of an axis set it"]);
+    }
     refused("seeds = [2]", &assumed("gpu_link.rat"), &["repeat.assumed", "no value there"]);
     refused("triad,elements=65536,iterations=2", "pathfinder,columns=65536,rows=60", &["stands for two"]);
 }

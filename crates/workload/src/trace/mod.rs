@@ -20,7 +20,7 @@ pub use info::{CopySummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
 use info::Origin;
 use native::NativeProgram;
 use nvbit::NvbitProgram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 
@@ -53,6 +53,17 @@ pub fn open_with_notes(
         Opened::Nvbit(program) => (Box::new(program), notes),
         Opened::Native(program) => (Box::new(program), notes),
     })
+}
+
+/// The files that opening the trace at `path` reads, as far as its list says so.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let list = if path.is_dir() { path.join(LIST) } else { path.to_owned() };
+    let head = container::open_file(&list).and_then(|mut file| container::head(&mut file, &list, native::MAGIC.len()));
+    let kernels = match head {
+        Ok(head) if head != native::MAGIC => nvbit::kernel_files(&list),
+        _ => Vec::new(),
+    };
+    std::iter::once(list).chain(kernels).collect()
 }
 
 /// Counts what the trace at `path` holds, in its own line size: 128 bytes for NVBit traces.

@@ -33,6 +33,12 @@ use tombolo_types::stream::{Command, CtaStream, KernelClass, KernelInfo, Program
 /// Lanes of a warp of every NVBit trace.
 pub(super) const WARP_WIDTH: u32 = opcode::LANES;
 
+/// The kernels' files that `list` names; none where it cannot be read.
+pub(super) fn kernel_files(list: &Path) -> Vec<PathBuf> {
+    let entries = kernelslist::read(list).unwrap_or_default().into_iter();
+    entries.filter_map(|entry| if let Entry::Kernel { path } = entry { Some(path) } else { None }).collect()
+}
+
 /// An opened NVBit trace.
 pub(super) struct NvbitProgram {
     name: String,
