@@ -17,9 +17,9 @@
 //! Not here: what a design's options do (crate `protocol`), and how long things take on the machine (crate
 //! `model`). Energy per access is not part of a machine yet.
 //!
-//! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
-//! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns`, `28 cycles` (of the
-//! SM clock); frequencies `1.3GHz`; fractions `1/2`.
+//! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB`, `1TB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
+//! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns` (or ps, us, ms, s), `28 cycles` (of
+//! the SM clock); frequencies `1.3GHz`; fractions `1/2`.
 //!
 //! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 

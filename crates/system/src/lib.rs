@@ -4,7 +4,8 @@
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
-//! - `ways`: how ways of caches are shared, as asked and as it came.
+//! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
+//!   over time.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
