@@ -308,6 +308,17 @@ mod tests {
     }
 
     #[test]
+    fn a_convolution_is_refused_by_the_size_that_it_has_at_its_scale() {
+        let machine = tombolo_machine::machine("hmg-1x4").unwrap().check().unwrap();
+        let choice = only("googlenet-conv2,batch=4096").unwrap();
+        let at = |scale: &str| {
+            choice.check(Target::new(&machine, scale.parse().unwrap())).map_err(|error| error.to_string())
+        };
+        assert_eq!(at("1/32"), Ok(()));
+        assert!(at("1").unwrap_err().contains("2466250752 elements exceed 2^31 - 1"));
+    }
+
+    #[test]
     fn an_unknown_workload_gets_a_suggestion() {
         let message = labels(&["tria"]).unwrap_err();
         assert!(message.contains("\"tria\" (did you mean triad?)"), "{message}");

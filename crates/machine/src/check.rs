@@ -30,8 +30,8 @@ impl Fault {
 /// Component ids are 16 bits; a module takes one for each SM and slice, and this many for the rest (directory,
 /// DRAM, translation, ports).
 const OTHER_COMPONENTS: u64 = 8;
-/// Most lines of one cache and entries of one directory: assumed, 8 GB of 128-byte lines, whose tags would
-/// fill the memory of the machine that simulates them.
+/// Most lines of all caches of a kind, and entries of all directories: assumed, 8 GB of 128-byte lines, whose tags
+/// would fill the memory of the machine that simulates them.
 const LINES_LIMIT: u64 = 1 << 26;
 /// Most ways of a cache, a directory or a TLB: what one tag array of the model searches at once.
 const WAYS_LIMIT: u64 = 32;
@@ -61,12 +61,17 @@ fn power_of_two(value: u64, key: &'static str) -> Option<Fault> {
     demand(value.is_power_of_two(), key, || "it must be a power of two".to_owned())
 }
 
-/// The sets of a cache of `bytes` in `parts` equal parts of `ways` ways, and what is wrong with them.
-fn sets(keys: [&'static str; 3], bytes: u64, (parts, ways, line): (u64, u64, u64), index: SetIndex) -> Option<Fault> {
+/// The sets of each of `caches` of `bytes` in `parts` equal parts of `ways` ways, and what is wrong with them.
+fn sets(
+    keys: [&'static str; 3],
+    (caches, bytes): (u64, u64),
+    (parts, ways, line): (u64, u64, u64),
+    index: SetIndex,
+) -> Option<Fault> {
     let [key, ways_key, index_key] = keys;
     let grain = parts * ways * line;
     at_most(ways, WAYS_LIMIT, ways_key)
-        .or_else(|| at_most(bytes, LINES_LIMIT * line, key))
+        .or_else(|| at_most(bytes, LINES_LIMIT / caches * line, key))
         .or_else(|| {
             demand(bytes.is_multiple_of(grain), key, || {
                 format!("it must be a multiple of {grain} bytes ({parts} slices × {ways} ways × {line}-byte lines)")
@@ -138,9 +143,11 @@ impl MachineConfig {
     fn cache_fault(&self) -> Option<Fault> {
         let line = self.line.bytes();
         let (l1, l2) = (&self.l1, &self.l2);
-        sets(["l1.bytes", "l1.ways", "l1.set_index"], l1.bytes, (1, l1.ways.into(), line), l1.set_index).or_else(|| {
+        let (sms, modules) = (self.topology.sms() as u64, self.topology.modules() as u64);
+        let shape = (1, l1.ways.into(), line);
+        sets(["l1.bytes", "l1.ways", "l1.set_index"], (sms, l1.bytes), shape, l1.set_index).or_else(|| {
             let shape = (l2.slices.into(), l2.ways.into(), line);
-            sets(["l2.bytes", "l2.ways", "l2.set_index"], l2.bytes, shape, l2.set_index)
+            sets(["l2.bytes", "l2.ways", "l2.set_index"], (modules, l2.bytes), shape, l2.set_index)
         })
     }
 
@@ -154,11 +161,14 @@ impl MachineConfig {
 
     fn directory_fault(&self) -> Option<Fault> {
         let directory = &self.directory;
-        at_most(directory.ways.into(), WAYS_LIMIT, "directory.ways")
-            .or_else(|| at_most(directory.entries.into(), LINES_LIMIT, "directory.entries"))
+        let (slices, ways) = (u64::from(self.l2.slices), u64::from(directory.ways));
+        let limit = LINES_LIMIT / self.topology.modules() as u64;
+        at_most(ways, WAYS_LIMIT, "directory.ways")
+            .or_else(|| at_most(directory.entries.into(), limit, "directory.entries"))
             .or_else(|| {
-                demand(directory.entries.is_multiple_of(directory.ways), "directory.entries", || {
-                    format!("it must be a multiple of the {} ways", directory.ways)
+                let grain = slices * ways;
+                demand(u64::from(directory.entries).is_multiple_of(grain), "directory.entries", || {
+                    format!("it must be a multiple of {grain} ({slices} slices × {ways} ways)")
                 })
             })
             .or_else(|| power_of_two(directory.lines_per_entry.into(), "directory.lines_per_entry"))
@@ -198,7 +208,7 @@ impl MachineConfig {
     }
 
     fn dram_fault(&self) -> Option<Fault> {
-        let (dram, line) = (&self.dram, self.line.bytes());
+        let (dram, line, modules) = (&self.dram, self.line.bytes(), self.topology.modules() as u64);
         demand(dram.row_bytes.is_power_of_two() && dram.row_bytes >= line, "dram.row_bytes", || {
             format!("expected a power of two, at least the line of {line} bytes")
         })
@@ -214,7 +224,7 @@ impl MachineConfig {
         })
         .or_else(|| at_most(dram.channels.into(), 1024, "dram.channels"))
         .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
-        .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT * line, "memory_cache.bytes"))
+        .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT / modules * line, "memory_cache.bytes"))
         .or_else(|| at_most(dram.banks.into(), 1024, "dram.banks"))
         // The TLB of an SM has as many ways as entries.
         .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))

@@ -330,11 +330,9 @@ impl Outcome<'_> {
         if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
             return Err(RunError::Stream(StreamError { message }));
         }
-        if self.stats.beyond {
-            return Err(RunError::TooLong);
-        }
         if !hub.command_processor.is_done() {
-            return Err(self.stuck(&hub.command_processor, &modules));
+            let stuck = || self.stuck(&hub.command_processor, &modules);
+            return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
         }
         let (mut sm, mut l2, mut digest) = (SmStats::default(), L2Stats::default(), Digest::default());
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());

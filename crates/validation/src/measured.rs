@@ -1,8 +1,11 @@
 //! Tables of measured kernel times.
 
+use crate::estimate::SEED;
 use crate::suite::{self, Case};
 use std::collections::BTreeMap;
 use thiserror::Error;
+use tombolo_workload::bench::{Request, WorkloadError, find};
+use tombolo_workload::scale::Scale;
 
 /// The table that ships: see `data/README.md` for its source and licence.
 const MI300A: &str = include_str!("../data/mi300a.csv");
@@ -72,6 +75,9 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
         let Line { line, benchmark, size, measured_ms } = *row;
         let wrong = |message| MeasuredError { file: file.to_owned(), line, message };
         let case = suite::case(benchmark, size, place).map_err(wrong)?;
+        let refused = |error: WorkloadError| wrong(format!("{benchmark} {size}: {error}"));
+        let workload = find(case.workload).map_err(refused)?;
+        Request::new(workload, Scale::FULL, &case.parameters, SEED).map_err(refused)?;
         let (benchmark, size) = (benchmark.to_owned(), size.to_owned());
         Ok(Measurement { benchmark, size, measured_ms, case, by_place, sound: true })
     };

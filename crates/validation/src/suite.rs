@@ -61,6 +61,11 @@ const fn entry(
     Entry { name, forms, shown, case }
 }
 
+/// Of sizes that a table may claim; the workload refuses those that are too large.
+fn product(factors: &[u64]) -> u64 {
+    factors.iter().fold(1, |product, factor| product.saturating_mul(*factor))
+}
+
 static SUITE: [Entry; 24] = [
     entry("vectoradd", &["#"], "N", |size| kernels("vectoradd", &[("elements", size.numbers[0])])),
     entry("relu", &["#"], "N", |size| kernels("relu", &[("elements", size.numbers[0])])),
@@ -70,11 +75,11 @@ static SUITE: [Entry; 24] = [
     entry("matrixtranspose", &["#x#"], "MxM", |size| kernels("matrixtranspose", &[("side", square(size)?)])),
     entry("floydwarshall", &["#_nodes"], "N_nodes", |size| {
         let nodes = size.numbers[0];
-        synchronized(with_copies("floydwarshall", &[("nodes", nodes)], vec![4 * nodes * nodes; 2]))
+        synchronized(with_copies("floydwarshall", &[("nodes", nodes)], vec![product(&[4, nodes, nodes]); 2]))
     }),
     entry("fastwalshtransform", &["#"], "N", |size| {
         let elements = size.numbers[0];
-        synchronized(with_copies("fastwalshtransform", &[("elements", elements)], vec![4 * elements]))
+        synchronized(with_copies("fastwalshtransform", &[("elements", elements)], vec![product(&[4, elements])]))
     }),
     entry("fir", &["#_taps#"], "N_tapsK", |size| {
         kernels("fir", &[("samples", size.numbers[0]), ("taps", size.numbers[1])])
@@ -84,7 +89,7 @@ static SUITE: [Entry; 24] = [
     }),
     entry("bitonicsort", &["#"], "N", |size| {
         let elements = size.numbers[0];
-        synchronized(with_copies("bitonicsort", &[("elements", elements)], vec![4 * elements]))
+        synchronized(with_copies("bitonicsort", &[("elements", elements)], vec![product(&[4, elements])]))
     }),
     entry("kmeans", &["pts#_feat#_clus#"], "ptsP_featF_clusC", |size| {
         let [points, features, clusters] = *size.numbers else { return None };
@@ -102,7 +107,7 @@ static SUITE: [Entry; 24] = [
     }),
     entry("pagerank", &["nodes#_sparsity0.5_priters2"], "nodesN_sparsity0.5_priters2", |size| {
         let nodes = size.numbers[0];
-        with_copies("pagerank", &[("nodes", nodes)], vec![4 * nodes])
+        with_copies("pagerank", &[("nodes", nodes)], vec![product(&[4, nodes])])
     }),
     entry("stencil2d", &["#x#"], "NxN", |size| {
         let side = square(size)?;
@@ -111,14 +116,18 @@ static SUITE: [Entry; 24] = [
     entry("bfs", &["nodes#", "nodes#_degree#"], "nodesN or nodesN_degreeD", |size| {
         let nodes = size.numbers[0];
         let degree = size.numbers.get(1).copied().or_else(|| DEGREES.get(size.place).copied())?;
-        let mut case = with_copies("bfs", &[("nodes", nodes), ("degree", degree)], vec![4 * nodes])?;
+        let mut case = with_copies("bfs", &[("nodes", nodes), ("degree", degree)], vec![product(&[4, nodes])])?;
         case.parameters.push(("mapping".to_owned(), "group".to_owned()));
         case.body.rounds = true;
         Some(case)
     }),
     entry("nw", &["length=#"], "length=L", |size| {
         let length = size.numbers[0];
-        with_copies("nw", &[("length", length), ("tile", 64)], vec![4 * (length + 1) * (length + 1)])
+        with_copies(
+            "nw",
+            &[("length", length), ("tile", 64)],
+            vec![product(&[4, length.saturating_add(1), length.saturating_add(1)])],
+        )
     }),
     entry("fft1D_512", &["#_elements"], "N_elements", |size| kernels("fft", &[("elements", size.numbers[0])])),
     entry("spmv_csr_scalar", &["#x#_nnz#"], "RxR_nnzZ", |size| {

@@ -78,13 +78,22 @@ pub const MAX_MODULES: u8 = 16;
 const MAX_THREADS: usize = u8::BITS as usize;
 /// Most locations of a program: sets of lines have as many bits.
 const MAX_LOCATIONS: usize = u8::BITS as usize;
+/// Most instructions of a thread: what it runs without memory at a time, and how deep its values nest, stay far from their
+/// limits. Source: assumed; a litmus test has a dozen.
+const MAX_INSTRUCTIONS: usize = 500;
+/// Most registers of all threads, far fewer than have numbers. Source: assumed.
+const MAX_REGISTERS: usize = 4096;
 
 /// Why the explorer does not take a program: what there is too much of. `None` where it does.
 pub fn too_large(program: &Program) -> Option<String> {
+    let longest = program.threads.iter().map(|thread| thread.code.len()).max().unwrap_or(0);
+    let registers = program.threads.iter().map(|thread| thread.registers.len()).sum();
     let parts = [
         ("threads", program.threads.len(), MAX_THREADS),
         ("locations", program.locations.len(), MAX_LOCATIONS),
         ("GPUs", gpus_of(program) as usize, MAX_GPUS as usize),
+        ("instructions in a thread", longest, MAX_INSTRUCTIONS),
+        ("registers", registers, MAX_REGISTERS),
     ];
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }

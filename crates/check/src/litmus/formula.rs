@@ -92,16 +92,21 @@ impl Parser {
             let number = self.thread_number()?;
             let thread = self.thread_index(number, at)?;
             self.expect(":")?;
-            return Ok(Term::Register(thread, self.register(thread)?));
+            let (at, known) = (self.at, self.registers_of(thread));
+            let register = self.register(thread)?;
+            if usize::from(register.0) >= known {
+                return Err(self.expected_at(at, "a register that the thread has"));
+            }
+            return Ok(Term::Register(thread, register));
         }
         if self.take("[") {
-            let location = self.location()?;
+            let location = self.known_location()?;
             self.expect("]")?;
             return Ok(Term::Location(location));
         }
         match self.peek() {
             Kind::Word(word) if is_register(word) => Err(self.expected(EXPECTED)),
-            Kind::Word(_) => self.location().map(Term::Location),
+            Kind::Word(_) => self.known_location().map(Term::Location),
             _ => self.integer(EXPECTED).map(Term::Value),
         }
     }

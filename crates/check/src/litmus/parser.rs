@@ -177,6 +177,18 @@ impl Parser {
         u16::try_from(index).map(Register).map_err(|_| self.expected_at(at, "at most 65536 registers a thread"))
     }
 
+    /// How many registers of a thread have been named.
+    pub(super) fn registers_of(&self, thread: usize) -> usize {
+        self.program.threads[thread].registers.len()
+    }
+
+    /// A location that has been named before.
+    pub(super) fn known_location(&mut self) -> Result<Location, LitmusError> {
+        let (at, known) = (self.at, self.program.locations.len());
+        let location = self.location()?;
+        if usize::from(location.0) < known { Ok(location) } else { Err(self.expected_at(at, "a location of the test")) }
+    }
+
     /// A location, declared here where it was not.
     pub(super) fn location(&mut self) -> Result<Location, LitmusError> {
         const EXPECTED: &str = "a location";

@@ -67,6 +67,7 @@ pub struct Checker {
 struct Store {
     at: Moment,
     knows: Knowledge,
+    by: WarpSlot,
 }
 
 /// A load on its way.
@@ -140,7 +141,7 @@ impl State {
 
     /// Whether one store of the current kernel happens before another.
     fn is_before(&self, earlier: Version, later: Version) -> bool {
-        let Store { at, knows } = &self.stores[(later - self.first) as usize];
+        let Store { at, knows, .. } = &self.stores[(later - self.first) as usize];
         self.precedes(earlier, at.warp, at.sequence, knows)
     }
 
@@ -153,7 +154,7 @@ impl State {
             self.flags.insert(flag.0, released.clone());
         }
         let version = self.first + self.stores.len() as Version;
-        self.stores.push(Store { at, knows });
+        self.stores.push(Store { at, knows, by: slot });
         let mut history = self.lines.remove(&line).unwrap_or_default();
         history.advance(self.launch());
         history.store(version, mask, |earlier| self.is_before(earlier, version));
@@ -170,9 +171,8 @@ impl State {
         let overwritten = overwriting.find(|&store| !current || self.is_before(version, store));
         if let Some(store) = overwritten {
             let was = if current { "an earlier store of its kernel" } else { "what an earlier kernel left" };
-            let at = self.stores[(store - self.first) as usize].at;
-            let by = at.warp;
-            return Some(format!("it returned {was}, which warp {by} of the kernel had overwritten before it"));
+            let WarpSlot { module, sm, slot, .. } = self.stores[(store - self.first) as usize].by;
+            return Some(format!("it returned {was}, which {module} {sm} warp {slot} had overwritten before it"));
         }
         if current {
             return None;

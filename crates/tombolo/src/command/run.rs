@@ -83,6 +83,10 @@ impl Arguments {
         let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
         if let Some(sample) = &source.sample {
             let projection = project(&record, sample, machine);
+            if projection.time_s < 0.0 {
+                let reason = format!("its parts project to {} s for the whole, which is no time", projection.time_s);
+                return Err(Failure::Argument { flag: "--sample", value: source.label.clone(), reason });
+            }
             record.time_s = projection.time_s;
             record.notes.push(sampled(projection));
         }

@@ -135,6 +135,17 @@ fn a_table_is_printed_for_people() {
 }
 
 #[test]
+fn a_test_that_is_too_long_to_explore_is_told_and_no_violation() {
+    let rows = " ld.weak r0,x ;\n".repeat(501);
+    let long = format!("PTX long\n{{x=0;}}\n P0@cta 0,gpu 0 ;\n{rows}exists P0:r0 == 1\n");
+    let files = Tests::new(&[("long.litmus", &long)]);
+    let document = json(&["check", "--design", "hmg", "--litmus", files.folder(), "--json"]);
+    let test = &tests(&document, 0)[0];
+    assert!(test.to_string().contains("501 instructions in a thread; at most 500"), "{test}");
+    assert_eq!(test["verdict"], "unsupported", "{test}");
+}
+
+#[test]
 fn what_is_no_test_is_refused_with_file_line_and_what_was_expected() {
     let refused = |arguments: &[&str], expected: &[&str]| {
         let output = outcome(&[&["check"], arguments].concat());
@@ -146,6 +157,10 @@ fn what_is_no_test_is_refused_with_file_line_and_what_was_expected() {
     let wrong = MESSAGE.replace("st.weak x,1", "st.strong x,1");
     let files = Tests::new(&[("message.litmus", MESSAGE), ("wrong.litmus", &wrong), ("none/notes.txt", "")]);
     refused(&["--litmus", files.folder()], &["wrong.litmus:4:", "expected .weak, .relaxed, .release"]);
+    let typo = Tests::new(&[("typo.litmus", &MESSAGE.replace("P1:r1 ==", "P1:r11 =="))]);
+    refused(&["--litmus", typo.folder()], &["typo.litmus:6:", "expected a register that the thread has", "r11"]);
+    let typo = Tests::new(&[("typo.litmus", &MESSAGE.replace("P1:r1 == 0", "z == 0"))]);
+    refused(&["--litmus", typo.folder()], &["typo.litmus:6:", "expected a location of the test"]);
     let none = files.path("none");
     refused(&["--litmus", none.to_str().expect("UTF-8")], &["at least one file that ends in .litmus"]);
     refused(&["--litmus", "no/such/file"], &["no/such/file", "cannot be read"]);

@@ -36,6 +36,12 @@ fn a_wrong_parameter_names_its_workload_and_what_is_allowed() {
     refused(&with("triad,elements=1,elements=2"), &["triad", "elements", "twice"]);
     refused(&with("elements=4"), &["workload elements=4", "follows its workload"]);
     refused(&with("triad,nw"), &["triad,nw", "one workload"]);
+    refused(&with("mst,ctas=16384"), &["mst", "ctas=16384", "16383"]);
+    let whole = ["run", "--machine", "hmg-1x4", "--design", "hmg", "--workload"];
+    let large = [&whole[..], &["im2col,side=8192,filter=6"]].concat();
+    refused(&large, &["im2col: 2412970884 elements of columns exceed 2^31 - 1"]);
+    let crowded = [&whole[..], &["dmr,side=80,room=1"]].concat();
+    refused(&crowded, &["more triangles than the", "raise `room`"]);
 }
 
 #[test]

@@ -46,6 +46,8 @@ fn a_wrong_table_is_refused_with_its_line() {
         ("memcopy,1MB,1\n", "times.csv:2: no benchmark is called memcopy"),
         ("relu,64,-1\n", "times.csv:2: min_ms is \"-1\"; expected a time above 0"),
         ("relu,64,1\nrelu,8\n", "times.csv:3: 2 cells; the heading has 3"),
+        ("relu,64,1\nfloydwarshall,20000_nodes,1\n", "times.csv:3: floydwarshall 20000_nodes: "),
+        ("floydwarshall,5000000000_nodes,1\n", "times.csv:2: floydwarshall 5000000000_nodes: "),
     ] {
         let (_folder, path) = table(rows);
         let output = outcome(&["validate", "--measured", &path]);

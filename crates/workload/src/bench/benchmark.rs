@@ -87,7 +87,7 @@ pub(super) fn compare(
     tolerance: f32,
 ) -> Result<(), String> {
     for (index, (found, expected)) in found.into_iter().zip(expected).enumerate() {
-        let near = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
+        let near = found == expected || (found - expected).abs() <= tolerance * expected.abs().max(1.0);
         if !near {
             return Err(format!("{what}[{index}] is {found}, expected {expected}"));
         }

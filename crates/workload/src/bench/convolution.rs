@@ -86,6 +86,15 @@ impl Shape {
 
     /// Says what does not fit together.
     pub(super) fn check(&self) -> Result<(), String> {
+        self.check_parts()?;
+        match self.elements().into_iter().find(|&elements| elements > i32::MAX as u64) {
+            Some(elements) => Err(format!("{elements} elements exceed 2^31 - 1")),
+            None => Ok(()),
+        }
+    }
+
+    /// Says what does not fit together at any scale.
+    fn check_parts(&self) -> Result<(), String> {
         let Shape { groups, inputs, outputs, .. } = *self;
         if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
             return Err(format!(
@@ -95,10 +104,7 @@ impl Shape {
         if self.side + 2 * self.filter.padding < self.filter.side {
             return Err(format!("side {} is smaller than the filter of {}", self.side, self.filter.side));
         }
-        match self.elements().into_iter().find(|&elements| elements > i32::MAX as u64) {
-            Some(elements) => Err(format!("{elements} elements exceed 2^31 - 1")),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Where none is given, the tile that leaves the fewest rows empty, the larger where both leave as many. Source:
@@ -434,7 +440,7 @@ impl Workload for Layer {
                 _ => None,
             },
         };
-        whole.check().map_err(message)?;
+        whole.check_parts().map_err(message)?;
         let shape = whole.scaled(request.scale);
         shape.check().map_err(message)?;
         let [input, weights, output] = shape.elements();

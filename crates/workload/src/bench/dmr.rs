@@ -323,6 +323,15 @@ impl Refinement {
         warp.when(bad, |warp| self.list(warp, 1 - round.from, slot));
     }
 
+    /// An error where triangles found no room.
+    fn refuse_overflow(&self, memory: &Memory) -> Result<(), String> {
+        let room = self.bad.len();
+        match self.count(memory, FULL) {
+            0 => Ok(()),
+            _ => Err(format!("more triangles than the {room} that there is room for: raise `room`")),
+        }
+    }
+
     fn count(&self, memory: &Memory, counter: usize) -> u32 {
         memory.read(self.counts, counter as u64)
     }
@@ -370,7 +379,7 @@ impl Instance for Refinement {
         for number in 0..self.rounds {
             host.copy_to_host(self.counts);
             let items = self.count(host.memory(), LISTED);
-            if items == 0 || self.count(host.memory(), FULL) != 0 {
+            if items == 0 {
                 break;
             }
             host.memory().write(self.counts, LISTED as u64, 0);
@@ -378,6 +387,7 @@ impl Instance for Refinement {
             let round = Round { from: number as usize % 2, items, passes };
             passes += items.div_ceil(self.ctas * THREADS);
             host.launch_cooperative(grid("refine"), async |cta: &mut Cta<'_>| self.refine(cta, round).await)?;
+            self.refuse_overflow(host.memory()).map_err(RecordError::Program)?;
         }
         host.copy_to_host(self.arrays.point);
         host.copy_to_host(self.arrays.corner);
@@ -387,9 +397,7 @@ impl Instance for Refinement {
     /// The mesh is a Delaunay triangulation of the square with all of its first points and more, bad triangles are known
     /// as such, and where nothing is left to do there is none.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        if self.count(memory, FULL) != 0 {
-            return Err(format!("more triangles than the {} that there is room for", self.bad.len()));
-        }
+        self.refuse_overflow(memory)?;
         let (mesh, before) = (self.mesh(memory), Mesh::random(self.side, self.seed));
         mesh.check()?;
         if mesh.points.len() <= before.points.len() || !mesh.points.starts_with(&before.points) {

@@ -114,19 +114,25 @@ impl Instance for Paths {
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let nodes = self.nodes as usize;
         let mut distance: Vec<u32> = (0..(nodes * nodes) as u64).map(|index| self.edge(index)).collect();
+        let mut through: Vec<u32> = (0..nodes * nodes).map(|index| (index / nodes) as u32).collect();
         for k in 0..nodes {
-            let through = distance[k * nodes..(k + 1) * nodes].to_vec();
-            for row in distance.chunks_mut(nodes) {
+            let middle = distance[k * nodes..(k + 1) * nodes].to_vec();
+            for (row, through) in distance.chunks_mut(nodes).zip(through.chunks_mut(nodes)) {
                 let first = row[k];
-                for (direct, rest) in row.iter_mut().zip(&through) {
-                    *direct = (*direct).min(first + rest);
+                for ((direct, through), rest) in row.iter_mut().zip(through).zip(&middle) {
+                    if first + rest < *direct {
+                        (*direct, *through) = (first + rest, k as u32);
+                    }
                 }
             }
         }
-        let found = memory.to_vec(self.distance);
-        match distance.iter().zip(&found).position(|(expected, found)| expected != found) {
-            Some(at) => Err(format!("distance {at} is {}, expected {}", found[at], distance[at])),
-            None => Ok(()),
+        let arrays = [("distance", self.distance, distance), ("node between", self.through, through)];
+        for (what, array, expected) in arrays {
+            let found = memory.to_vec(array);
+            if let Some(at) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+                return Err(format!("{what} {at} is {}, expected {}", found[at], expected[at]));
+            }
         }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Unfolds an image: one row of output for each place in the filter, one column for each place of the filter.
 
 use super::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare, demand};
-use super::{Instance, Request, WorkloadError};
+use super::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -66,9 +66,11 @@ impl Unfolding {
         let filter = request.values.count("filter");
         demand(workload, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
         let field = side - filter + 1;
+        let columns = filter * filter * field * field;
+        check_indices(workload, columns, "elements of columns")?;
         Ok(Unfolding {
             input: memory.array("input", side * side, Scaling::Scales),
-            columns: memory.array("columns", filter * filter * field * field, Scaling::Scales),
+            columns: memory.array("columns", columns, Scaling::Scales),
             side: side as i32,
             filter: filter as i32,
             field: field as i32,

@@ -41,7 +41,8 @@ static PARAMETERS: [Parameter; 8] = [
     },
     Parameter {
         name: "ctas",
-        kind: Kind::Count { low: 1, high: 1 << 14 },
+        // A CTA waits for at most 32767 stores of a kernel: for each of all CTAs' at two barriers.
+        kind: Kind::Count { low: 1, high: (1 << 14) - 1 },
         default: "512",
         about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
         source: "one for each of the 512 SMs of HMG's machine (Table II)",

@@ -142,7 +142,7 @@ impl Instance for Bodies {
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let bodies = self.position.len() / 4;
         let position = |body: u64, axis: u64| self.start(4 * body + axis);
-        let velocity = memory.to_vec(self.new_velocity);
+        let (velocity, moved) = (memory.to_vec(self.new_velocity), memory.to_vec(self.new_position));
         for body in 0..bodies {
             let mut force = [0.0_f64; 3];
             for other in 0..bodies {
@@ -156,9 +156,16 @@ impl Instance for Bodies {
                 let at = 4 * body + axis;
                 let expected = f64::from(noise::unit(!self.seed, at)) + force * f64::from(STEP);
                 let found = f64::from(velocity[at as usize]);
-                let near = (found - expected).abs() <= 1e-3 * expected.abs().max(1.0);
-                if !near {
+                let near =
+                    |found: f64, expected: f64, most: f64| (found - expected).abs() <= most * expected.abs().max(1.0);
+                if !near(found, expected, 1e-3) {
                     return Err(format!("velocity {axis} of body {body} is {found}, expected {expected}"));
+                }
+                // By the velocity found, so that a step of it is seen.
+                let expected = f64::from(position(body, axis)) + found * f64::from(STEP);
+                let found = f64::from(moved[at as usize]);
+                if !near(found, expected, 1e-6) {
+                    return Err(format!("position {axis} of body {body} is {found}, expected {expected}"));
                 }
             }
         }

@@ -233,6 +233,19 @@ fn a_sample_too_large_to_matter_records_everything() {
 }
 
 #[test]
+fn a_cta_that_was_tried_runs_as_if_it_had_not_been() {
+    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1 << 20, work: 1, launches: 1 << 20 };
+    let options_of_sample = RecordOptions { sample: Some(sample), ..options() };
+    for name in ["mcb", "floydwarshall", "kmeans", "vectoradd"] {
+        let workload = find(name).unwrap();
+        let (whole, sampled) =
+            (recorded(workload, &options(), Mode::Auto), recorded(workload, &options_of_sample, Mode::Auto));
+        assert!(!sampled.is_sampled(), "{name}");
+        assert_eq!(streams(&whole), streams(&sampled), "{name}");
+    }
+}
+
+#[test]
 fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
     let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1, work: 1, launches: 2 };
     let options = RecordOptions { sample: Some(sample), ..options() };
@@ -246,7 +259,11 @@ fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
     for name in ["floydwarshall", "raytracing", "rsbench", "bfs"] {
         assert_eq!(refused(name), None, "{name}: one launch, its own inputs, or recorded whole");
     }
-    let why = refused("mcb").expect("its second step goes on with the particles of the first");
+    let mcb = find("mcb").unwrap();
+    let given = [("particles", "4096"), ("side", "7"), ("steps", "2")].map(|(key, value)| (key.into(), value.into()));
+    let many = Request::new(mcb, Scale::FULL, &given, 7).unwrap();
+    let refused = record(mcb, &many, &options, Mode::Auto).err();
+    let why = refused.expect("its second step goes on with the particles of the first").to_string();
     assert!(why.starts_with("mcb: the program cannot be sampled: addresses of kernel track may depend"), "{why}");
 }
 

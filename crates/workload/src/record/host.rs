@@ -297,13 +297,16 @@ impl<'a> Host<'a> {
         if count == 1 && grid.ctas <= (sample.at_once)(&info) {
             return Ok(vec![all]);
         }
-        self.torn = self.computes();
-        // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met.
+        // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met. It runs again in its
+        // turn, and is to find what it finds here.
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
-        let (_, blocks, _) = record(&self.store, &Picked::run(middle..middle + 1), 0..tried)?;
+        let tried_out = || record(&self.store, &Picked::run(middle..middle + 1), 0..tried);
+        let (_, blocks, _) = self.memory.undone(tried_out)?;
         let work = self.work(&blocks)? * count / tried.max(1);
         self.store.release(&blocks);
-        Ok(sample.pieces(&info, grid.trips, work, self.of_series, self.recorded))
+        let pieces = sample.pieces(&info, grid.trips, work, self.of_series, self.recorded);
+        self.torn = self.computes() && pieces != [all];
+        Ok(pieces)
     }
 
     /// What the first CTA of `blocks` costs to simulate.

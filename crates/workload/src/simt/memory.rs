@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Where the first array lies. Source: assumed; any page-aligned address other than zero serves.
 const FIRST_ADDRESS: u64 = 1 << 32;
@@ -156,12 +157,23 @@ pub struct Memory {
     cells: Vec<Cells>,
     backing: Backing,
     next: u64,
+    /// Whether changes are noted, to be undone.
+    noting: AtomicBool,
+    noted: Mutex<Vec<Noted>>,
+}
+
+/// An element before it was changed.
+struct Noted {
+    array: u32,
+    index: u64,
+    bits: u64,
 }
 
 impl Memory {
     /// An empty address space.
     pub fn new(backing: Backing) -> Memory {
-        Memory { infos: Vec::new(), cells: Vec::new(), backing, next: FIRST_ADDRESS }
+        let noting = AtomicBool::new(false);
+        Memory { infos: Vec::new(), cells: Vec::new(), backing, next: FIRST_ADDRESS, noting, noted: Mutex::default() }
     }
 
     /// Whether arrays have contents.
@@ -222,6 +234,38 @@ impl Memory {
         (0..array.len).map_while(|index| self.get(array, index)).collect()
     }
 
+    /// Does `work`, and sets every element that it has changed to what it was.
+    pub(crate) fn undone<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.noting.store(true, Ordering::Relaxed);
+        let result = work();
+        self.noting.store(false, Ordering::Relaxed);
+        let noted = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+        for Noted { array, index, bits } in noted.into_iter().rev() {
+            match &self.cells[array as usize] {
+                Cells::Absent => {}
+                Cells::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
+                Cells::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
+            }
+        }
+        result
+    }
+
+    /// An element is about to be changed.
+    #[inline]
+    fn note<T: Element>(&self, array: Array<T>, index: u64) {
+        if self.noting.load(Ordering::Relaxed) {
+            self.note_down(array, index);
+        }
+    }
+
+    #[cold]
+    fn note_down<T: Element>(&self, array: Array<T>, index: u64) {
+        if let Some(before) = self.get(array, index) {
+            let noted = Noted { array: array.id, index, bits: before.to_bits() };
+            self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
+        }
+    }
+
     /// Sets every bit: no float is a number any more.
     #[cfg(test)]
     pub(crate) fn poison(&self) {
@@ -250,6 +294,7 @@ impl Memory {
 
     #[inline]
     pub(crate) fn put<T: Element>(&self, array: Array<T>, index: u64, value: T) {
+        self.note(array, index);
         match &self.cells[array.id as usize] {
             Cells::Absent => {}
             Cells::Narrow(cells) => cells[index as usize].store(value.to_bits() as u32, Ordering::Relaxed),
@@ -278,6 +323,7 @@ impl Memory {
 
     /// Replaces element `index` by `change` of it, atomically; returns the old value.
     pub(crate) fn update<T: Element>(&self, array: Array<T>, index: u64, change: impl Fn(T) -> T) -> T {
+        self.note(array, index);
         let old = match &self.cells[array.id as usize] {
             Cells::Absent => return T::default(),
             Cells::Narrow(cells) => cells[index as usize]
@@ -321,6 +367,26 @@ mod tests {
         assert_eq!((memory.read(ints, 1), memory.read(floats, 1), memory.read(wide, 1)), (-5, -0.5, i64::MIN));
         assert_eq!(memory.update(ints, 1, |old| old - 1), -5);
         assert_eq!(memory.to_vec(ints), [0, -6]);
+    }
+
+    #[test]
+    fn what_is_undone_leaves_no_trace() {
+        let mut memory = Memory::new(Backing::Real);
+        let narrow = memory.array::<f32>("narrow", 3, Scaling::Fixed);
+        let wide = memory.array::<i64>("wide", 2, Scaling::Fixed);
+        memory.write(narrow, 1, 0.5);
+        memory.write(wide, 0, -7);
+        let seen = memory.undone(|| {
+            memory.write(narrow, 1, 1.5);
+            memory.write(narrow, 1, 2.5);
+            memory.update(wide, 0, |old| old * 2);
+            memory.update(wide, 0, |old| old * 2);
+            (memory.read(narrow, 1), memory.read(wide, 0))
+        });
+        assert_eq!(seen, (2.5, -28));
+        assert_eq!((memory.to_vec(narrow), memory.to_vec(wide)), (vec![0.0, 0.5, 0.0], vec![-7, 0]));
+        memory.write(wide, 1, 3);
+        assert_eq!(memory.read(wide, 1), 3, "afterwards changes stay");
     }
 
     #[test]
