@@ -230,10 +230,10 @@ fn what_the_model_cannot_answer_is_an_error() {
     assert_eq!(run(spin, 10), Err(ModelError::Loop { thread: 0 }));
     let long = format!("P0@cta 0,gpu 0 ; {} exists x=0", "ld.weak r0, x ;".repeat(64));
     assert_eq!(run(&long, 10), Err(ModelError::Size { events: 65, limit: 64 }));
-    let to_the_end = format!("P0@cta 0,gpu 0 ; {} LC00: ; exists x=0", "beq r0, 1, LC00 ;".repeat(13));
+    let to_the_end = format!("P0@cta 0,gpu 0 ; {} LC00: ; exists P0:r0=0", "beq r0, 1, LC00 ;".repeat(13));
     assert!(run(&to_the_end, 100).is_ok(), "14 paths");
     let pairs: String = (0..13).map(|at| format!("beq r0, 1, LC{at} ; ld r0, 2 ; LC{at}: ;")).collect();
-    let doubling = format!("P0@cta 0,gpu 0 ; {pairs} exists x=0");
+    let doubling = format!("P0@cta 0,gpu 0 ; {pairs} exists P0:r0=0");
     assert_eq!(run(&doubling, 10), Err(ModelError::Paths { limit: 4096 }));
     let racy = "P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ; st.weak x, 1 | ld.weak r0, x ; exists x=0";
     assert!(run(racy, 2).is_ok());

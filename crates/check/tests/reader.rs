@@ -85,7 +85,8 @@ fn labels_point_at_what_follows_them() {
 #[test]
 fn conditions_bind_not_before_and_before_or() {
     let holds = |condition: &str| {
-        let litmus = parse("file", &text("", condition)).unwrap_or_else(|error| panic!("{error}"));
+        let rows = "ld.weak r0, x | ld.weak r5, x ; ld.weak r1, x | ;";
+        let litmus = parse("file", &text(rows, condition)).unwrap_or_else(|error| panic!("{error}"));
         let state = litmus.program.final_state(&[[1, 2].as_slice(), &[3]], &[4]);
         (litmus.condition.quantifier, litmus.condition.formula.holds(&litmus.program, &state))
     };
@@ -145,6 +146,9 @@ fn errors_name_place_and_what_is_allowed() {
         row_error("ld.weak r0 $"),
         "file:6:12: expected a name, a number or a symbol of the litmus grammar, found `$`"
     );
+    let unknown = "a register that the thread has, found `r4`";
+    assert_eq!(error(&text("", "exists P0:r4 = 1")), format!("file:7:11: expected {unknown}"));
+    assert_eq!(error(&text("", "exists z=0")), "file:7:8: expected a location of the test, found `z`");
     assert_eq!(error(&text("", "exists P4:r0 = 1")), "file:7:8: expected a thread of this test (P0, P1), found `P4`");
     assert_eq!(
         error(&text("", "exists r0 = 1")),
