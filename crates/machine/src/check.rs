@@ -161,14 +161,12 @@ impl MachineConfig {
 
     fn directory_fault(&self) -> Option<Fault> {
         let directory = &self.directory;
-        let (slices, ways) = (u64::from(self.l2.slices), u64::from(directory.ways));
         let limit = LINES_LIMIT / self.topology.modules() as u64;
-        at_most(ways, WAYS_LIMIT, "directory.ways")
+        at_most(directory.ways.into(), WAYS_LIMIT, "directory.ways")
             .or_else(|| at_most(directory.entries.into(), limit, "directory.entries"))
             .or_else(|| {
-                let grain = slices * ways;
-                demand(u64::from(directory.entries).is_multiple_of(grain), "directory.entries", || {
-                    format!("it must be a multiple of {grain} ({slices} slices × {ways} ways)")
+                demand(directory.entries.is_multiple_of(directory.ways), "directory.entries", || {
+                    format!("it must be a multiple of the {} ways", directory.ways)
                 })
             })
             .or_else(|| power_of_two(directory.lines_per_entry.into(), "directory.lines_per_entry"))

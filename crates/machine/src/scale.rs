@@ -163,7 +163,7 @@ impl MachineConfig {
         }
         l2.posted_stores = count(l2.posted_stores, scale);
         let directory = &mut self.directory;
-        let entries = in_grains(directory.entries.into(), u64::from(slices.count) * u64::from(directory.ways), scale);
+        let entries = in_grains(directory.entries.into(), directory.ways.into(), scale);
         directory.entries = u32::try_from(entries).unwrap_or(directory.entries);
     }
 

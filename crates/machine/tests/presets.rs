@@ -131,8 +131,7 @@ fn every_machine_keeps_its_ratios_at_every_allowed_scale() {
             let set = u64::from(small.l2.slices) * u64::from(small.l2.ways) * small.line.bytes();
             near_one("L2", kept(small.l2.bytes, whole.l2.bytes, scale), half(set, small.l2.bytes));
             let entries = |m: &MachineConfig| u64::from(m.directory.entries);
-            let set = u64::from(small.l2.slices) * u64::from(small.directory.ways);
-            let slack = half(set, entries(&small));
+            let slack = half(small.directory.ways.into(), entries(&small));
             near_one("directory", kept(entries(&small), entries(&whole), scale), slack);
             let mshrs = |m: &MachineConfig| u64::from(m.l2.mshrs) * u64::from(m.l2.slices);
             near_one("L2 MSHRs", kept(mshrs(&small), mshrs(&whole), scale), 0.05);
