@@ -3,8 +3,8 @@
 //! A machine is cut into [`Partition`]s of components that talk only through timestamped messages. The
 //! smallest delays between them are the [`Lookahead`]: partitions that are nearer to each other than to the rest
 //! stand in groups, and a window is a time within which no group can hear from another, so that all may run side
-//! by side; within it each group has shorter windows of its own. Events are totally ordered by time, destination, source and
-//! the source's own sequence number ([`Event`]), and each partition handles its events in that order.
+//! by side; within it each group has shorter windows of its own. Events are totally ordered by time, destination,
+//! source and the source's own sequence number ([`Event`]), and each partition handles its events in that order.
 //! Therefore neither the number of threads nor the cut into partitions changes what is simulated, provided
 //! that components of different partitions share nothing and that no two components that a cut may separate
 //! are closer than the lookahead.
