@@ -11,6 +11,7 @@
 //! Read [`message`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
 //! [`credits`], [`dram`].
 
+mod bytes;
 pub mod cache;
 pub mod calendar;
 pub mod command_processor;

@@ -334,4 +334,4 @@ impl<D: Data> Message<D> {
     }
 }
 
-const _: () = assert!(std::mem::size_of::<Message<()>>() <= 56);
+const _: () = assert!(std::mem::size_of::<Message<()>>() <= 48);

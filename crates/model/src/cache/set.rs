@@ -2,6 +2,7 @@
 //! words. Everything here works on all ways at once.
 
 use super::{Class, MAX_WAYS};
+use crate::bytes::{HIGH, LOW, equal_bytes, zero_bytes};
 use crate::set_index::scatter;
 use tombolo_types::Line;
 
@@ -19,20 +20,12 @@ pub(super) struct Group {
 #[repr(align(64))]
 pub(super) struct Groups([Group; 4]);
 
-/// The low bit of each byte of a word.
-const LOW: u64 = 0x0101_0101_0101_0101;
-/// The high bit of each byte: in [`Group::meta`], whether the way is pinned.
-const HIGH: u64 = LOW << 7;
+/// In [`Group::meta`], whether each way is pinned.
+const PINNED: u64 = HIGH;
 /// In [`Group::meta`], the age of each way: 0 for the newest.
 const AGE: u64 = LOW * 31;
 /// In [`Group::meta`], the class of each way.
 const CLASS_SHIFT: u32 = 5;
-
-/// Sets the high bit of each byte that is zero, and no other bit.
-#[inline]
-fn zero_bytes(word: u64) -> u64 {
-    !(((word & !HIGH) + !HIGH) | word | !HIGH)
-}
 
 /// Which bytes of the words are `byte`: bit `i` for byte `i`, of the first word the lowest.
 #[inline]
@@ -47,33 +40,6 @@ fn equal<const N: usize>(words: [u64; N], byte: u8) -> u32 {
         found |= bits << (16 * at);
     }
     found
-}
-
-/// Which of sixteen bytes are `byte`, by bit.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
-    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
-    // SAFETY: every x86-64 processor has SSE2.
-    unsafe {
-        let words = _mm_set_epi64x(high as i64, low as i64);
-        _mm_movemask_epi8(_mm_cmpeq_epi8(words, _mm_set1_epi8(byte as i8))) as u32
-    }
-}
-
-/// Which of sixteen bytes are `byte`, by bit.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
-    let of = |word: u64| gather(zero_bytes(word ^ u64::from(byte) * LOW));
-    of(low) | of(high) << 8
-}
-
-/// Gathers the high bits of the eight bytes: bit `i` from byte `i`.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-#[inline]
-fn gather(highs: u64) -> u32 {
-    ((highs >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
 #[inline]
@@ -166,7 +132,7 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
         for class in (0..Class::COUNT as u64).filter(|class| classes >> class & 1 != 0) {
             let of_class = zero_bytes((group.meta >> CLASS_SHIFT & (LOW * 3)) ^ (class * LOW));
             group.prints &= !((of_class >> 7) * 0xff);
-            group.meta &= !(zero_bytes(group.prints) & HIGH);
+            group.meta &= !(zero_bytes(group.prints) & PINNED);
         }
     }
 }
@@ -181,7 +147,7 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) 
         return Some(empty.trailing_zeros());
     }
     // A pinned way is no match.
-    let oldest = equal(set.map(|group| group.meta & (AGE | HIGH)), (ways - 1) as u8) & allowed;
+    let oldest = equal(set.map(|group| group.meta & (AGE | PINNED)), (ways - 1) as u8) & allowed;
     if oldest != 0 {
         return Some(oldest.trailing_zeros());
     }
@@ -222,8 +188,6 @@ mod tests {
             prop_assert_eq!(equal(words, byte), expected);
             prop_assert_eq!(equal([words[0], words[1]], byte), expected & 0xffff);
             prop_assert_eq!(equal([words[0]], byte), expected & 0xff);
-            let gathered = gather(zero_bytes(words[0] ^ (u64::from(byte) * LOW)));
-            prop_assert_eq!(gathered, expected & 0xff, "the way of other processors");
         }
     }
 }

@@ -6,9 +6,11 @@
 //! Not modelled here: what a request is, what may merge, when a fill comes. The owner decides; waiters,
 //! parked requests and entry state are its own types.
 
+mod index;
 mod list;
 
 use crate::set_index::scatter;
+use index::Index;
 use list::{List, NIL, Slab};
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
@@ -77,22 +79,13 @@ pub struct Freed<P, W> {
     parked: List,
 }
 
-/// A slot of the hash table: the upper bits of a line's hash, and below them the number of its entry. The uppermost
-/// bits are the place where the line would stand alone, so that slots move without a look at their entries.
-type Slot = u64;
-
-/// An empty slot: no entry has the number of all ones, for there are at most half as many entries as slots.
-const VACANT: Slot = Slot::MAX;
-
 /// A table of outstanding lines. `P`: state of an entry; `W`: a request that waits for the line; `R`: a
 /// request that could not even wait and must run again.
 #[derive(Clone, Debug)]
 pub struct Mshr<P, W, R> {
     config: MshrConfig,
-    /// Open-addressed by line with linear probing; a power of two at least twice `entries`.
-    slots: Vec<Slot>,
-    /// 64 minus the binary logarithm of the count of slots.
-    shift: u32,
+    /// Entries in use, by line.
+    index: Index,
     entries: Vec<Entry<P, W>>,
     free: u32,
     used: u32,
@@ -114,11 +107,9 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             "{} entries: 1 to {MAX_ENTRIES} are possible",
             config.entries
         );
-        let slots = (config.entries as usize * 2).next_power_of_two().max(2);
         Mshr {
             config,
-            slots: vec![VACANT; slots],
-            shift: 64 - slots.trailing_zeros(),
+            index: Index::new(config.entries),
             entries: Vec::with_capacity(config.entries as usize),
             free: NIL,
             used: 0,
@@ -132,7 +123,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// Starts to load what [`Mshr::find`] will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
-        prefetch(&self.slots[self.ideal(hash(line))]);
+        self.index.prefetch(hash(line));
     }
 
     /// Starts to load what a new entry for `line` will be written to, and what [`Mshr::find`] will read first, into the
@@ -180,18 +171,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// The entry of `line`.
     #[inline]
     pub fn find(&self, line: Line) -> Option<EntryId> {
-        let hash = hash(line);
-        let mut at = self.ideal(hash);
-        loop {
-            let slot = self.slots[at];
-            if slot == VACANT {
-                return None;
-            }
-            if self.is_of(slot, hash) && self.entries[self.number(slot)].line == line {
-                return Some(EntryId(self.number(slot) as u16));
-            }
-            at = self.after(at);
-        }
+        self.index.find(hash(line), |id| self.entries[usize::from(id)].line == line).map(EntryId)
     }
 
     /// State of an entry.
@@ -250,12 +230,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
                 free
             }
         };
-        let hash = hash(line);
-        let mut at = self.ideal(hash);
-        while self.slots[at] != VACANT {
-            at = self.after(at);
-        }
-        self.slots[at] = hash & !self.numbers() | u64::from(id);
+        self.index.insert(hash(line), id as u16);
         Some(EntryId(id as u16))
     }
 
@@ -320,7 +295,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     #[inline]
     pub fn free(&mut self, id: EntryId) -> Freed<P, W> {
         let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
-        self.unlink(id, line);
+        self.index.remove(hash(line), id.0);
         let entry = &mut self.entries[id.0 as usize];
         entry.line = FREE;
         entry.later.head = self.free;
@@ -395,60 +370,6 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     #[inline]
     fn entry_mut(&mut self, id: EntryId) -> &mut Entry<P, W> {
         live(&mut self.entries, id)
-    }
-
-    /// The slot where a line of this hash, or what is kept of it in a slot, would stand alone.
-    #[inline]
-    fn ideal(&self, hash: u64) -> usize {
-        (hash >> self.shift) as usize
-    }
-
-    #[inline]
-    fn after(&self, at: usize) -> usize {
-        (at + 1) & (self.slots.len() - 1)
-    }
-
-    /// The bits of a slot that number an entry: as many as number the slots.
-    #[inline]
-    fn numbers(&self) -> u64 {
-        self.slots.len() as u64 - 1
-    }
-
-    #[inline]
-    fn number(&self, slot: Slot) -> usize {
-        (slot & self.numbers()) as usize
-    }
-
-    /// Whether a slot holds what is kept of this hash.
-    #[inline]
-    fn is_of(&self, slot: Slot, hash: u64) -> bool {
-        (slot ^ hash) & !self.numbers() == 0
-    }
-
-    /// Takes the entry of `line` out of the slots and moves back what had been displaced past it.
-    #[inline]
-    fn unlink(&mut self, id: EntryId, line: Line) {
-        let own = hash(line) & !self.numbers() | u64::from(id.0);
-        let mut hole = self.ideal(own);
-        while self.slots[hole] != own {
-            hole = self.after(hole);
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = hole;
-        loop {
-            at = self.after(at);
-            let slot = self.slots[at];
-            if slot == VACANT {
-                break;
-            }
-            // It may move back to the hole unless its own place lies behind the hole.
-            let displaced = at.wrapping_sub(self.ideal(slot)) & mask;
-            if displaced >= at.wrapping_sub(hole) & mask {
-                self.slots[hole] = slot;
-                hole = at;
-            }
-        }
-        self.slots[hole] = VACANT;
     }
 }
 
