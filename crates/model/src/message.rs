@@ -334,4 +334,5 @@ impl<D: Data> Message<D> {
     }
 }
 
+// An event, with its time, both ends and its number, is one cache line of the host.
 const _: () = assert!(std::mem::size_of::<Message<()>>() <= 48);

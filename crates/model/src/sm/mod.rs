@@ -291,8 +291,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load the place of `line`, and the warps that wait for its miss register; reads what [`Sm::prefetch_fill`]
-    /// has loaded.
+    /// Starts to load the place of `line`, the warp that waits for its miss register, and what the warp that waits for any
+    /// does next; reads what [`Sm::prefetch_fill`] has loaded.
     #[inline]
     fn prefetch_waiter(&self, register: EntryId, line: Line) {
         self.l1.prefetch_held(line);
