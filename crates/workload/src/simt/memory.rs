@@ -241,11 +241,7 @@ impl Memory {
         self.noting.store(false, Ordering::Relaxed);
         let noted = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
         for Noted { array, index, bits } in noted.into_iter().rev() {
-            match &self.cells[array as usize] {
-                Cells::Absent => {}
-                Cells::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
-                Cells::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
-            }
+            self.put_bits(array, index, bits);
         }
         result
     }
@@ -295,10 +291,15 @@ impl Memory {
     #[inline]
     pub(crate) fn put<T: Element>(&self, array: Array<T>, index: u64, value: T) {
         self.note(array, index);
-        match &self.cells[array.id as usize] {
+        self.put_bits(array.id, index, value.to_bits());
+    }
+
+    #[inline]
+    fn put_bits(&self, array: u32, index: u64, bits: u64) {
+        match &self.cells[array as usize] {
             Cells::Absent => {}
-            Cells::Narrow(cells) => cells[index as usize].store(value.to_bits() as u32, Ordering::Relaxed),
-            Cells::Wide(cells) => cells[index as usize].store(value.to_bits(), Ordering::Relaxed),
+            Cells::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
+            Cells::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
         }
     }
 
