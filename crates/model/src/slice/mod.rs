@@ -44,7 +44,7 @@ const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 /// Levels of requests, least first.
 const LEVELS: usize = MISS_LEVELS as usize;
 
-/// Waiting requests of a level that are loaded with a fill: one that it lets run, and the one behind. Assumed.
+/// How many requests a queue lets run between the load of what one looks up and its own turn. Assumed.
 const NEXT: usize = 2;
 
 /// A request at a slice.
@@ -205,16 +205,9 @@ impl<D: Contents> Slice<D> {
         if uncore.protocol.has_directory() {
             self.directory.prefetch(line);
         }
-        if uncore.queued[self.index] == 0 {
-            return;
-        }
-        for item in self.queues.iter().flat_map(|queue| queue.iter().take(NEXT)) {
-            prefetch(item);
-            prefetch(&item.body.asker);
-        }
     }
 
-    /// Starts to load the place that a fill of `line` takes, and what the requests look at that it lets run; reads what
+    /// Starts to load the place that a fill of `line` takes, and what its first waiter's answer changes; reads what
     /// [`Slice::prefetch_fill`] has loaded.
     #[inline]
     fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
@@ -223,16 +216,22 @@ impl<D: Contents> Slice<D> {
         if self.mshr.first_waiter(register).is_some_and(|waiter| waiter.from != Requester::Local) {
             self.prefetch_peer(line, uncore);
         }
-        if uncore.queued[self.index] == 0 {
-            return;
+    }
+
+    /// Starts to load what the requests near the front of a queue look up when they run, each once: the front one has just
+    /// gone.
+    #[inline]
+    fn prefetch_queue<C: Coherence>(&self, level: usize, uncore: &Uncore<C, D>) {
+        let queue = &self.queues[level];
+        if let Some(item) = queue.get(2 * NEXT) {
+            prefetch(item);
+            prefetch(&item.body.asker);
         }
-        for (level, queue) in self.queues.iter().enumerate() {
-            for item in queue.iter().take(NEXT) {
-                self.prefetch_look_up(item.body.line, level == 0, uncore);
-            }
-            if let Some(first) = queue.front() {
-                uncore.prefetch_memory(first.body.line);
-            }
+        if let Some(item) = queue.get(NEXT) {
+            self.prefetch_look_up(item.body.line, level == 0, uncore);
+        }
+        if let Some(item) = queue.get(1) {
+            uncore.prefetch_memory(item.body.line);
         }
     }
 
@@ -367,6 +366,7 @@ impl<D: Contents> Slice<D> {
                 }
                 self.queues[level].pop_front();
                 uncore.queued[self.index] -= 1;
+                self.prefetch_queue(level, uncore);
             }
         }
     }

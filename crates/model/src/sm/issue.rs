@@ -265,9 +265,8 @@ impl<D: Contents> Sm<D> {
         if end > out.now() {
             return out.send(end, self.id, self.id, Message::CtaOver { cta: index });
         }
-        let mut stream = place.take().expect("a CTA ends once").stream;
-        let of_cta = (0..self.warps.len()).filter(|&slot| self.warps[slot].cta == index);
-        self.taken &= !of_cta.fold(0, |slots, slot| slots | 1 << slot);
+        let Cta { mut stream, slots, .. } = place.take().expect("a CTA ends once");
+        self.taken &= !slots;
         self.finished += 1;
         stream.clear();
         self.spare.push(stream);

@@ -54,6 +54,8 @@ struct Waiter {
 /// A resident CTA.
 struct Cta {
     stream: CtaStream,
+    /// Bit `i`: warp slot `i` is one of its.
+    slots: u64,
     /// Warps that have not ended.
     alive: u32,
     /// Of these, at the barrier.
@@ -200,7 +202,7 @@ impl<D: Contents> Sm<D> {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.stats.ctas += 1;
         let mut alive = 0;
-        let mut started = 0;
+        let mut slots = 0;
         for range in &stream.warps {
             let (sub_core, free) = self.free_slot();
             self.taken |= 1 << free;
@@ -208,11 +210,11 @@ impl<D: Contents> Sm<D> {
             self.set_alive(free, true);
             self.ready.arrive(free);
             alive += 1;
-            started |= 1 << free;
+            slots |= 1 << free;
             self.wake(free, at, out);
         }
-        uncore.watch.cta(uncore.warp_slot(self.sm, 0), started);
-        self.ctas[slot] = Some(Cta { stream, alive, at_barrier: 0, latest: at });
+        uncore.watch.cta(uncore.warp_slot(self.sm, 0), slots);
+        self.ctas[slot] = Some(Cta { stream, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot as u8, out);
         }
