@@ -16,10 +16,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tombolo_types::{ComponentId, Ps};
 
-/// Picoseconds of a bucket, as a power of two: 8192 ps, some ten GPU clocks. Source: measured. A bucket is loaded into the
-/// host's caches as a whole when it is opened, so a fuller one waits less often: `cargo bench -p tombolo-system --bench
-/// throughput remote` takes 0.96 of the time that it takes with 4096 ps, `gather` as long.
-const BUCKET_BITS: u32 = 13;
+/// Picoseconds of a bucket, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run --machine hmg-4x4
+/// --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an event or two. With 8192
+/// ps `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and `reuse` 1.1 times as long: more
+/// events are pushed into the open bucket, too late to be loaded with it.
+const BUCKET_BITS: u32 = 12;
 
 /// Events of a chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 take as much
 /// memory and a few more instructions. More waste memory in sparse buckets, fewer follow more links in full ones.
@@ -29,7 +30,7 @@ const CHUNK: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Bits of an event's index in a [`Key`].
-const INDEX_BITS: u32 = 19;
+const INDEX_BITS: u32 = 20;
 
 /// In the index of an event: it was pushed into the bucket after it was opened.
 const LATE: u32 = 1 << (INDEX_BITS - 1);
@@ -51,7 +52,7 @@ pub struct EventQueue<M> {
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
     tails: Box<[u32; BUCKETS]>,
     occupancy: Occupancy,
-    /// Number (time / 8192 ps) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
+    /// Number (time / 4096 ps) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
     /// beyond in `far`. Nothing is before it: it is opened only to pop from it.
     open: u64,
     /// Keys of the open bucket, the first event last.
@@ -78,7 +79,7 @@ pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 pub(crate) struct Slot<M>(Event<M>);
 
 /// An event's place in the order of its bucket, and where it is: from the highest bit, its time within the bucket
-/// (13 bits), `to` (16), `from` (16) and the index (19), which is higher for what was pushed later.
+/// (12 bits), `to` (16), `from` (16) and the index (20), which is higher for what was pushed later.
 type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
@@ -119,7 +120,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket of 8192 ps 2^18.
+    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket of 4096 ps 2^19.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
         *self.place(event.time, event.to, event.from, event.sequence) = event.message;
@@ -306,7 +307,7 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let index = self.late.len();
-        assert!(index < LATE as usize - 1, "2^18 events of a queue wait in the {} ps until {time}", 1 << BUCKET_BITS);
+        assert!(index < LATE as usize - 1, "2^19 events of a queue wait in the {} ps until {time}", 1 << BUCKET_BITS);
         self.late.push(Event { time, to, from, sequence, message: M::default() });
         let late = &mut self.late[index];
         let key = key(late, LATE | index as u32);
@@ -383,7 +384,7 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
 /// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
-    assert!(place < LATE as usize / CHUNK, "2^18 events of a queue wait in one bucket of {} ps", 1 << BUCKET_BITS);
+    assert!(place < LATE as usize / CHUNK, "2^19 events of a queue wait in one bucket of {} ps", 1 << BUCKET_BITS);
     LATE - CHUNK as u32 - (place * CHUNK) as u32
 }
 
