@@ -12,6 +12,7 @@ mod list;
 use crate::set_index::scatter;
 use index::Index;
 use list::{List, NIL, Slab};
+use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
@@ -91,7 +92,8 @@ pub struct Mshr<P, W, R> {
     used: u32,
     waiters: Slab<W>,
     parked: Slab<R>,
-    backlog: List,
+    /// What waits for room, oldest first.
+    backlog: VecDeque<R>,
     stats: MshrStats,
 }
 
@@ -115,7 +117,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
             used: 0,
             waiters: Slab::new(),
             parked: Slab::new(),
-            backlog: List::EMPTY,
+            backlog: VecDeque::new(),
             stats: MshrStats::default(),
         }
     }
@@ -269,14 +271,14 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// Parks `request` until the table has room; see [`Mshr::wake`].
     #[inline]
     pub fn park_for_room(&mut self, request: R) {
-        self.parked.push(&mut self.backlog, request);
+        self.backlog.push_back(request);
         self.stats.parks += 1;
     }
 
     /// Whether requests wait for room. A new request that must not overtake them parks behind them.
     #[inline]
     pub fn has_backlog(&self) -> bool {
-        self.backlog.head != NIL
+        !self.backlog.is_empty()
     }
 
     /// The first request that waits for room, if there is room for it. It must run now; where it needs no
@@ -286,7 +288,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         if self.is_full() {
             return None;
         }
-        let request = self.parked.pop(&mut self.backlog)?;
+        let request = self.backlog.pop_front()?;
         self.stats.wakes += 1;
         Some(request)
     }
@@ -351,8 +353,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     }
 
     /// Requests that wait for room, first come first.
-    pub fn backlog(&self) -> impl Iterator<Item = &R> {
-        self.parked.values(self.backlog)
+    pub fn backlog(&self) -> &VecDeque<R> {
+        &self.backlog
     }
 
     /// Counters so far.

@@ -101,8 +101,11 @@ impl<D: Contents> Sm<D> {
             }
             self.stats.transactions += 1;
             issued += 1;
-            // Not before it is sent: one that waits comes back, and would load it twice.
-            if let Some(later) = later {
+            // Not before it is sent: one that waits comes back, and would load it twice. Nor where others wait for registers:
+            // what it looks up is loaded as its turn comes.
+            if let Some(later) = later
+                && !self.mshr.has_backlog()
+            {
                 self.prefetch_access(later);
             }
         }
@@ -419,6 +422,7 @@ impl<D: Contents> Sm<D> {
         while uncore.posted[index].available(out.now()) > 0
             && let Some(slot) = self.credit_queue.pop_front()
         {
+            self.prefetch_queue(&self.credit_queue);
             self.resume(usize::from(slot), uncore, out);
         }
         if !self.credit_queue.is_empty() {

@@ -281,20 +281,17 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what a fill of `line` will read, and what the warp that takes its miss register will.
+    /// Starts to load what a fill of `line` will read.
     #[inline]
     fn prefetch_fill(&self, register: EntryId, line: Line) {
         // Few fills find their line held: its slot is not worth a search.
         self.l1.prefetch_fill(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
-        if let Some(&warp) = self.mshr.backlog().next() {
-            prefetch(&self.warps[usize::from(warp)]);
-        }
     }
 
-    /// Starts to load the place of `line`, the warp that waits for its miss register, and what the warp that waits for any
-    /// does next; reads what [`Sm::prefetch_fill`] has loaded.
+    /// Starts to load the place of `line` and the warp that waits for its miss register; reads what [`Sm::prefetch_fill`]
+    /// has loaded.
     #[inline]
     fn prefetch_waiter(&self, register: EntryId, line: Line) {
         self.l1.prefetch_held(line);
@@ -304,8 +301,20 @@ impl<D: Contents> Sm<D> {
             prefetch(&self.warps[slot]);
             prefetch(&self.outstanding[slot][usize::from(waiter.result)]);
         }
-        if let Some(&warp) = self.mshr.backlog().next() {
-            self.prefetch_stream(usize::from(warp));
+    }
+
+    /// Starts to load what the warps of a queue will look up when they are called up, step by step: the front one has just
+    /// been.
+    #[inline]
+    fn prefetch_queue(&self, queue: &VecDeque<u8>) {
+        if let Some(&slot) = queue.get(2) {
+            prefetch(&self.warps[usize::from(slot)]);
+        }
+        if let Some(&slot) = queue.get(1) {
+            self.prefetch_stream(usize::from(slot));
+        }
+        if let Some(&slot) = queue.front() {
+            self.prefetch_waiting(usize::from(slot));
         }
     }
 
@@ -317,7 +326,9 @@ impl<D: Contents> Sm<D> {
             if let Some(op) = stream.ops.get(warp.pc as usize) {
                 prefetch(op);
             }
-            if let Some(access) = stream.accesses.get(warp.next_access as usize + usize::from(warp.issued)) {
+            let next = warp.next_access as usize + usize::from(warp.issued);
+            // The one that it waits with, and the one after.
+            for access in stream.accesses.get(next..).unwrap_or_default().iter().take(2) {
                 prefetch(access);
             }
         }
@@ -346,15 +357,29 @@ impl<D: Contents> Sm<D> {
         if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)]
             && let Some(access) = stream.accesses.get(warp.next_access as usize)
         {
-            self.prefetch_access(access.line);
+            self.mshr.prefetch_new(access.line);
+            self.l1.prefetch_held(access.line);
         }
     }
 
-    /// Starts to load what a transaction for `line` will look up.
+    /// Starts to load what the transaction that a warp waits with will look up, and the one after, which it will wait with
+    /// then.
+    #[inline]
+    fn prefetch_waiting(&self, slot: usize) {
+        let warp = &self.warps[slot];
+        if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)] {
+            let next = warp.next_access as usize + usize::from(warp.issued);
+            for access in stream.accesses.get(next..).unwrap_or_default().iter().take(2) {
+                self.prefetch_access(access.line);
+            }
+        }
+    }
+
+    /// Starts to load what a transaction for `line` will look up first.
     #[inline]
     fn prefetch_access(&self, line: Line) {
         self.mshr.prefetch_new(line);
-        self.l1.prefetch_held(line);
+        self.l1.prefetch_fill(line);
     }
 
     /// The answer to a read has come.
@@ -377,6 +402,7 @@ impl<D: Contents> Sm<D> {
             self.resume(usize::from(warp), uncore, out);
         }
         while let Some(warp) = self.mshr.wake() {
+            self.prefetch_queue(self.mshr.backlog());
             self.resume(usize::from(warp), uncore, out);
         }
     }
