@@ -304,7 +304,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts to load what the warps of a queue will look up when they are called up, step by step: the front one has just
-    /// been.
+    /// been. A step for each load whose place the one before has to bring: the warp, its instruction, what that looks up.
     #[inline]
     fn prefetch_queue(&self, queue: &VecDeque<u8>) {
         if let Some(&slot) = queue.get(2) {
