@@ -91,7 +91,7 @@ struct Parts {
 fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let ctas = request.scale.of(request.values.count("ctas"));
     let elements = request.scale.of(request.values.count("kib") << 8);
-    let part = (elements / ctas).next_multiple_of(STEP);
+    let part = (elements / ctas).max(1).next_multiple_of(STEP);
     demand(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
     let operation = match request.values.text("operation") {
         "write" => Operation::Write,

@@ -24,7 +24,7 @@ pub(super) static FASTWALSHTRANSFORM: Benchmark = Benchmark {
     about: "fast Walsh transform: a launch a step, strides that double",
     source: MEASURED,
     parameters: &PARAMETERS,
-    nonlinear: false,
+    nonlinear: true,
     address_only: true,
     lay_out,
 };

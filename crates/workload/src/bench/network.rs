@@ -120,6 +120,8 @@ impl Network {
     ) -> Result<Network, WorkloadError> {
         let values = &request.values;
         let (nodes, seed) = (request.scale.of(values.count("nodes")), request.seed);
+        let told = values.text("network") == "random" || file(workload, request)?.is_some();
+        demand(workload, told || !values.is_given("degree"), || "`degree` is of network=random".into())?;
         let graph = match values.text("network") {
             _ if file(workload, request)?.is_some() => return Network::lay_out(workload, request, memory),
             "mesh" => {

@@ -287,6 +287,21 @@ fn indices_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn a_degree_is_of_a_random_network() {
+    for name in ["mst", "sssp"] {
+        assert_eq!(refusal(name, "1", &[("degree", "16")]), format!("{name}: `degree` is of network=random"));
+    }
+}
+
+#[test]
+fn each_cta_of_the_bandwidth_probe_has_a_part() {
+    let given = [("kib".to_owned(), "16".to_owned()), ("ctas".to_owned(), "4097".to_owned())];
+    let workload = find("bandwidth").unwrap();
+    let arrays = footprint(workload, &Request::new(workload, "1".parse().unwrap(), &given, 7).unwrap()).unwrap();
+    assert_eq!(arrays[0].bytes, 4097 * 4096 * 4);
+}
+
+#[test]
 fn a_graph_and_the_size_of_a_generated_one_are_refused_together() {
     for (name, key, value) in [("bfs", "degree", "4"), ("bfs", "nodes", "9"), ("mst", "network", "mesh")] {
         let refused = refusal(name, "1", &[("graph", "roads.gr"), (key, value)]);

@@ -48,7 +48,13 @@ pub fn open_with_notes(
     if recorded > warp_width {
         return Err(TraceError::WarpWidth { path: path.to_owned(), wanted: warp_width, recorded });
     }
-    let notes = opened.origin().map_or_else(Vec::new, |origin| origin.notes);
+    let notes = opened.origin().map_or_else(Vec::new, |origin| {
+        let unknown = origin.unknown_opcodes.iter();
+        let unknown = unknown.map(|OpcodeCount { name, count }| {
+            format!("opcode {name} ({count} warp instructions) is unknown: it only takes an issue slot")
+        });
+        origin.notes.iter().cloned().chain(unknown).collect()
+    });
     Ok(match opened {
         Opened::Nvbit(program) => (Box::new(program), notes),
         Opened::Native(program) => (Box::new(program), notes),

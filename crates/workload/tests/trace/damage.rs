@@ -17,8 +17,8 @@ fn a_bad_header_is_refused() {
         ("-grid dim = (2,1,1)\n", "", "12: expected `-grid dim = …` before the body"),
         ("-block dim = (64,1,1)", "-block dim = (1024,2,1)", "4: expected a block of at most 1024 threads"),
         ("-nregs = 16", "-nregs = many", "6: expected registers of a thread (0 to 256), found `many`"),
-        ("version = 5", "version = 2", "10: expected a tracer version from 3 to 5, found `2`"),
-        ("version = 5", "version = 6", "10: expected a tracer version from 3 to 5, found `6`"),
+        ("version = 5", "version = 2", "10: expected a tracer version from 3 to 6, found `2`"),
+        ("version = 5", "version = 7", "10: expected a tracer version from 3 to 6, found `7`"),
         ("-kernel id = 1", "-kernel id", "2: expected `-key = value`"),
         ("-kernel id = 1", "kernel id = 1", "2: expected `-key = value`, or a line that starts with #"),
         ("#traces", "traces", "13: expected `-key = value`, or a line that starts with #"),
@@ -84,9 +84,13 @@ fn a_bad_list_is_refused() {
     for (list, expected) in [
         (
             "MemcpyHtoD,0x10\nkernel-1.traceg\n",
-            ":1: expected MemcpyHtoD,<hexadecimal address>,<bytes>, found `HtoD,0x10`",
+            ":1: expected MemcpyHtoD,<hexadecimal address>,<bytes, at most 2^48>, found `HtoD,0x10`",
         ),
-        ("MemcpyHtoD,zz,5\nkernel-1.traceg\n", ":1: expected MemcpyHtoD,<hexadecimal address>,<bytes>"),
+        ("MemcpyHtoD,zz,5\nkernel-1.traceg\n", ":1: expected MemcpyHtoD,<hexadecimal address>,<bytes, at most 2^48>"),
+        (
+            "MemcpyHtoD,0x10,999999999999999999\nkernel-1.traceg\n",
+            ":1: expected MemcpyHtoD,<hexadecimal address>,<bytes",
+        ),
         ("nothing\n", ":2: expected at least one line that names a kernel trace, found the end of the list"),
         ("\nkernel-9.traceg\n", ":2: names the kernel trace `kernel-9.traceg`, but none of these is a file: "),
     ] {

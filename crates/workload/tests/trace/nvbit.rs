@@ -147,6 +147,8 @@ fn an_atomic_returns_unless_it_has_no_register() {
         ("0 1 1 R255 ATOMG.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
         ("0 1 0 ATOM.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
         ("0 1 0 RED.E.ADD.STRONG.GPU 2 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
+        ("0 1 0 ATOMG.E.ADD.STRONG.GPU 3 R5 R2 R8 4 1 0x1000 0", AtomicResult::Returned),
+        ("0 1 0 ATOMG.E.ADD.STRONG.GPU 3 R255 R2 R8 4 1 0x1000 0", AtomicResult::Discarded),
     ] {
         let ops = memory(4, &[line, "1 1 1 R0 FADD 1 R5 0"]);
         assert_eq!(ops[0], atomic(result), "{line}");
@@ -165,6 +167,25 @@ fn generic_accesses_resolve_by_base_address() {
     assert!(lines(&local)[0] >= (1 << 48) / 128, "apart from all global addresses");
     let atomic = memory(4, &["0 1 1 R2 ATOM.E.ADD 2 R4 R6 4 1 0x7f1300000010 0"]);
     assert_eq!(atomic, [Op::Shared { passes: 1 }]);
+    let reduction = memory(4, &["0 1 0 RED.E.ADD 2 R4 R6 4 1 0x7f1300000010 0"]);
+    assert_eq!(reduction, [Op::Shared { passes: 1 }]);
+}
+
+#[test]
+fn thread_blocks_of_clusters_are_thread_blocks() {
+    let alone = header(5, "1,1,1", 32) + &block("0,0,0", &[&["0 1 1 R2 LDG.E 1 R4 4 1 0x1000 0 0 0"]]);
+    let cluster = "thread block = 0,0,0\ncluster id = 0,0,0\ncluster cta = 0,0,0\ncluster rank = 0\n";
+    let clustered = alone.replace("thread block = 0,0,0\n", cluster);
+    assert_eq!(streams(&*open_text(&clustered).unwrap()), streams(&*open_text(&alone).unwrap()));
+}
+
+#[test]
+fn the_global_address_of_a_copy_to_the_scratchpad_is_wide() {
+    let copy = "1 1 0 LDGSTS.E 2 R8 R4 4 1 0x2000 0";
+    for (loaded, waits) in [("R4", true), ("R5", true), ("R8", true), ("R9", false), ("R6", false)] {
+        let load = format!("0 1 1 {loaded} LDG.E 1 R2 4 1 0x1000 0");
+        assert_eq!(memory(4, &[&load, copy]).contains(&wait(1)), waits, "{loaded}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::trace::container::Lines;
 use crate::trace::error::{Mismatch, TraceError};
 
 /// Tracer versions whose text is understood.
-const VERSIONS: std::ops::RangeInclusive<u64> = 3..=5;
+const VERSIONS: std::ops::RangeInclusive<u64> = 3..=6;
 /// Largest grid, x, y, z. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 const LARGEST_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 /// Most threads of a block. Source: as above.
@@ -103,7 +103,7 @@ impl Header {
             b"accelsim tracer version" => {
                 match decimal(value) {
                     Some(version) if VERSIONS.contains(&version) => self.version = version as u32,
-                    _ => return Err(Mismatch::new("a tracer version from 3 to 5", value)),
+                    _ => return Err(Mismatch::new("a tracer version from 3 to 6", value)),
                 }
                 seen.version = true;
             }

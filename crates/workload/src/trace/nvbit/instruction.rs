@@ -1,7 +1,9 @@
-//! One line of a kernel trace: `[line_num] PC mask ndst [Rd…] opcode nsrc [Rs…] mem_width [mode addresses] [imm]`.
+//! One line of a kernel trace: `[line_num] PC mask ndst [Rd…] opcode nsrc [Rs…] mem_width [mode addresses]`, behind it from
+//! version 5 on one or two immediates, and from version 6 on `NoVal`, or `Val` and what the registers held.
 
-use super::cursor::{Cursor, hex};
-use super::opcode::{LANES, Opcode};
+use super::cursor::{Cursor, decimal, hex};
+use super::opcode::{Kind, LANES, Opcode};
+use super::scoreboard::ZERO_REGISTER;
 use crate::trace::error::Mismatch;
 use rustc_hash::FxHashMap;
 
@@ -10,8 +12,12 @@ const MOST_REGISTERS: u64 = 16;
 /// Most places in the code whose decoded text is kept; kernels have tens of thousands, a hostile file any
 /// number.
 const MOST_PLACES: usize = 1 << 16;
-/// First tracer version that writes an immediate.
+/// First tracer version that writes immediates.
 const IMMEDIATE_SINCE: u32 = 5;
+/// Most immediates of a line: the tracers of version 5 write one or, later, two.
+const MOST_IMMEDIATES: usize = 2;
+/// First tracer version that says whether it writes what registers held.
+const VALUES_SINCE: u32 = 6;
 
 /// Register numbers, in the order of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,16 +36,40 @@ impl Registers {
         let count = cursor.count(MOST_REGISTERS, what)?;
         let mut registers = Registers { count: count as u8, ..Registers::default() };
         for number in &mut registers.numbers[..count as usize] {
-            let token = cursor.expect("a register, R0 to R255")?;
-            let digits = token.strip_prefix(b"R").and_then(super::cursor::decimal);
-            match digits {
-                Some(register) if register <= 255 => *number = register as u8,
-                _ => return Err(Mismatch::new("a register, R0 to R255", token)),
-            }
+            let token = cursor.expect(REGISTER)?;
+            *number = register(token).ok_or_else(|| Mismatch::new(REGISTER, token))?;
         }
         Ok(registers)
     }
+
+    /// Takes out the first, of two or more.
+    fn take_first(&mut self) -> u8 {
+        let first = self.numbers[0];
+        self.numbers.copy_within(1.., 0);
+        self.count -= 1;
+        first
+    }
 }
+
+/// What a register looks like.
+const REGISTER: &str = "a register, R0 to R255, or a uniform register or predicate";
+
+/// The number of a register. Nothing that is simulated loads into uniform registers and predicates: they keep their place
+/// as the zero register, which nobody waits for.
+fn register(token: &[u8]) -> Option<u8> {
+    let (digits, general) = match token {
+        [b'R', digits @ ..] => (digits, true),
+        [b'U', b'R' | b'P', digits @ ..] | [b'P', digits @ ..] => (digits, false),
+        _ => return None,
+    };
+    let number = decimal(digits).filter(|number| *number <= 255)?;
+    Some(if general { number as u8 } else { ZERO_REGISTER })
+}
+
+/// Registers that an atomic without a destination names at least: an address and a datum. The tracer takes an instruction's
+/// first operand for its destination where that is a register. That of an atomic on device memory is a predicate, so that the
+/// register of its result stands before these, among the sources.
+const ATOMIC_SOURCES: u8 = 2;
 
 /// What is the same each time an instruction executes.
 #[derive(Clone, Debug)]
@@ -58,7 +88,7 @@ impl Code {
     fn parse(cursor: &mut Cursor<'_>) -> Result<Code, Mismatch> {
         cursor.at_token();
         let start = cursor.rest();
-        let destinations = Registers::parse(cursor, "a number of destination registers")?;
+        let mut destinations = Registers::parse(cursor, "a number of destination registers")?;
         let token = cursor.expect("an opcode")?;
         let written = std::str::from_utf8(token).ok().filter(|text| {
             text.starts_with(|first: char| first.is_ascii_uppercase())
@@ -68,7 +98,11 @@ impl Code {
             return Err(Mismatch::new("an opcode such as LDG.E", token));
         };
         let opcode = Opcode::classify(name);
-        let sources = Registers::parse(cursor, "a number of source registers")?;
+        let mut sources = Registers::parse(cursor, "a number of source registers")?;
+        if matches!(opcode.kind, Kind::Atomic(_)) && destinations.count == 0 && sources.count > ATOMIC_SOURCES {
+            destinations.numbers[0] = sources.take_first();
+            destinations.count = 1;
+        }
         let text = start[..start.len() - cursor.rest().len()].into();
         Ok(Code { text, name: name.into(), opcode, destinations, sources })
     }
@@ -112,16 +146,16 @@ impl Parser {
         let counter = cursor.hex(16, "a program counter in hexadecimal")?;
         let mask = cursor.hex(8, "a mask of up to 8 hexadecimal digits")? as u32;
         let elsewhere = self.find_code(counter, &mut cursor)?;
-        let traced = parse_addresses(&mut cursor, mask, &mut self.addresses)?;
-        let immediate = if self.version >= IMMEDIATE_SINCE && cursor.at_token() {
-            Some(cursor.signed("an immediate, a signed decimal number")?)
-        } else {
-            None
-        };
-        cursor.end("the instruction")?;
         let code = if elsewhere { self.elsewhere.as_ref() } else { self.places.get(&counter) };
+        let code = code.expect("the code was just found or kept");
+        let (mut traced, mut immediate) = (false, None);
+        // What bulk copies say of themselves is not simulated.
+        if code.opcode.kind != Kind::BulkCopy {
+            traced = parse_addresses(&mut cursor, mask, &mut self.addresses)?;
+            immediate = parse_tail(&mut cursor, self.version)?;
+        }
         Ok(Instruction {
-            code: code.expect("the code was just found or kept"),
+            code,
             mask,
             addresses: traced.then_some(&self.addresses[..mask.count_ones() as usize]),
             immediate,
@@ -148,6 +182,29 @@ impl Parser {
         }
         Ok(full)
     }
+}
+
+/// Reads what follows the addresses, to the end of the line; returns the first immediate, if there is any.
+fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<Option<i64>, Mismatch> {
+    let (with_immediates, with_values) = (version >= IMMEDIATE_SINCE, version >= VALUES_SINCE);
+    let mut immediate = None;
+    for _ in 0..if with_immediates { MOST_IMMEDIATES } else { 0 } {
+        if !cursor.at_token() || with_values && matches!(cursor.rest(), [b'N' | b'V', ..]) {
+            break;
+        }
+        let value = cursor.signed("an immediate, a signed decimal number")?;
+        immediate = immediate.or(Some(value));
+    }
+    if with_values && cursor.at_token() {
+        match cursor.token() {
+            Some(b"NoVal") => {}
+            // What registers held decides nothing: addresses stand in the line.
+            Some(b"Val") => return Ok(immediate),
+            other => return Err(Mismatch::new("`NoVal` or `Val` behind the immediates", other.unwrap_or_default())),
+        }
+    }
+    cursor.end("the instruction")?;
+    Ok(immediate)
 }
 
 /// Reads `mem_width [mode addresses…]` for the active lanes; whether there are addresses.
@@ -246,7 +303,8 @@ mod tests {
             ("xyz", "a program counter in hexadecimal | `xyz`"),
             ("0010 1ffffffff", "a mask of up to 8 hexadecimal digits | `1ffffffff`"),
             ("0010 f 17", "a number of destination registers (0 to 16) | `17`"),
-            ("0010 f 1 R256 MOV", "a register, R0 to R255 | `R256`"),
+            ("0010 f 1 R256 MOV", "a register, R0 to R255, or a uniform register or predicate | `R256`"),
+            ("0010 f 1 SB0 MOV", "a register, R0 to R255, or a uniform register or predicate | `SB0`"),
             ("0010 f 0 42 0 0", "an opcode such as LDG.E | `42`"),
             ("0010 f 0 EXIT 0 -1", "a memory width in bytes (0 to 65536) | `-1`"),
             ("0010 f 0 STG.E 0 4 3 0x0", "an address mode: 0 (list), 1 (base, stride) or 2 (base, deltas) | `3`"),
@@ -257,7 +315,52 @@ mod tests {
         ] {
             assert_eq!(mismatch(4, line), expected, "{line}");
         }
-        assert_eq!(mismatch(5, "0 1 0 EXIT 0 0 7 8"), "the end of the line after the instruction | `8`");
+        assert_eq!(mismatch(5, "0 1 0 EXIT 0 0 7 8 9"), "the end of the line after the instruction | `9`");
         assert_eq!(mismatch(5, "0 1 0 EXIT 0 0 x"), "an immediate, a signed decimal number | `x`");
+        assert_eq!(mismatch(5, "0 1 0 EXIT 0 0 7 NoVal"), "an immediate, a signed decimal number | `NoVal`");
+        assert_eq!(mismatch(6, "0 1 0 EXIT 0 0 7 8 Values"), "`NoVal` or `Val` behind the immediates | `Values`");
+        assert_eq!(mismatch(6, "0 1 0 EXIT 0 0 7 8 NoVal 1"), "the end of the line after the instruction | `1`");
+    }
+
+    #[test]
+    fn later_tracers_write_a_second_immediate_and_whether_values_follow() {
+        let immediate = |version, line: &str| Parser::new(version, false).parse(line.as_bytes()).unwrap().immediate;
+        assert_eq!(immediate(5, "00e0 ffffffff 1 R0 LOP3.LUT 2 R5 R255 0 3 192 "), Some(3));
+        assert_eq!(immediate(6, "00a0 ffffffff 1 R0 IADD3 2 R5 R255 0 -1 0 NoVal "), Some(-1));
+        assert_eq!(immediate(6, "00a0 ffffffff 1 R0 IADD3 2 R5 R255 0 -1 0 Val 1 0x7 2 0x8 0x0"), Some(-1));
+        assert_eq!(immediate(6, "00a0 ffffffff 1 R0 MOV 0 0"), None);
+        assert_eq!(addresses(6, "0130 00000003 1 R11 LDG.E 1 R2 4 1 0x7f00 4 0 0 NoVal "), [0x7f00, 0x7f04]);
+    }
+
+    #[test]
+    fn uniform_registers_and_predicates_keep_their_place() {
+        let mut parser = Parser::new(5, false);
+        let code = parser.parse(b"0050 ffffffff 1 R10 IMAD 4 R10 UR4 P0 UP3 0 0 0 ").unwrap().code;
+        assert_eq!(code.sources.as_slice(), [10, 255, 255, 255]);
+        assert_eq!(parser.parse(b"0020 ffffffff 1 UR4 S2UR 0 0 0 0 ").unwrap().code.destinations.as_slice(), [255]);
+    }
+
+    #[test]
+    fn the_register_of_an_atomics_result_stands_first_where_a_predicate_took_its_place() {
+        let mut parser = Parser::new(3, false);
+        let mut registers = |line: &str| {
+            let code = parser.parse(line.as_bytes()).unwrap().code;
+            (code.destinations.as_slice().to_vec(), code.sources.as_slice().to_vec())
+        };
+        let behind_the_predicate = "0040 1 0 ATOMG.E.ADD.STRONG.GPU 3 R6 R4 R3 4 1 0x100 0";
+        assert_eq!(registers(behind_the_predicate), (vec![6], vec![4, 3]));
+        assert_eq!(
+            registers("0050 1 0 ATOMG.E.CAS.STRONG.GPU 4 R255 R4 R2 R3 4 1 0x100 0"),
+            (vec![255], vec![4, 2, 3])
+        );
+        assert_eq!(registers("0060 1 1 R6 ATOMS.ADD 2 R4 R3 4 1 0x100 0"), (vec![6], vec![4, 3]));
+        assert_eq!(registers("0070 1 0 ATOMG.E.ADD.STRONG.GPU 2 R4 R3 4 1 0x100 0"), (vec![], vec![4, 3]));
+    }
+
+    #[test]
+    fn what_a_bulk_copy_says_of_itself_is_not_read() {
+        let mut parser = Parser::new(5, false);
+        let copy = parser.parse(b"0080 1 0 UTMALDG.2D 2 UR8 UR4 16 0x400 0 4096 1 3 0x7f00 0 0").unwrap();
+        assert!(copy.addresses.is_none() && copy.immediate.is_none());
     }
 }

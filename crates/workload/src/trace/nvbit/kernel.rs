@@ -181,6 +181,8 @@ impl Body {
                 }
                 return Ok(false);
             }
+            // Of thread blocks that are launched in clusters: which they are.
+            None if line.starts_with(b"cluster ") => {}
             _ => self.begin_warp(line, cta, sections)?,
         }
         Ok(true)

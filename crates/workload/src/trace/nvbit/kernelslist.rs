@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Suffixes of compressed kernel traces.
 const SUFFIXES: [&str; 2] = [".xz", ".zst"];
 
+/// Most bytes of a copy: more than any memory holds, and little enough for its time to be counted.
+const LARGEST_COPY: u64 = 1 << 48;
+
 /// One command of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
@@ -64,7 +67,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Entry>, TraceError> {
 
 /// The copy that `Memcpy` and `rest` stand for, or `None` for a direction that is not simulated.
 fn copy(rest: &[u8]) -> Result<Option<Entry>, Mismatch> {
-    const EXPECTED: &str = "MemcpyHtoD,<hexadecimal address>,<bytes>";
+    const EXPECTED: &str = "MemcpyHtoD,<hexadecimal address>,<bytes, at most 2^48>";
     let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let to_device = match fields.next() {
         Some(b"HtoD") => true,
@@ -73,7 +76,7 @@ fn copy(rest: &[u8]) -> Result<Option<Entry>, Mismatch> {
     };
     let mut numbers = || {
         let address = hex(fields.next()?, 16)?;
-        let bytes = decimal(fields.next()?)?;
+        let bytes = decimal(fields.next()?).filter(|bytes| *bytes <= LARGEST_COPY)?;
         fields.next().is_none().then_some((address, bytes))
     };
     match numbers() {

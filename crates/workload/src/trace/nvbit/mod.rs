@@ -1,4 +1,4 @@
-//! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 5.
+//! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6.
 //!
 //! Each kernel file is read once, when the trace is opened; its CTAs are kept encoded and decoded when the
 //! machine asks. Reading order: [`kernelslist`], [`header`], [`kernel`], [`instruction`], [`opcode`],
@@ -76,19 +76,22 @@ impl NvbitProgram {
              was recorded, and waits for nobody"
                 .to_owned(),
         ];
-        let mut totals = [0_u64; 3];
+        let mut totals = [0_u64; 4];
         for Kernel { census, .. } in &self.kernels {
             for (name, count) in &census.unknown {
                 *unknown.entry(name).or_default() += count;
             }
-            for (total, more) in totals.iter_mut().zip([census.addressless, census.unresolved, census.unnamed]) {
-                *total += more;
-            }
+            let counts = [census.addressless, census.unresolved, census.blind_waits, census.unnamed];
+            totals.iter_mut().zip(counts).for_each(|(total, more)| *total += more);
         }
-        let [addressless, unresolved, unnamed] = totals;
+        let [addressless, unresolved, blind_waits, unnamed] = totals;
         for (count, what) in [
             (addressless, "memory instructions come without addresses: their traffic is not simulated"),
             (unresolved, "generic accesses were taken as global: a kernel's header lacks base addresses"),
+            (
+                blind_waits,
+                "waits for copies to the scratchpad wait for all of them: this tracer does not say for how many",
+            ),
             (unnamed, "executions of further unknown opcodes are not listed by name"),
         ] {
             if count > 0 {

@@ -7,7 +7,7 @@ const OUTSTANDING: u32 = 64;
 /// Registers of the widest result: 256 bits.
 const WIDEST: u16 = 8;
 /// The register that reads as zero and swallows writes. Source: CUDA Binary Utilities, "RZ".
-const ZERO_REGISTER: u8 = 255;
+pub(super) const ZERO_REGISTER: u8 = 255;
 
 /// The pending results of one warp.
 pub(super) struct Scoreboard {
@@ -87,6 +87,11 @@ impl Scoreboard {
     /// Closes the open group of copies.
     pub(super) fn commit_copies(&mut self) {
         self.groups += 1;
+    }
+
+    /// Whether a copy is outstanding that nothing has waited for.
+    pub(super) fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
     }
 
     /// Waits until at most `left` closed groups are outstanding.

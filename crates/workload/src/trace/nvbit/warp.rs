@@ -4,7 +4,7 @@ use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
 use super::header::Header;
 use super::instruction::Instruction;
 use super::opcode::{Kind, LANES, Space};
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Scoreboard, ZERO_REGISTER};
 use crate::trace::error::Mismatch;
 use crate::trace::info::Spaces;
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub(super) struct Census {
     pub(super) addressless: u64,
     /// Generic accesses taken as global because the header gives no base addresses.
     pub(super) unresolved: u64,
+    /// Waits for copies to the scratchpad that do not say how many may be left.
+    pub(super) blind_waits: u64,
     /// Unknown operations by name.
     pub(super) unknown: BTreeMap<String, u64>,
     /// Unknown operations whose name did not fit `unknown`.
@@ -103,6 +105,7 @@ impl Translator {
                 self.compute(ComputeClass::Other, &mut stream.ops);
             }
             Kind::WaitCopies => {
+                self.census.blind_waits += u64::from(instruction.immediate.is_none() && self.board.has_copies());
                 let left = instruction.immediate.unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32;
                 self.board.wait_copies(left, &mut stream.ops);
                 self.compute(ComputeClass::Other, &mut stream.ops);
@@ -130,10 +133,8 @@ impl Translator {
         let opcode = code.opcode;
         let sources = code.sources.as_slice();
         for (place, register) in sources.iter().enumerate() {
-            let count = match (opcode.has_address(), place) {
-                (true, 0) => opcode.address_registers,
-                _ => opcode.value_registers,
-            };
+            let count =
+                if opcode.address_place() == Some(place) { opcode.address_registers } else { opcode.value_registers };
             self.board.wait(*register, count, ops);
         }
         for register in code.destinations.as_slice() {
@@ -181,7 +182,8 @@ impl Translator {
                 let accesses = self.coalesce(space, instruction, stream)?;
                 self.note_order(order);
                 self.acquired = false;
-                let returned = instruction.code.destinations.as_slice().iter().any(|register| *register != 255);
+                let returned =
+                    instruction.code.destinations.as_slice().iter().any(|register| *register != ZERO_REGISTER);
                 let result = if returned { AtomicResult::Returned } else { AtomicResult::Discarded };
                 stream.ops.push(Op::Atomic { order, result, accesses });
                 if returned {
@@ -199,9 +201,14 @@ impl Translator {
         stream: &mut CtaStream,
     ) -> Result<(), Mismatch> {
         let order = instruction.code.opcode.order;
-        let accesses = self.coalesce(space, instruction, stream)?;
-        self.note_order(order);
-        stream.ops.push(Op::Atomic { order, result: AtomicResult::Discarded, accesses });
+        match self.resolve(space, instruction) {
+            Space::Shared => self.shared(instruction, &mut stream.ops),
+            space => {
+                let accesses = self.coalesce(space, instruction, stream)?;
+                self.note_order(order);
+                stream.ops.push(Op::Atomic { order, result: AtomicResult::Discarded, accesses });
+            }
+        }
         Ok(())
     }
 

@@ -112,9 +112,14 @@ impl Opcode {
         }
     }
 
-    /// Whether its registers are an address and data, rather than operands of arithmetic.
-    pub(super) fn has_address(self) -> bool {
-        matches!(self.kind, Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) | Kind::CopyToShared)
+    /// Which of its sources is the address in memory; none of an operation without one.
+    pub(super) fn address_place(self) -> Option<usize> {
+        match self.kind {
+            Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => Some(0),
+            // Behind the address in the scratchpad.
+            Kind::CopyToShared => Some(1),
+            _ => None,
+        }
     }
 }
 
@@ -249,7 +254,8 @@ mod tests {
             ("ATOM.E.ADD", Kind::Atomic(Space::Generic)),
             ("ATOMG.E.CAS.STRONG.GPU", Kind::Atomic(Space::Global)),
             ("ATOMS.ADD", Kind::Atomic(Space::Shared)),
-            ("RED.E.ADD.STRONG.GPU", Kind::Reduction(Space::Global)),
+            ("RED.E.ADD.STRONG.GPU", Kind::Reduction(Space::Generic)),
+            ("REDG.E.ADD.STRONG.GPU", Kind::Reduction(Space::Global)),
             ("LDGSTS.E.BYPASS.128", Kind::CopyToShared),
             ("LDGDEPBAR", Kind::CommitCopies),
             ("DEPBAR.LE", Kind::WaitCopies),

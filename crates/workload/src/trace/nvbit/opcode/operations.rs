@@ -263,7 +263,7 @@ pub(super) const MEMORY: &[(&str, Kind)] = &[
     // Barriers of the asynchronous copies live in the scratchpad.
     ("ARRIVES", Kind::Atomic(Space::Shared)),
     ("SYNCS", Kind::Atomic(Space::Shared)),
-    ("RED", Kind::Reduction(Space::Global)),
+    ("RED", Kind::Reduction(Space::Generic)),
     ("REDG", Kind::Reduction(Space::Global)),
     ("SURED", Kind::Reduction(Space::Texture)),
     ("LDGSTS", Kind::CopyToShared),
