@@ -29,15 +29,21 @@ struct LineFlags {
 impl Flags {
     /// The store to `line` that leaves `flag` is known from now on.
     pub fn learn(&mut self, line: Line, flag: Flag) {
-        if flag == Flag::NONE || self.knows(flag) {
+        if flag == Flag::NONE {
             return;
         }
+        let known = self.knows(flag);
+        let events = &mut self.by_line.entry(line).or_default().events;
+        // One store may leave its flag on several lines, whose copies each have to show it.
+        if known && events.contains(&flag) {
+            return;
+        }
+        events.push(flag);
         let word = flag.0 as usize / 64;
         if self.known.len() <= word {
             self.known.resize(word + 1, 0);
         }
         self.known[word] |= 1 << (flag.0 % 64);
-        self.by_line.entry(line).or_default().events.push(flag);
     }
 
     /// Whether the store that leaves `flag` is known.
@@ -78,6 +84,16 @@ mod tests {
         assert_eq!(flags.news(Line(1), ModuleId(0)), [Flag(5)]);
         assert_eq!(flags.news(Line(1), ModuleId(1)), [Flag(70), Flag(5)]);
         assert!(flags.news(Line(1), ModuleId(1)).is_empty() && flags.news(Line(9), ModuleId(0)).is_empty());
+    }
+
+    #[test]
+    fn a_store_to_several_lines_leaves_its_flag_on_each() {
+        let mut flags = Flags::default();
+        flags.learn(Line(1), Flag(7));
+        flags.learn(Line(2), Flag(7));
+        flags.learn(Line(2), Flag(7));
+        assert_eq!(flags.news(Line(2), ModuleId(0)), [Flag(7)]);
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [Flag(7)]);
     }
 
     #[test]

@@ -1,10 +1,44 @@
-//! Which of a warp's results an instruction waits for, told by the time of directed programs.
+//! What warps wait for: which of their results, told by the time of directed programs; flags of other modules.
 
 mod common;
 
-use common::{design, machine, simulate};
-use tombolo_system::directed::{Cta, Directed};
+use common::{DESIGNS, design, machine, simulate};
+use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Order, Scope};
+
+/// A run of two CTAs of `hmg-4x4`, of which one waits for the other, behind a kernel that places lines 0 and 1 at module 0.
+fn handed_over(name: &str, (from, leave): (usize, &dyn Fn(&mut Warp<'_>)), (to, line): (usize, u64)) {
+    let alone = |module: usize, write: &dyn Fn(&mut Warp<'_>)| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[module] = Cta::new().warp(|warp| write(warp));
+        ctas
+    };
+    let mut ctas = alone(from, leave);
+    ctas[to] = Cta::new().warp(|warp| _ = warp.wait_until(line, 0, Order::relaxed(Scope::Sys)));
+    let program = Directed::new(vec![alone(0, &|warp| _ = warp.read([0, 1])), ctas]);
+    let record = simulate(&machine(&[]), design(name, &[]), program);
+    assert!(record.sm["failed_polls"] > 0, "{name}: the flag was there before anybody left it");
+}
+
+#[test]
+fn a_flag_is_seen_on_each_line_of_its_store() {
+    for name in DESIGNS {
+        for line in [0, 1] {
+            handed_over(name, (0, &|warp| _ = warp.compute(5000).write([0, 1]).signal(0)), (4, line));
+        }
+    }
+}
+
+#[test]
+fn the_flag_of_an_atomic_travels_on_with_what_it_wrote() {
+    // Performed at the home of its GPU, which is not the line's.
+    let atomic = Order::relaxed(Scope::Gpu);
+    for name in ["software-hierarchical", "hmg", "ideal"] {
+        let leave = |warp: &mut Warp<'_>| _ = warp.compute(5000).atomic([0], atomic, AtomicResult::Discarded).signal(0);
+        handed_over(name, (4, &leave), (8, 0));
+    }
+}
 
 #[test]
 fn polls_are_no_results_of_their_warp() {

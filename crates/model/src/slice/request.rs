@@ -133,14 +133,14 @@ impl<D: Contents> Slice<D> {
         let mut goes_on = false;
         let [first, second] = outcome.forwards;
         if let Some((target, request)) = first {
-            let mut origin = item.body.origin;
+            let (mut origin, mut flag) = (item.body.origin, item.body.flag);
             if second.is_some() {
-                // Bytes written back ahead of what the request causes: of this module's own account.
-                origin.module = uncore.module;
+                // Bytes written back ahead of what the request causes: of this module's own account, and no flag of its.
+                (origin.module, flag) = (uncore.module, Flag::NONE);
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
-            self.forward(LineRequest { asker, origin, ..item.body }, request, target, leaves, uncore, out);
+            self.forward(LineRequest { asker, origin, flag, ..item.body }, request, target, leaves, uncore, out);
             if let Some((target, request)) = second {
                 goes_on |= !matches!(request, Request::Read { .. });
                 self.forward(LineRequest { asker, ..item.body }, request, target, leaves, uncore, out);
@@ -204,8 +204,9 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        if std::mem::discriminant(&request) != std::mem::discriminant(&body.request) {
-            // Bytes written back ahead of it, or the read of an atomic's line.
+        let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
+        if is_read(&request) != is_read(&body.request) {
+            // Bytes written back, or the read of an atomic's line. What an atomic wrote leaves its flag further up, too.
             body.flag = Flag::NONE;
         }
         body.request = request;
