@@ -137,6 +137,21 @@ fn a_barrier_synchronises_the_same_occurrence_within_a_cta() {
 }
 
 #[test]
+fn barriers_of_different_kernels_do_not_synchronise() {
+    let reads = |value: u32| {
+        allowed(&format!(
+            "P0@cta 0,gpu 0  | P1@cta 0,gpu 0  ;
+             bar.cta.sync 0  | kernel.boundary ;
+             ld.weak r0, x   | st.weak x, 1    ;
+             kernel.boundary | bar.cta.sync 0  ;
+             exists P0:r0 = {value}"
+        ))
+    };
+    assert!(reads(0));
+    assert!(!reads(1));
+}
+
+#[test]
 fn a_kernel_boundary_synchronises_all_threads() {
     let stale = |reads: &str| {
         allowed(&format!(

@@ -171,3 +171,35 @@ fn barriers_and_forward_branches_are_explored() {
     assert_clean(&reports);
     assert!(reports.iter().all(|design| design.tests[0].expected == Some(Expected::Forbidden)));
 }
+
+#[test]
+fn a_barrier_does_not_wait_for_who_stands_at_the_end_of_its_kernel() {
+    let rows = [
+        "bar.cta.sync 0 | kernel.boundary ;\n ld.weak r0,x | st.weak x,1 ;\n kernel.boundary | ;",
+        "bar.cta.sync 0 | kernel.boundary ;\n ld.weak r0,x | st.weak x,1 ;\n kernel.boundary | bar.cta.sync 0 ;",
+    ];
+    for rows in rows {
+        let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n{rows}\n~exists P0:r0==1\n");
+        let case = Case::parse("test", &text).expect("the grammar holds");
+        let reports = verify(&promising(), &[case], Budget::default(), THREADS, &());
+        assert_clean(&reports);
+        for test in reports.iter().flat_map(|design| &design.tests) {
+            assert_eq!((test.verdict, test.reached, test.allowed), (Verdict::Ok, 1, 1), "{rows}");
+        }
+    }
+}
+
+#[test]
+fn barriers_that_may_never_meet_are_not_supported() {
+    let verdict = |rows: &str| {
+        let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n{rows}\nexists x==0\n");
+        let case = Case::parse("test", &text).expect("the grammar holds");
+        let reports = verify(&promising()[..1], &[case], Budget::default(), 1, &());
+        (reports[0].tests[0].verdict, reports[0].tests[0].reason.clone())
+    };
+    let never = Some("barriers of a CTA may never meet".to_owned());
+    assert_eq!(verdict("st.weak x,1 | ;\n bar.cta.sync 3 | bar.cta.sync 2 ;"), (Verdict::Unsupported, never.clone()));
+    let skips = "ld.weak r0,x | st.weak x,1 ;\n beq r0,0,LC00 | ;\n bar.cta.sync 0 | bar.cta.sync 0 ;\n LC00: | ;";
+    assert_eq!(verdict(skips), (Verdict::Ok, None));
+    assert_eq!(verdict(&format!("{skips}\n bar.cta.sync 1 | ;")), (Verdict::Unsupported, never));
+}

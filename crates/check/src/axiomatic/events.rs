@@ -66,7 +66,7 @@ pub(super) struct Events {
     /// Symmetric: ordered by program order, or both strong with mutual inclusion; memory operations only with
     /// those of the same location.
     pub(super) morally_strong: Relation,
-    /// Same occurrence of the same barrier in two threads of a CTA, or of a kernel boundary in any two.
+    /// Same occurrence of the same barrier in one kernel in two threads of a CTA, or of a kernel boundary in any two.
     pub(super) barrier: Relation,
     /// Per write: the heads of the release patterns that it ends.
     pub(super) release_heads: [Set; CAPACITY],
@@ -218,10 +218,19 @@ impl Events {
         meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
     }
 
-    /// How many events of the same kind come before `event` in its thread.
-    fn occurrence(&self, event: usize) -> usize {
+    /// How many kernel boundaries come before `event` in its thread, and how many events of its kind after the last of
+    /// these.
+    fn occurrence(&self, event: usize) -> (usize, usize) {
         let this = &self.events[event];
-        self.events[..event].iter().filter(|other| other.thread == this.thread && other.kind == this.kind).count()
+        let (mut boundaries, mut alike) = (0, 0);
+        for other in self.events[..event].iter().filter(|other| other.thread == this.thread) {
+            if other.kind == Kind::KernelBoundary {
+                (boundaries, alike) = (boundaries + 1, 0);
+            } else if other.kind == this.kind {
+                alike += 1;
+            }
+        }
+        (boundaries, alike)
     }
 
     /// A release write, alone or with a later strong write of its location; a release fence with a later strong

@@ -9,18 +9,22 @@
 //! - `paths` cuts a program with forward branches into straight-line ones;
 //! - `events` lays out the events of one of them and all that does not depend on the candidate;
 //! - `axioms` says which candidates are consistent, whole or in part;
-//! - `search` assigns reads, then orders, and backs out of what is inconsistent already.
+//! - `search` assigns reads, then orders, and backs out of what is inconsistent already;
+//! - `barriers` says whether the barriers can all open, which all of these take for granted.
 //!
 //! Coherence is partial: only morally strong pairs and pairs in causality are ordered. Every axiom only gets
 //! harder to satisfy with more coherence edges, so the least order that they demand is enough, and a location
 //! may end with the value of any write that has no successor in it.
 
 mod axioms;
+mod barriers;
 mod events;
 mod paths;
 mod relation;
 mod search;
 mod symbolic;
+
+pub(crate) use barriers::barriers_meet;
 
 use crate::litmus::{FinalState, Litmus, Program, Value};
 use thiserror::Error;
@@ -99,7 +103,7 @@ impl Outcomes {
 /// The complete set of final states of `program` under the PTX memory model.
 ///
 /// A thread's branches must go forward. Barriers with the same id synchronise the threads of a CTA by
-/// occurrence: the first of each thread with the first of the others, and so on.
+/// occurrence in each kernel: the first of each thread with the first of the others, and so on.
 pub fn outcomes(program: &Program, limits: &Limits) -> Result<Outcomes, ModelError> {
     let mut search = search::Search::new(limits.candidates);
     paths::for_each(program, |paths| search.run(&events::Events::new(program, paths)?))?;

@@ -27,7 +27,7 @@ pub enum Evictions {
     Spontaneous,
 }
 
-/// Ways to visit fewer states without losing an outcome.
+/// Ways to visit fewer states without hiding a forbidden outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reductions {
     /// Forget copies that no remaining access can see.

@@ -8,12 +8,12 @@
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
-//! - `reduce` and `persistent` leave out steps that lose no outcome; `property` is what must hold besides outcomes;
-//!   `search` visits, `chart` prints the way to a violation.
+//! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
+//!   outcomes; `search` visits, `chart` prints the way to a violation.
 //!
 //! Modelled: any capacity of caches and directories (whatever may be evicted is, in some branch), any
 //! latency of every message and memory access within the order its channel keeps. Not modelled: bounded
-//! queues (a message waits in its channel as long as it likes), translation, kernels' boundaries.
+//! queues (a message waits in its channel as long as it likes), translation.
 
 mod chart;
 mod config;

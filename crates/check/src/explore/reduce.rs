@@ -1,4 +1,4 @@
-//! Reductions: fewer states, the same outcomes.
+//! Reductions: fewer states, the same outcomes (but for two gaps: `docs/verification.md`).
 //!
 //! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
 //! directory entry that no remaining access can reach, as if it had been replaced; a copy at its system home that
@@ -12,7 +12,8 @@
 //!   one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
 //! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
-//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again;
+//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again. Only a load beyond `.cta` that
+//!   would have merged with the miss now asks again, and may find a newer value;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
 //!   wait, or leave it to invalidations that are on their way already;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;

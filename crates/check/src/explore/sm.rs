@@ -336,7 +336,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.run_down(state);
     }
 
-    /// Lets a CTA past its barrier when every thread of it that is not done has arrived. Loads before the
+    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived. Loads before the
     /// barrier are waited for: it orders the CTA.
     fn pass_barriers(&self, state: &mut State) {
         for thread in 0..state.threads.len() {
@@ -345,11 +345,12 @@ impl<P: Coherence> Machine<'_, P> {
             let mates = || (0..state.threads.len()).filter(|&mate| self.program.threads[mate].placement == cta);
             let arrived = |mate: usize| match self.instruction(state, mate) {
                 Some(Instruction::Barrier { id: other }) => other == id && self.has_results(state, mate),
+                Some(Instruction::KernelBoundary) | None => true,
                 Some(_) => false,
-                None => true,
             };
             if mates().all(arrived) {
-                let waiting: Vec<usize> = mates().filter(|&mate| self.instruction(state, mate).is_some()).collect();
+                let waits = |&mate: &usize| matches!(self.instruction(state, mate), Some(Instruction::Barrier { .. }));
+                let waiting: Vec<usize> = mates().filter(waits).collect();
                 for mate in waiting {
                     state.threads[mate].pc += 1;
                 }

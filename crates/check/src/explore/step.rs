@@ -200,8 +200,8 @@ impl<P: Coherence> Machine<'_, P> {
         true
     }
 
-    /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. A state
-    /// at rest is looked at first.
+    /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. None is
+    /// taken at rest: what has not been forgotten is looked at there.
     pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
         let mut steps = self.eager_unless_at_rest(state);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {

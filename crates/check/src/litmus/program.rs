@@ -192,7 +192,7 @@ pub enum Instruction {
         /// Second input.
         right: Operand,
     },
-    /// `bar.cta.sync`: waits until every thread of the CTA that has not ended has arrived.
+    /// `bar.cta.sync`: waits until every thread of the CTA that has not ended its kernel has arrived.
     Barrier {
         /// The barrier.
         id: u32,

@@ -1,7 +1,7 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
 use super::corpus::{CORE, KERNELS};
-use crate::axiomatic::{Limits, ModelError, Outcomes, outcomes};
+use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::too_large;
 use crate::litmus::{Condition, FinalState, Litmus, LitmusError, Program, parse};
 use crate::random;
@@ -43,6 +43,15 @@ pub(super) enum Obstacle {
     Unsupported(String),
     /// The model's budget ends before its answer.
     Bounded(String),
+}
+
+impl From<ModelError> for Obstacle {
+    fn from(error: ModelError) -> Obstacle {
+        match error {
+            ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
+            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
+        }
+    }
 }
 
 /// A test with the model's answer.
@@ -110,10 +119,10 @@ impl Case {
         if let Some(reason) = too_large(&program) {
             return Err(Obstacle::Unsupported(reason));
         }
-        let allowed = outcomes(&program, &Limits { candidates: CANDIDATES }).map_err(|error| match error {
-            ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
-            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
-        })?;
+        if !barriers_meet(&program)? {
+            return Err(Obstacle::Unsupported("barriers of a CTA may never meet".to_owned()));
+        }
+        let allowed = outcomes(&program, &Limits { candidates: CANDIDATES })?;
         Ok(Judged { program, allowed, condition })
     }
 }
