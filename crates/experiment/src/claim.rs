@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::figure::Table;
 use crate::mechanism;
-use crate::plan::{Plan, told};
+use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
 
@@ -84,10 +84,10 @@ impl Plan {
 
     /// Whether a row exists at other scales.
     fn is_left_out(&self, row: &str) -> bool {
-        if self.choice != crate::plan::ScaleChoice::Quick {
+        if self.choice != ScaleChoice::Quick {
             return false;
         }
-        let whole = Plan::new(self.file.clone(), self.spec.clone(), crate::plan::ScaleChoice::Paper);
+        let whole = Plan::new(self.file.clone(), self.spec.clone(), ScaleChoice::Paper);
         whole.is_ok_and(|plan| plan.labels(self.spec.rows).iter().any(|label| label == row))
     }
 }
@@ -136,9 +136,15 @@ pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
 
 /// The claims of a figure. `repetitions` gives those of a claim, by its index.
 pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>]) -> Vec<Claim> {
-    let one = |(at, claim): (usize, &spec::Claim)| match &claim.mechanism {
-        Some(name) => judge_mechanism(claim, name.get()),
-        None => judge_figure(claim, measured(claim, table), repetitions.get(at).cloned().unwrap_or_default()),
+    let one = |(at, claim): (usize, &spec::Claim)| {
+        let cause = cause(plan, claim);
+        match &claim.mechanism {
+            Some(name) => judge_mechanism(claim, name.get(), cause),
+            None => {
+                let repetitions = repetitions.get(at).cloned().unwrap_or_default();
+                judge_figure(claim, measured(claim, table), repetitions, cause)
+            }
+        }
     };
     plan.spec.claim.iter().enumerate().filter(|(_, claim)| is_measurable(plan, claim)).map(one).collect()
 }
@@ -151,7 +157,21 @@ fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
 
-fn judge_mechanism(claim: &spec::Claim, name: &str) -> Claim {
+/// Why a claim does not hold, if it does not. A cause that ships was found at quick scale and is told of no other, but
+/// where scales change nothing: in directed programs and in what machines alone say. That of a user's file stays.
+pub(crate) fn cause(plan: &Plan, claim: &spec::Claim) -> Option<String> {
+    if !plan.ships {
+        return claim.cause.clone();
+    }
+    let is_scaled = claim.mechanism.is_none() && plan.is_run();
+    Some(match &claim.cause {
+        None => "not looked into".to_owned(),
+        Some(_) if is_scaled && plan.choice != ScaleChoice::Quick => "not looked into at this scale".to_owned(),
+        Some(cause) => cause.clone(),
+    })
+}
+
+fn judge_mechanism(claim: &spec::Claim, name: &str, cause: Option<String>) -> Claim {
     let outcome = mechanism::list().iter().find(|one| one.name == name).expect("the plan was checked").measure();
     let found = match outcome {
         Ok(found) => found,
@@ -163,16 +183,21 @@ fn judge_mechanism(claim: &spec::Claim, name: &str) -> Claim {
         None => (claim.above.is_some() || claim.below.is_some()) && is_as_claimed(claim, found.measured),
     };
     Claim {
-        paper: found.predicted.or(claim.paper),
+        predicted: found.predicted,
         measured: Some(found.measured),
         unit: found.unit.to_owned(),
         verdict: if expected { Verdict::Holds } else { Verdict::Fails },
-        cause: claim.cause.clone().filter(|_| !expected),
+        cause: cause.filter(|_| !expected),
         ..blank(claim)
     }
 }
 
-fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Repetition>) -> Claim {
+fn judge_figure(
+    claim: &spec::Claim,
+    measured: Option<f64>,
+    repetitions: Vec<Repetition>,
+    cause: Option<String>,
+) -> Claim {
     let holds = match claim.kind {
         Kind::Identity => {
             let differs = measured.zip(claim.paper).map(|(measured, paper)| (measured - paper).abs());
@@ -193,7 +218,7 @@ fn judge_figure(claim: &spec::Claim, measured: Option<f64>, repetitions: Vec<Rep
         (None, _) => {
             Some("a number that it needs is missing: a point gave no result, or has no such counter".to_owned())
         }
-        (Some(_), Verdict::Fails | Verdict::NotRobust) => claim.cause.clone(),
+        (Some(_), Verdict::Fails | Verdict::NotRobust) => cause,
         (Some(_), Verdict::Holds | Verdict::Shown) => None,
     };
     Claim { measured, verdict, cause, repetitions, ..blank(claim) }
@@ -211,6 +236,7 @@ fn blank(claim: &spec::Claim) -> Claim {
         },
         text: claim.text.clone(),
         paper: claim.paper,
+        predicted: None,
         measured: None,
         unit: claim.unit.clone(),
         verdict: Verdict::Shown,
@@ -232,7 +258,17 @@ mod tests {
             unchanged: Some(unchanged),
             agrees: Some(agrees),
         };
-        judge_figure(&claim, Some(measured), repetitions.iter().map(repetition).collect()).verdict
+        judge_figure(&claim, Some(measured), repetitions.iter().map(repetition).collect(), None).verdict
+    }
+
+    #[test]
+    fn a_prediction_is_not_told_as_the_paper_s_number() {
+        let name = "flat-store-invalidates-every-sharer";
+        let claim: spec::Claim = toml::from_str("id = 'a'\nkind = 'mechanism'\ntext = ''").unwrap();
+        let judged = judge_mechanism(&claim, name, None);
+        assert_eq!((judged.paper, judged.predicted, judged.measured), (None, Some(15.0), Some(15.0)));
+        let stated = judge_mechanism(&spec::Claim { paper: Some(16.0), ..claim }, name, None);
+        assert_eq!((stated.paper, stated.predicted, stated.verdict), (Some(16.0), Some(15.0), Verdict::Holds));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
 /// Each workload as it ran, with its parameters and its scale, and why so; nothing where none runs.
 fn programs(plans: &[Plan]) -> Option<Configuration> {
     let mut entries: Vec<Entry> = Vec::new();
-    for entry in plans.iter().flat_map(|plan| plan.workloads.iter().map(program)) {
+    for entry in plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| plan.workloads.iter().map(program)) {
         if !entries.contains(&entry) {
             entries.push(entry);
         }

@@ -88,6 +88,8 @@ pub struct Plan {
     pub spec: Experiment,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
+    /// Whether it is one of a paper's that ship, and not a user's own.
+    pub(crate) ships: bool,
     /// Those of the file, then those of steps and baselines beside them.
     pub(crate) machines: Vec<Named<MachineConfig>>,
     /// As `machines`.
@@ -127,6 +129,7 @@ impl Plan {
             spec,
             file,
             choice,
+            ships: false,
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;
@@ -164,6 +167,11 @@ impl Plan {
     /// Label of the second summary row, where there is one.
     pub(crate) fn summary_beside(&self) -> Option<&'static str> {
         self.spec.mean_beside.filter(|_| self.summary().is_some()).map(summary)
+    }
+
+    /// Whether anything runs: what machines alone say is computed, at scale 1.
+    pub(crate) fn is_run(&self) -> bool {
+        self.origins.iter().any(|origin| matches!(origin, Origin::Results(_)))
     }
 
     /// Whether every cell is a mean over workloads.
@@ -333,8 +341,7 @@ impl Plan {
         if rows == columns {
             return shape("columns", "rows and columns must differ".into());
         }
-        let measured = self.origins.iter().any(|origin| matches!(origin, Origin::Results(_)));
-        if measured && (self.spec.designs.is_empty() || self.workloads.is_empty()) {
+        if self.is_run() && (self.spec.designs.is_empty() || self.workloads.is_empty()) {
             return shape("designs", "what is measured needs at least one design and one workload".into());
         }
         let all = [Dimension::Workload, Dimension::Design, Dimension::Machine, Dimension::Step, Dimension::Metric];

@@ -387,7 +387,7 @@ pub struct Claim {
     /// An identity may differ by this: half a unit of the last digit that the paper states.
     #[serde(default)]
     pub tolerance: f64,
-    /// Why, if it does not hold.
+    /// Why, if it does not hold. Of an experiment that ships it is told at quick scale alone, where it was found.
     #[serde(default)]
     pub cause: Option<String>,
 }
@@ -416,7 +416,7 @@ pub enum Take {
     Least,
     /// The greatest.
     Greatest,
-    /// The one in the middle; of two in the middle the lower.
+    /// The one in the middle; of two in the middle their mean.
     Median,
 }
 

@@ -105,8 +105,8 @@ impl Study {
             }
         }
         let figure = figure.map(|_| experiments[0].1.id.clone());
-        let plans = experiments.into_iter().map(|(file, spec)| Plan::new(file, spec, choice));
-        let plans = plans.collect::<Result<_, _>>()?;
+        let plan = |(file, spec)| Ok::<_, SpecError>(Plan { ships: true, ..Plan::new(file, spec, choice)? });
+        let plans = experiments.into_iter().map(plan).collect::<Result<_, _>>()?;
         Ok(Study { title: about.title, paper: name.to_owned(), figure, notes: about.notes, plans, choice })
     }
 
@@ -248,7 +248,7 @@ impl Study {
 
     /// The scale asked for, and what it was.
     fn scale(&self) -> String {
-        let all = self.plans.iter().flat_map(|plan| &plan.workloads);
+        let all = self.plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| &plan.workloads);
         let mut scales: Vec<_> = all.map(|one| (one.scale.numerator(), one.scale.denominator())).collect();
         scales.sort_by(|a, b| (b.0 * a.1).cmp(&(a.0 * b.1)));
         scales.dedup();
@@ -272,6 +272,48 @@ fn noted(results: &Results) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::cause;
+
+    /// What is told of two claims of HMG's figure 8 if they do not hold: one that has a cause, and one that has none.
+    fn causes(study: &Study) -> [Option<String>; 2] {
+        let plan = study.plans.iter().find(|plan| plan.spec.id == "figure-8").unwrap();
+        ["fig8-mst-loses-to-false-sharing", "fig8-hmg-ahead-of-nhcc"].map(|id| {
+            let claim = plan.spec.claim.iter().find(|claim| claim.id.get() == id).unwrap();
+            cause(plan, claim)
+        })
+    }
+
+    #[test]
+    fn a_cause_that_ships_is_told_at_the_scale_at_which_it_was_found() {
+        let [known, unknown] = causes(&Study::of_paper("hmg", Some("8"), ScaleChoice::Quick).unwrap());
+        assert!(known.is_some_and(|cause| cause.starts_with("At 1/16")));
+        assert_eq!(unknown.as_deref(), Some("not looked into"));
+        for choice in [ScaleChoice::Paper, ScaleChoice::Fixed("1/8".parse().unwrap())] {
+            let [known, unknown] = causes(&Study::of_paper("hmg", Some("8"), choice).unwrap());
+            assert_eq!(known.as_deref(), Some("not looked into at this scale"), "{choice}");
+            assert_eq!(unknown.as_deref(), Some("not looked into"), "{choice}");
+        }
+    }
+
+    #[test]
+    fn a_cause_of_a_user_s_own_file_is_told_at_every_scale() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.toml");
+        let (_, experiments) = preset::paper("hmg").unwrap();
+        let (file, _) = experiments.iter().find(|(_, spec)| spec.id == "figure-8").unwrap();
+        std::fs::write(&path, &file.text).unwrap();
+        for choice in [ScaleChoice::Quick, ScaleChoice::Paper] {
+            let [known, unknown] = causes(&Study::of_file(&path, choice).unwrap());
+            assert!(known.is_some_and(|cause| cause.starts_with("At 1/16")), "{choice}");
+            assert_eq!(unknown, None, "{choice}");
+        }
+    }
+
+    #[test]
+    fn a_figure_of_machines_alone_has_the_scale_of_no_workload() {
+        let scale = |figure| Study::of_paper("numa-gpu", Some(figure), ScaleChoice::Paper).unwrap().scale();
+        assert_eq!((scale("2").as_str(), scale("9").as_str()), ("paper", "paper (1)"));
+    }
 
     #[test]
     fn shards_share_all_points_however_many_there_are() {

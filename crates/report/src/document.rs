@@ -123,9 +123,12 @@ pub struct Claim {
     pub text: String,
     /// What the paper states; `None` where it states a direction alone.
     pub paper: Option<f64>,
+    /// What a closed form predicts of a directed program; `None` where nothing is predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<f64>,
     /// What was measured; `None` where a point it needs failed.
     pub measured: Option<f64>,
-    /// Unit of both; empty for a ratio or a count.
+    /// Unit of all three; empty for a ratio or a count.
     pub unit: String,
     /// What came of it.
     pub verdict: Verdict,

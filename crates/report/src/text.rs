@@ -108,6 +108,9 @@ impl Page {
             self.lines[before] = numbers + rest;
         }
         let Some(claim) = claim else { return };
+        if claim.predicted.is_some() {
+            self.words(&indent, &format!("predicted: {}", quantity(claim.predicted, &claim.unit)));
+        }
         for repetition in claim.repetitions.iter().filter(|repetition| repetition.agrees == Some(false)) {
             let [measured, unchanged] =
                 [repetition.measured, repetition.unchanged].map(|value| quantity(value, &claim.unit));

@@ -74,6 +74,15 @@ fn a_claim_is_told_with_a_sign_and_a_word() {
 }
 
 #[test]
+fn a_prediction_stands_as_one_and_not_under_paper() {
+    let page = html(&fixture::document());
+    let (_, row) = page.split_once("id=\"claim-link-once\"").expect("the claim");
+    let (row, _) = row.split_once("</tr>").expect("its end");
+    assert!(row.contains("Predicted: 9,216 B") && row.contains("data-head=\"Paper\">–</td>"), "{row}");
+    assert_eq!(page.matches("Predicted: ").count(), 1, "nothing is predicted of the others");
+}
+
+#[test]
 fn the_paper_s_values_stand_with_ours() {
     let charts = charts(&html(&fixture::document()));
     let stated = &charts[1]["stated"];

@@ -51,6 +51,15 @@ fn claims_stand_by_kind_with_their_causes() {
 }
 
 #[test]
+fn a_prediction_stands_as_one_and_not_under_paper() {
+    let text = text(&fixture::document(), 100);
+    let (_, claims) = text.split_once("Claims: mechanism").expect("the kind");
+    let claim = claims.lines().find(|line| line.contains("A read-shared array")).expect("the claim");
+    assert_eq!(claim.split_whitespace().take(4).collect::<Vec<_>>(), ["holds", "–", "9,216", "B"]);
+    assert!(claims.contains("predicted: 9,216 B"), "{claims}");
+}
+
+#[test]
 fn nothing_steers_the_terminal() {
     let text = text(&fixture::hostile("red \x1b[31m\r\u{9b}2J\x07"), 80);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));

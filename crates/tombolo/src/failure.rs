@@ -66,8 +66,8 @@ pub(crate) enum Failure {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file that cannot be written.
-    #[error("{}: cannot {action}: {error}; nothing was written", path.display())]
+    /// A file that cannot be written. Another of the same command may have been.
+    #[error("{}: cannot {action}: {error}; nothing was written to it", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -95,5 +95,16 @@ pub(crate) fn did_you_mean(near: &[String]) -> String {
     match near {
         [] => String::new(),
         names => format!(" (did you mean {}?)", names.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_says_so_of_itself_alone() {
+        let failure = Failure::File { path: "out.json".into(), action: "write", error: io::Error::other("full") };
+        assert_eq!(failure.to_string(), "out.json: cannot write: full; nothing was written to it");
     }
 }

@@ -1,4 +1,5 @@
-//! The claims of a document: how many came out, and each with what the paper states and what was measured.
+//! The claims of a document: how many came out, and each with what the paper states, what a closed form predicts and
+//! what was measured.
 
 use crate::document::{Claim, ClaimKind, Repetition, Verdict};
 use crate::number::{MISSING, number, quantity};
@@ -64,6 +65,7 @@ fn row(claim: &Claim) -> Markup {
             th scope="row" {
                 (claim.text)
                 code.id { (claim.id) }
+                @if claim.predicted.is_some() { p.predicted { "Predicted: " (quantity(claim.predicted, &claim.unit)) } }
                 @if let Some(cause) = &claim.cause { p.cause { b { "Cause: " } (cause) } }
             }
             td.n.none[claim.paper.is_none()] data-head="Paper" { (quantity(claim.paper, &claim.unit)) }

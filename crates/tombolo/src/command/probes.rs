@@ -33,6 +33,7 @@ pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Optio
         progress.advanced(1, None);
         finding
     })?;
+    drop(progress);
     let answer = Answer { tombolo: env!("CARGO_PKG_VERSION"), probes };
     if let Some(path) = out {
         write_whole(path, html(&answer.document()).as_bytes())?;

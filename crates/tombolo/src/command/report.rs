@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_report::{Document, html_all};
 
-/// Name of the file that `reproduce` and `sweep` leave in their folder.
+/// Name of the file that `reproduce` and `sweep` leave in their folder; of one figure it has the figure's name.
 const DOCUMENT: &str = "report.json";
 
 /// What is asked.
@@ -49,7 +49,10 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     found.retain(|path| path.is_file());
     found.sort();
     if found.is_empty() {
-        let reason = format!("there is no {DOCUMENT} in it, nor in any of its folders; reproduce and sweep leave one");
+        let reason = format!(
+            "there is no {DOCUMENT} in it, nor in any of its folders; reproduce and sweep leave one, but reproduce \
+             --figure 8 a figure-8.json, which is given by its own path"
+        );
         return Err(Failure::Unreadable { path: folder.to_owned(), reason });
     }
     Ok(found)
@@ -59,4 +62,18 @@ fn read(path: &Path) -> Result<Document, Failure> {
     let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     Document::from_json(&text).map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gives_the_folder_of_one_figure_is_told_to_give_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("figure-8.json"), "{}").unwrap();
+        let refused = documents(folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("no report.json") && refused.contains("figure-8.json"), "{refused}");
+        assert_eq!(documents(&folder.path().join("figure-8.json")).unwrap().len(), 1);
+    }
 }
