@@ -8,7 +8,7 @@ use explore_shapes::{
     mp, mp_second_reader, sb, spread, wrc,
 };
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
-use tombolo_check::litmus::Program;
+use tombolo_check::litmus::{self, Program};
 use tombolo_check::random;
 use tombolo_protocol::Fault;
 use tombolo_protocol::vi::WritePolicy;
@@ -117,6 +117,33 @@ fn reductions_lose_no_outcome_of_three_threads() {
     }
     println!("{compared} cases: {without} states without reductions, {with} with all");
     assert!(compared > 20, "{compared} cases are small enough");
+}
+
+/// A load beyond `.cta` that merges with an older miss of its SM, whose fill is on its way, returns what is older than the
+/// flag that its thread has seen: a fill that comes before every load hides that.
+#[test]
+fn reductions_lose_no_merged_load() {
+    let text = "PTX Merge\n{}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 1,gpu 0 ;\n\
+        st.relaxed.gpu x,1 | ld.relaxed.gpu r0,x | ld.relaxed.gpu r0,y ;\n\
+        fence.acq_rel.gpu | | bne r0,1,LC00 ;\n\
+        st.relaxed.gpu y,1 | | ld.relaxed.gpu r1,x ;\n\
+        | | LC00: ;\n\
+        exists (P1:r0 == 0 /\\ P2:r0 == 1 /\\ P2:r1 == 0)\n";
+    let merged = litmus::parse("merge", text).expect("it is well-formed");
+    let condition = merged.condition.clone();
+    let test = Test::from(merged);
+    for protocol in PROTOCOLS {
+        let mut seen = 0;
+        for layout in spread(layouts_of(&test, Sharing::Apart, true), 4) {
+            let config = Config { max_states: 200_000, ..Config::new(protocol) };
+            let reduced = explore(&test, &layout, &config);
+            let full = explore(&test, &layout, &Config { reductions: Reductions::NONE, ..config });
+            assert_eq!((&full.verdict, &reduced.verdict), (&Verdict::Clean, &Verdict::Clean), "{protocol} at {layout}");
+            assert_eq!(reduced.outcomes, full.outcomes, "{protocol} at {layout}");
+            seen += usize::from(reduced.outcomes.iter().any(|state| condition.formula.holds(&test.program, state)));
+        }
+        assert!(seen > 0, "{protocol}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub enum Fault {
     SystemReleaseStopsAtGpuHome,
     /// A GPU home answers an invalidation before those that it has sent itself are taken.
     InvalidationTakenEarly,
+    /// A GPU home answers an invalidation before those that it sent when it replaced the entry are taken.
+    ReplacementNotAwaited,
     /// A home does not record the sharer it sends a line to.
     SharerNotRecorded,
     /// A home records a sharer when the request arrives and not when the data leaves.
@@ -55,7 +57,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault.
-    pub const ALL: [Fault; 24] = [
+    pub const ALL: [Fault; 25] = [
         Fault::AcquireKeepsL1,
         Fault::AcquireKeepsL2,
         Fault::LoadIgnoresScope,
@@ -66,6 +68,7 @@ impl Fault {
         Fault::SystemReleaseDrainsOwnModuleOnly,
         Fault::SystemReleaseStopsAtGpuHome,
         Fault::InvalidationTakenEarly,
+        Fault::ReplacementNotAwaited,
         Fault::SharerNotRecorded,
         Fault::SharerRecordedAtRequest,
         Fault::StoreKeepsSharers,

@@ -275,6 +275,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// An invalidation of the region of `line` arrives, for which the releases of `watched` wait: now they wait for all
     /// that this module has sent of the region.
     pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
+        let earlier = state.messages.len();
         self.must_step(state, at, line, Event::InvalidateRegion, None);
         for other in self.lines_of_region(line) {
             if state.l2[self.l2_index(at, other)].line.is_some() {
@@ -283,7 +284,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
         if !self.protocol.broken(Fault::InvalidationTakenEarly) {
             let region = self.region(line);
-            watch_invalidations(state, watched, |from, _, of| from == at && of == region);
+            let first = if self.protocol.broken(Fault::ReplacementNotAwaited) { earlier } else { 0 };
+            watch_invalidations(&mut state.messages[first..], watched, |from, _, of| from == at && of == region);
         }
     }
 
@@ -327,7 +329,9 @@ impl<P: Coherence> Machine<'_, P> {
                 watch_parked(state, Source::Module(at), bit, awaited);
             }
             PlanAction::DrainInvalidations(_) => {
-                watch_invalidations(state, bit, |from, to, _| from == at && action.awaits(self.is_beyond(at, to)));
+                watch_invalidations(&mut state.messages, bit, |from, to, _| {
+                    from == at && action.awaits(self.is_beyond(at, to))
+                });
             }
         }
     }
@@ -391,8 +395,8 @@ fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, M
 }
 
 /// Marks invalidations on their way, chosen by where from, where to and which region.
-fn watch_invalidations(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
-    for message in state.messages.iter_mut() {
+fn watch_invalidations(messages: &mut [Message], threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
+    for message in messages {
         if let (Channel::Down { from, to, region }, Body::Invalidate { watched }) = (message.channel, &mut message.body)
             && chosen(from, to, region)
         {

@@ -1,4 +1,4 @@
-//! Reductions: fewer states, the same outcomes (but for two gaps: `docs/verification.md`).
+//! Reductions: fewer states, the same outcomes.
 //!
 //! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
 //! directory entry that no remaining access can reach, as if it had been replaced; a copy at its system home that
@@ -12,8 +12,8 @@
 //!   one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
 //! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
-//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again. Only a load beyond `.cta` that
-//!   would have merged with the miss now asks again, and may find a newer value;
+//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again. Not while a load beyond `.cta` of
+//!   its line may follow, which could merge with the miss, but hits nothing that is there;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
 //!   wait, or leave it to invalidations that are on their way already;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
@@ -50,6 +50,8 @@ pub(super) type LineSet = u8;
 pub(super) struct Remaining {
     /// Lines it may load.
     loads: LineSet,
+    /// Lines it may load beyond `.cta`.
+    far_loads: LineSet,
     /// Lines it may load or update.
     reads: LineSet,
     /// Lines it may access.
@@ -83,6 +85,7 @@ impl Remaining {
     fn and(self, other: Remaining) -> Remaining {
         Remaining {
             loads: self.loads | other.loads,
+            far_loads: self.far_loads | other.far_loads,
             reads: self.reads | other.reads,
             accesses: self.accesses | other.accesses,
             syncs: self.syncs.and(other.syncs),
@@ -128,6 +131,7 @@ pub(super) fn remaining(
             let only = |applies: bool| if applies { accesses } else { 0 };
             let own = Remaining {
                 loads: only(matches!(instruction, Instruction::Load { .. })),
+                far_loads: only(matches!(instruction, Instruction::Load { order, .. } if order.scope != Scope::Cta)),
                 reads: only(!matches!(instruction, Instruction::Store { .. })),
                 accesses,
                 syncs: syncs(instruction),
@@ -187,18 +191,14 @@ impl<P: Coherence> Machine<'_, P> {
         self.remaining[thread][at + usize::from(issued)]
     }
 
-    /// Lines that some thread of `sm` may still load.
-    fn loads_of(&self, state: &State, sm: u8) -> LineSet {
+    /// What the threads of `sm` have not issued yet.
+    fn remaining_on(&self, state: &State, sm: u8) -> Remaining {
         let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
-        threads.fold(0, |lines, thread| lines | self.remaining_of(state, thread).loads)
+        threads.fold(Remaining::default(), |all, thread| all.and(self.remaining_of(state, thread)))
     }
 
     pub(super) fn module_of(&self, thread: usize) -> ModuleId {
         self.sms[self.sm_of[thread] as usize].module
-    }
-
-    fn loads_again(&self, state: &State, sm: u8, line: u8) -> bool {
-        self.loads_of(state, sm) >> line & 1 != 0
     }
 
     /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
@@ -282,7 +282,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn forget_in_l1s(&self, state: &mut State) {
         for sm in 0..self.sms.len() as u8 {
-            let loads = self.loads_of(state, sm);
+            let loads = self.remaining_on(state, sm).loads;
             for line in (0..self.lines as u8).filter(|line| loads >> line & 1 == 0) {
                 let slot = &mut state.l1[self.l1_index(sm, line)];
                 slot.line = None;
@@ -414,8 +414,9 @@ impl<P: Coherence> Machine<'_, P> {
             (Channel::Result { .. }, _) => true,
             (Channel::Memory { .. }, _) => self.plain_misses,
             (Channel::ToSm { sm, .. }, _) => {
+                let Remaining { loads, far_loads, .. } = self.remaining_on(state, sm);
                 let early = self.plain_fills && self.config.evictions != Evictions::Never;
-                early || !self.loads_again(state, sm, line)
+                (if early { far_loads } else { loads }) >> line & 1 == 0
             }
             (Channel::Up { .. }, Body::Order(Order { request: Request::Read { .. }, .. })) if self.runs_through() => {
                 true

@@ -103,11 +103,11 @@ impl<P: Coherence> Machine<'_, P> {
     /// The ways to deliver the first message of a channel; none where it is to stay there for now.
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
         let (mut evicts, mut replaces) = (false, false);
-        if self.config.evictions != Evictions::Never
-            && let Some((module, line)) = self.visits(state, channel)
-        {
-            evicts = self.eviction_matters(state, channel, module, line);
-            replaces = self.replacement_matters(state, channel, module, line);
+        if self.config.evictions != Evictions::Never {
+            if let Some((module, line)) = self.visits(state, channel) {
+                evicts = self.eviction_matters(state, channel, module, line);
+            }
+            replaces = self.replaceable(state, channel).is_some();
         }
         let postpones = self.config.reductions.postpone && self.plain_misses;
         for evict_first in [false, true] {
@@ -120,14 +120,22 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether to try replacing the directory entry before the first request of `channel`: before a store or an
-    /// atomic. A replacement before a read may as well come later, for whom it invalidates may have evicted: but not
-    /// where that sends something, or a home hears of readers whose data has not left.
-    fn replacement_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
-        let first = state.messages.iter().find(|message| message.channel == channel);
-        let posts = first.is_some_and(|message| matches!(&message.body, Body::Order(order) if is_posted(order)));
-        let silent = !self.config.writes_back() && !self.protocol.downgrades();
-        state.entries[self.entry_index(module, line)].is_some() && (posts || !silent || !self.plain_misses)
+    /// The directory entry to try replacing before the first message of `channel`: before a store or an atomic, and before
+    /// an invalidation that somebody waits for, who must then wait for what the replacement has sent. A replacement
+    /// before a read may as well come later, for whom it invalidates may have evicted: but not where that sends
+    /// something, or a home hears of readers whose data has not left.
+    fn replaceable(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
+        let first = state.messages.iter().find(|message| message.channel == channel)?;
+        let (module, matters) = match (channel, &first.body) {
+            (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched != 0),
+            (_, Body::Order(order)) => {
+                let silent = !self.config.writes_back() && !self.protocol.downgrades();
+                (self.visits(state, channel)?.0, is_posted(order) || !silent || !self.plain_misses)
+            }
+            (_, Body::Downgrade) => (self.visits(state, channel)?.0, true),
+            _ => return None,
+        };
+        (matters && state.entries[self.entry_index(module, first.line)].is_some()).then_some((module, first.line))
     }
 
     /// The L2 slot that a request of this channel reaches.
@@ -226,11 +234,10 @@ impl<P: Coherence> Machine<'_, P> {
                 _ => self.issue(state, thread as usize, evict_first),
             },
             Step::Deliver { channel, evict_first, replace_first } => {
-                let visited = self.visits(state, channel);
-                if let (Some((module, line)), true) = (visited, replace_first) {
+                if replace_first && let Some((module, line)) = self.replaceable(state, channel) {
                     self.replace_entry(state, module, line);
                 }
-                let evicted = match visited {
+                let evicted = match self.visits(state, channel) {
                     Some((module, line)) if evict_first => self.evict(state, module, line),
                     _ => true,
                 };

@@ -110,6 +110,7 @@ fn boundary_catcher(fault: Fault) -> Option<Catcher> {
         | Fault::ReleaseDrainsOwnHomesOnly
         | Fault::ReleaseMarkedByIssuer
         | Fault::SystemReleaseDrainsOwnModuleOnly
+        | Fault::ReplacementNotAwaited
         | Fault::SharerNotRecorded
         | Fault::SharerRecordedAtRequest
         | Fault::StoreKeepsSharers
@@ -141,7 +142,7 @@ fn catcher(fault: Fault) -> Catcher {
         Fault::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
         Fault::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
         Fault::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, mp("sys")),
-        Fault::InvalidationTakenEarly => (HMG, mp("sys")),
+        Fault::InvalidationTakenEarly | Fault::ReplacementNotAwaited => (HMG, mp("sys")),
         Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
         Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
         Fault::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
