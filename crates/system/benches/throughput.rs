@@ -1,7 +1,7 @@
 //! How fast the simulator is: warp instructions and line transactions a second of replay.
 //!
-//! `cargo bench -p tombolo-system --bench throughput [stream|gather|reuse|remote|threads] [once]` prints one line a
-//! case: the median of five runs and the spread; with `once`, one run. The programs are generated; replay alone is timed.
+//! `cargo bench -p tombolo-system --bench throughput [stream|gather|reuse|remote|threads|designs] [once]` prints one
+//! line a case: the median of five runs and the spread; with `once`, one run. The programs are generated; replay alone is timed.
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -165,8 +165,12 @@ fn preset(name: &str) -> Arc<MachineConfig> {
 }
 
 fn spec(machine: &str, program: Arc<dyn Program>, threads: usize) -> RunSpec {
+    under("hmg", machine, program, threads)
+}
+
+fn under(design: &str, machine: &str, program: Arc<dyn Program>, threads: usize) -> RunSpec {
     let machine = preset(machine);
-    let design = tombolo_machine::design("hmg").expect("a preset").check().expect("a preset is sound");
+    let design = tombolo_machine::design(design).expect("a preset").check().expect("a preset is sound");
     let pages = place(&machine, &design, &*program).expect("a generated program is whole");
     RunSpec { machine, design, program, pages: Some(pages), threads }
 }
@@ -212,6 +216,12 @@ fn main() {
     let ctas = (REMOTE_WARPS / u64::from(WARPS)) as u32;
     if wants("remote") {
         measure("remote", &spec("hmg-4x4", Generated::program("remote", &[ctas, ctas], remote), 1));
+    }
+    if wants("designs") {
+        for design in ["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "ideal"] {
+            let program = Generated::program("remote", &[ctas, ctas], remote);
+            measure(&format!("remote, {design}"), &under(design, "hmg-4x4", program, 1));
+        }
     }
     if wants("threads") {
         let program = Generated::program("remote", &[ctas, ctas], remote);

@@ -92,7 +92,8 @@ fn parked_requests_are_woken_and_never_retried() {
                 for step in 0..8 {
                     let base = (id * 16 + warp) * 64 + step * 8;
                     w.load(base..base + 8, Order::WEAK).write(8192 + base..8192 + base + 4);
-                    w.load([step], Order::WEAK).use_result(2);
+                    // Who waits for a register for the first of these may find that another has sent for it meanwhile.
+                    w.load([step, 32_768 + base, 32_768 + base + 1], Order::WEAK).use_result(2);
                     w.atomic([16_384 + step], Order::relaxed(Scope::Sys), AtomicResult::Returned);
                 }
             })
@@ -100,7 +101,7 @@ fn parked_requests_are_woken_and_never_retried() {
     };
     for name in common::DESIGNS {
         let record = simulate(&machine, design(name, &[]), Directed::new(vec![(0..16).map(cta).collect()]));
-        assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 1 + 1), "{name}");
+        assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 3 + 1), "{name}");
         assert_eq!(record.memory_instructions, 16 * 16 * 8 * 4, "{name}: a parked instruction counts once");
         assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 100, "{name}: resources were short");
         assert_eq!(record.sm["retries"], 0, "{name}");

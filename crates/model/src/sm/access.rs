@@ -101,6 +101,8 @@ impl<D: Contents> Sm<D> {
             }
             self.stats.transactions += 1;
             issued += 1;
+            // What was freed for it is used, or not needed: its next transaction queues behind the others.
+            self.warps[slot].called = false;
             // Not before it is sent: one that waits comes back, and would load it twice. Nor where others wait for registers:
             // what it looks up is loaded as its turn comes.
             if let Some(later) = later
