@@ -132,13 +132,11 @@ impl Plan {
     /// Summary rows, where there are any: label, mean, and whether it is of all workloads although some are left out.
     pub(crate) fn summaries(&self) -> Vec<(String, Mean, bool)> {
         let Some(mean) = self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload) else { return Vec::new() };
-        let without = match self.left_out_name() {
-            Some(name) => format!(" without {name}"),
-            None => String::new(),
-        };
+        let leaves_out = !self.spec.left_out.is_empty();
+        let of = if leaves_out { " of the rest" } else { "" };
         let kept = [Some(mean), self.spec.mean_beside].into_iter().flatten();
-        let kept = kept.map(|mean| (format!("{}{without}", summary(mean)), mean, false));
-        let of_all = (!without.is_empty()).then(|| (format!("{} of all", summary(mean)), mean, true));
+        let kept = kept.map(|mean| (format!("{}{of}", summary(mean)), mean, false));
+        let of_all = leaves_out.then(|| (format!("{} of all", summary(mean)), mean, true));
         kept.chain(of_all).collect()
     }
 

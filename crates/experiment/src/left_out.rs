@@ -21,12 +21,6 @@ impl Plan {
         }
     }
 
-    /// What the workloads that are left out are called, where any are.
-    pub(crate) fn left_out_name(&self) -> Option<String> {
-        let names: Vec<&str> = self.spec.left_out.iter().map(|one| one.name.as_str()).collect();
-        (!names.is_empty()).then(|| names.join(" and "))
-    }
-
     /// Whose numbers tell which workloads are left out: for each list of them every workload.
     pub(crate) fn tellers(&self) -> Vec<Coordinate> {
         let mut all = Vec::new();
@@ -52,8 +46,12 @@ impl Plan {
 
     /// Which workloads means leave out, and why.
     pub(crate) fn what_is_left_out(&self, table: &Table) -> String {
-        let Some(name) = self.left_out_name() else { return String::new() };
-        let told = self.spec.left_out.iter().map(|one| format!("{} at least {}", one.metric.name, one.at_least));
+        let lists = &self.spec.left_out;
+        if lists.is_empty() {
+            return String::new();
+        }
+        let name = lists.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(" and ");
+        let told = lists.iter().map(|one| format!("{} at least {}", one.metric.name, one.at_least));
         let told = told.collect::<Vec<_>>().join("; ");
         let labels = match &table.left_out {
             None => "a run failed, so that it is not known which".to_owned(),
@@ -124,7 +122,7 @@ mod tests {
         let plan = plan(SPEC).unwrap();
         let table = table(&plan, 3);
         assert_eq!((value(&table, "mean"), value(&table, "mean-of-all")), (Some(1.5), Some(3.0)));
-        assert_eq!(value(&table, "arithmetic mean without the busy"), Some(1.5));
+        assert_eq!(value(&table, "arithmetic mean of the rest"), Some(1.5));
         assert_eq!(value(&table, "bfs"), Some(6.0), "its row stays");
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ columns = ['loads'] }]\neach_row = 'greatest'";
         assert_eq!(measured(&toml::from_str::<Claim>(claim).unwrap(), &table), Some(2.0));
