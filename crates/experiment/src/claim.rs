@@ -7,6 +7,9 @@ use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
 
+/// Rows that are named by their place.
+const PLACES: [&str; 4] = ["first", "last", "mean", "mean-of-all"];
+
 impl Plan {
     /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
     /// needs.
@@ -29,7 +32,7 @@ impl Plan {
 
     fn check_claim(&self, claim: &spec::Claim) -> Result<(), SpecError> {
         let refuse = |reason: &str| Err(self.file.refuse("claim", &claim.id, reason));
-        let bounds = [claim.paper, claim.above, claim.below, Some(claim.tolerance)];
+        let bounds = [claim.paper, claim.predicted, claim.above, claim.below, Some(claim.tolerance)];
         if bounds.into_iter().flatten().any(|bound| !bound.is_finite()) {
             return refuse("its numbers must be finite");
         }
@@ -41,14 +44,19 @@ impl Plan {
             if !known.iter().any(|known| known == name.get()) {
                 return Err(self.file.refuse("claim.mechanism", name, told("no such mechanism", name.get(), &known)));
             }
-            let cells = !claim.of.is_empty() || !claim.to.is_empty();
-            return if cells { refuse("a mechanism measures by itself and takes no cells") } else { Ok(()) };
+            let given = !claim.of.is_empty() || !claim.to.is_empty() || claim.predicted.is_some();
+            return match given {
+                true => refuse("a mechanism measures and predicts by itself: it takes no cells and no `predicted`"),
+                false => Ok(()),
+            };
         }
-        if claim.of.is_empty() {
-            return refuse("it needs cells in `of`, or a `mechanism`");
+        if claim.of.is_empty() && claim.to.is_empty() {
+            return refuse("it needs cells in `of` or `to`, or a `mechanism`");
         }
         match claim.kind {
-            Kind::Identity if claim.paper.is_none() => return refuse("an identity needs the paper's value"),
+            Kind::Identity if claim.paper.or(claim.predicted).is_none() => {
+                return refuse("an identity needs `paper`, or `predicted`");
+            }
             Kind::Direction if claim.above.is_none() && claim.below.is_none() => {
                 return refuse("a direction needs `above` or `below`");
             }
@@ -75,15 +83,16 @@ impl Plan {
     fn check_row(&self, key: &'static str, row: &Text) -> Result<(), SpecError> {
         match row.get() {
             "first" | "last" => Ok(()),
-            "mean" if self.summary().is_some() => Ok(()),
+            "mean" if !self.summaries().is_empty() => Ok(()),
+            "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
             // At quick scale some rows are left out; a claim on one is not measured then.
-            _ if self.is_left_out(row.get()) => Ok(()),
+            _ if self.is_of_other_scales(row.get()) => Ok(()),
             _ => self.index(key, row, self.spec.rows).map(drop),
         }
     }
 
     /// Whether a row exists at other scales.
-    fn is_left_out(&self, row: &str) -> bool {
+    fn is_of_other_scales(&self, row: &str) -> bool {
         if self.choice != ScaleChoice::Quick {
             return false;
         }
@@ -95,8 +104,7 @@ impl Plan {
 /// What a claim's cells come to in `table`; `None` where one of them is missing.
 pub(crate) fn measured(claim: &spec::Claim, table: &Table) -> Option<f64> {
     let Some(take) = claim.each_row else { return ratio(claim, table, None) };
-    let rows = table.rows.iter().filter(|row| !row.summary);
-    let values: Vec<f64> = rows.map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
+    let values: Vec<f64> = table.kept().map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
     taken(take, values)
 }
 
@@ -121,6 +129,7 @@ fn taken(take: Take, mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     match take {
         Take::Least => values.first().copied(),
+        Take::LowestTenth => values.get(values.len() / 10).copied(),
         Take::Greatest => values.last().copied(),
         Take::Median => {
             let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
@@ -152,8 +161,7 @@ pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>])
 /// Whether every row that the claim names is part of this run.
 fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
     let labels = plan.labels(plan.spec.rows);
-    let there =
-        |row: &Text| ["first", "last", "mean"].contains(&row.get()) || labels.iter().any(|one| one == row.get());
+    let there = |row: &Text| PLACES.contains(&row.get()) || labels.iter().any(|one| one == row.get());
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
 
@@ -200,7 +208,8 @@ fn judge_figure(
 ) -> Claim {
     let holds = match claim.kind {
         Kind::Identity => {
-            let differs = measured.zip(claim.paper).map(|(measured, paper)| (measured - paper).abs());
+            let expected = claim.paper.or(claim.predicted);
+            let differs = measured.zip(expected).map(|(measured, expected)| (measured - expected).abs());
             differs.is_some_and(|difference| difference <= claim.tolerance)
         }
         Kind::Direction => measured.is_some_and(|value| is_as_claimed(claim, value)),
@@ -236,7 +245,7 @@ fn blank(claim: &spec::Claim) -> Claim {
         },
         text: claim.text.clone(),
         paper: claim.paper,
-        predicted: None,
+        predicted: claim.predicted,
         measured: None,
         unit: claim.unit.clone(),
         verdict: Verdict::Shown,
@@ -248,6 +257,7 @@ fn blank(claim: &spec::Claim) -> Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tombolo_report::document::Row;
 
     fn verdict(measured: f64, repetitions: &[(f64, f64, bool)]) -> Verdict {
         let claim: spec::Claim = toml::from_str("id = 'a'\nkind = 'direction'\ntext = ''\nabove = 1.0").unwrap();
@@ -259,6 +269,26 @@ mod tests {
             agrees: Some(agrees),
         };
         judge_figure(&claim, Some(measured), repetitions.iter().map(repetition).collect(), None).verdict
+    }
+
+    #[test]
+    fn an_identity_that_the_paper_does_not_state_is_held_to_what_follows_from_it() {
+        let claim: spec::Claim =
+            toml::from_str("id = 'a'\nkind = 'identity'\ntext = ''\npredicted = 95.0\ntolerance = 0.5").unwrap();
+        let judged = judge_figure(&claim, Some(95.1), Vec::new(), None);
+        assert_eq!((judged.paper, judged.predicted, judged.verdict), (None, Some(95.0), Verdict::Holds));
+        assert_eq!(judge_figure(&claim, Some(95.6), Vec::new(), None).verdict, Verdict::Fails);
+    }
+
+    #[test]
+    fn a_claim_without_cells_above_the_line_has_one_there() {
+        let table = Table {
+            columns: vec!["time".into()],
+            rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false }],
+            left_out: Some(Vec::new()),
+        };
+        let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
+        assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
     }
 
     #[test]
@@ -276,6 +306,13 @@ mod tests {
         assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(taken(Take::Median, Vec::new()), None);
+    }
+
+    #[test]
+    fn a_tenth_lies_below_the_lowest_tenth() {
+        assert_eq!(taken(Take::LowestTenth, (0..40).map(f64::from).collect()), Some(4.0));
+        assert_eq!(taken(Take::LowestTenth, vec![3.0, 1.0, 2.0]), Some(1.0));
+        assert_eq!(taken(Take::LowestTenth, Vec::new()), None);
     }
 
     #[test]

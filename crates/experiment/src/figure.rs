@@ -14,15 +14,20 @@ pub(crate) struct Table {
     /// Labels, without the head of the rows.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
+    /// Labels of the workloads that means leave out; `None` where it is not known which: no mean is then either.
+    pub(crate) left_out: Option<Vec<String>>,
 }
 
 impl Table {
     /// The numbers of `plan` under `change`.
     pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
         let workloads = plan.workloads_of(change);
+        let left_out = plan.left_out(numbers);
+        let is_kept = |index: &&usize| left_out.as_ref().is_some_and(|left_out| !left_out.contains(*index));
+        let kept: Vec<usize> = workloads.iter().filter(is_kept).copied().collect();
         let labels = plan.labels(plan.spec.rows);
         let indices: Vec<usize> = match plan.spec.rows {
-            Dimension::Workload => workloads.clone(),
+            Dimension::Workload => workloads,
             _ => (0..labels.len()).collect(),
         };
         let columns = plan.labels(plan.spec.columns);
@@ -36,7 +41,7 @@ impl Table {
                 at.workload = *index;
                 plan.value(at, change, numbers)
             };
-            mean(plan.spec.mean, workloads.iter().map(one).collect())
+            mean(plan.spec.mean, kept.iter().map(one).collect())
         };
         let row = |index: usize| Row {
             label: labels[index].clone(),
@@ -44,30 +49,47 @@ impl Table {
             summary: false,
         };
         let rows = indices.into_iter().map(row).collect();
-        let mut table = Table { columns, rows };
-        if let Some(label) = plan.summary() {
-            table.sum_up(label, plan.spec.mean);
-            plan.summary_beside().into_iter().for_each(|label| table.sum_up(label, plan.spec.mean_beside));
-        }
+        let name = |index: &usize| plan.workloads[*index].label.clone();
+        let left_out = left_out.map(|left_out| left_out.iter().map(name).collect());
+        let mut table = Table { columns, rows, left_out };
+        plan.summaries().into_iter().for_each(|(label, by, of_all)| table.sum_up(label, by, of_all));
         table
     }
 
-    fn sum_up(&mut self, label: &str, by: Option<Mean>) {
-        let rows = || self.rows.iter().filter(|row| !row.summary);
-        let column = |index: usize| mean(by, rows().map(|row| row.values[index]).collect());
+    fn sum_up(&mut self, label: String, by: Mean, of_all: bool) {
+        let rows: Vec<&Row> = match of_all {
+            true => self.rows.iter().filter(|row| !row.summary).collect(),
+            false => self.kept().collect(),
+        };
+        let column = |index: usize| mean(Some(by), rows.iter().map(|row| row.values[index]).collect());
         let values = (0..self.columns.len()).map(column).collect();
-        self.rows.push(Row { label: label.to_owned(), values, summary: true });
+        self.rows.push(Row { label, values, summary: true });
     }
 
-    /// The row called `label`; `mean`, `first` and `last` name rows by their place.
+    /// The rows that are no summary and that means do not leave out.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Row> {
+        let is_kept = |row: &Row| self.left_out.as_ref().is_some_and(|left_out| !left_out.contains(&row.label));
+        self.rows.iter().filter(move |row| !row.summary && is_kept(row))
+    }
+
+    /// The row called `label`; `mean`, `mean-of-all`, `first` and `last` name rows by their place.
     pub(crate) fn row(&self, label: &str) -> Option<&Row> {
         let mut others = self.rows.iter().filter(|row| !row.summary);
         match label {
             "mean" => self.rows.iter().find(|row| row.summary),
+            "mean-of-all" => self.rows.iter().rfind(|row| row.summary),
             "first" => others.next(),
             "last" => others.next_back(),
             _ => self.rows.iter().find(|row| row.label == label),
         }
+    }
+}
+
+/// What a row of means is called.
+fn summary(mean: Mean) -> &'static str {
+    match mean {
+        Mean::Geometric => "geometric mean",
+        Mean::Arithmetic => "arithmetic mean",
     }
 }
 
@@ -99,12 +121,30 @@ impl Plan {
         Figure {
             id: self.spec.id.clone(),
             title: self.spec.title.clone(),
-            caption: format!("{} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
+            caption: self.caption(table),
             chart: self.chart(),
             columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
             rows: table.rows.clone(),
             published: published.collect(),
         }
+    }
+
+    /// Summary rows, where there are any: label, mean, and whether it is of all workloads although some are left out.
+    pub(crate) fn summaries(&self) -> Vec<(String, Mean, bool)> {
+        let Some(mean) = self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload) else { return Vec::new() };
+        let leaves_out = !self.spec.left_out.is_empty();
+        let of = if leaves_out { " of the rest" } else { "" };
+        let kept = [Some(mean), self.spec.mean_beside].into_iter().flatten();
+        let kept = kept.map(|mean| (format!("{}{of}", summary(mean)), mean, false));
+        let of_all = leaves_out.then(|| (format!("{} of all", summary(mean)), mean, true));
+        kept.chain(of_all).collect()
+    }
+
+    /// That of the file, which workloads means leave out, and what ran.
+    fn caption(&self, table: &Table) -> String {
+        let mut parts = vec![self.spec.caption.trim().to_owned(), self.what_is_left_out(table), self.what_ran()];
+        parts.retain(|part| !part.is_empty());
+        parts.join(" ").trim().to_owned()
     }
 
     fn chart(&self) -> Chart {

@@ -4,7 +4,7 @@ use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
 use crate::outcome::{HARDWARE, Outcome};
-use crate::plan::{Origin, Plan};
+use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::spec::{Dimension, Metric, Text};
 use std::collections::BTreeMap;
@@ -34,9 +34,9 @@ pub(crate) struct Coordinate {
     pub(crate) step: Option<usize>,
     pub(crate) metric: usize,
     /// Whether the machine is named, and not that of a step that has its own.
-    names_machine: bool,
+    pub(crate) names_machine: bool,
     /// Likewise the design.
-    names_design: bool,
+    pub(crate) names_design: bool,
 }
 
 impl Coordinate {
@@ -49,6 +49,18 @@ impl Coordinate {
             Dimension::Metric => self.metric = index,
         }
         self
+    }
+}
+
+/// The coordinate beside `here` that `to` names.
+pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
+    Coordinate {
+        machine: to.machine.unwrap_or(here.machine),
+        design: to.design.unwrap_or(here.design),
+        step: to.step.unwrap_or(here.step),
+        names_machine: to.machine.is_some(),
+        names_design: to.design.is_some(),
+        ..here
     }
 }
 
@@ -69,9 +81,10 @@ impl Plan {
 
     /// Every point that the figure needs under a change, in the order of its cells; some several times.
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
-        let mut asked = Vec::new();
-        for coordinate in self.coordinates(change) {
-            let base = self.spec.metric[coordinate.metric].relative.map(|_| self.base(coordinate));
+        let (mut asked, unchanged) = (Vec::new(), Change::default());
+        let cells = self.coordinates(change).into_iter().map(|at| (at, change));
+        for (coordinate, change) in cells.chain(self.tellers().into_iter().map(|at| (at, &unchanged))) {
+            let base = self.metric(coordinate.metric).relative.map(|_| self.base(coordinate));
             let needed = [Some(coordinate), base].into_iter().flatten();
             match self.origins[coordinate.metric] {
                 Origin::Results(_) => asked.extend(needed.map(|one| self.point(one, change))),
@@ -103,15 +116,7 @@ impl Plan {
 
     /// The coordinate that a value at `here` is normalised to.
     fn base(&self, here: Coordinate) -> Coordinate {
-        let to = self.baselines[here.metric];
-        Coordinate {
-            machine: to.machine.unwrap_or(here.machine),
-            design: to.design.unwrap_or(here.design),
-            step: to.step.unwrap_or(here.step),
-            names_machine: to.machine.is_some(),
-            names_design: to.design.is_some(),
-            ..here
-        }
+        beside(here, self.baselines[here.metric])
     }
 
     /// The machine and the design of a coordinate: those named, or those of its step where that has its own.
@@ -160,7 +165,7 @@ impl Plan {
 
     /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.
     pub(crate) fn value(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
-        let metric = &self.spec.metric[at.metric];
+        let metric = self.metric(at.metric);
         let here = self.measured(at, change, numbers)?;
         let relative = match metric.relative {
             None => here,
@@ -173,8 +178,8 @@ impl Plan {
     pub(crate) fn incomparable(&self, numbers: &mut Numbers<'_>) -> Vec<Failure> {
         let change = Change::default();
         let mut found = Vec::new();
-        for at in self.coordinates(&change) {
-            let metric = &self.spec.metric[at.metric];
+        for at in self.coordinates(&change).into_iter().chain(self.tellers()) {
+            let metric = self.metric(at.metric);
             let Some(relative) = metric.relative else { continue };
             let base = self.base(at);
             if let Some(here) = self.measured(at, &change, numbers)
@@ -192,7 +197,7 @@ impl Plan {
 
     /// The number of a point, or of the machine alone, before it is compared.
     fn measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
-        let metric = &self.spec.metric[at.metric];
+        let metric = self.metric(at.metric);
         if let Origin::Hardware = self.origins[at.metric] {
             let machine = self.hardware(at, change).ok()?;
             return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));

@@ -45,7 +45,8 @@
 //! - [`reader`] and [`plan`]: from a file to checked points. `grid`: which points a figure needs, and their numbers.
 //! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
 //! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name.
-//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. [`mechanism`]: directed programs.
+//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out.
+//!   [`mechanism`]: directed programs.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -61,6 +62,7 @@ mod export;
 mod figure;
 mod grid;
 mod hardware;
+mod left_out;
 pub mod mechanism;
 mod outcome;
 pub mod plan;

@@ -3,7 +3,9 @@
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
 //! touching them. A claim names a mechanism; the tests of this crate hold every one to its prediction.
 
+mod interleaving;
 mod turning;
+mod ways;
 
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
@@ -82,9 +84,13 @@ pub fn list() -> &'static [Mechanism] {
         "software-fetches-again-each-kernel": kernels("software-hierarchical", 3),
         "flat-software-fetches-again-each-kernel": kernels("software-flat", 3),
         "baseline-fetches-again-each-kernel": kernels("no-remote-caching", 3),
+        "interleaved-lines-are-remote": interleaving::remote_share(),
         "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
         "one-receiver-speed-up": turning::gain_of_one_receiver(),
         "exchange-gains-nothing": turning::gain_of_an_exchange(),
+        "just-over-half-fits-when-ways-have-shifted": ways::crossing_after_ways_have_shifted(),
+        "just-over-half-crosses-under-static-halves": ways::crossing_under_static_halves(),
+        "local-program-ends-with-local-ways": ways::ways_of_a_local_program(),
     }
 }
 
@@ -248,6 +254,11 @@ mod tests {
     fn lanes_that_turn_gain_what_one_way_lacks() {
         assert!((1.7..=15.0 / 8.0).contains(&turning::gain_of_one_receiver().unwrap().measured));
         assert!((0.97..1.03).contains(&turning::gain_of_an_exchange().unwrap().measured));
+    }
+
+    #[test]
+    fn just_over_half_of_an_l2_crosses_again_and_again_under_static_halves() {
+        assert!(ways::crossing_under_static_halves().unwrap().measured > 0.5);
     }
 
     #[test]

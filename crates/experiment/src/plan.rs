@@ -5,7 +5,7 @@ use crate::hardware;
 use crate::outcome::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
-use crate::spec::{Axis, Baseline, Dimension, Experiment, Mean, Metric, StatedWorkload, Step, SuiteWorkload, Text};
+use crate::spec::{Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text};
 use crate::workload::{WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) struct PlannedWorkload {
     pub(crate) reason: String,
 }
 
-/// What a metric is normalised to, by index; `None` is as in the value's own point.
+/// A point beside that of a value, by index; `None` is as in the value's own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlannedBaseline {
     pub(crate) machine: Option<usize>,
@@ -98,8 +98,12 @@ pub struct Plan {
     pub(crate) workloads: Vec<PlannedWorkload>,
     /// What the paper states of the workloads of the suite.
     pub(crate) stated: Vec<StatedWorkload>,
+    /// Of each metric of the figure, then of what is left out.
     pub(crate) baselines: Vec<PlannedBaseline>,
+    /// As `baselines`.
     pub(crate) origins: Vec<Origin>,
+    /// Where the number that tells what is left out is taken, as in the file.
+    pub(crate) left_out_at: Vec<PlannedBaseline>,
 }
 
 impl Plan {
@@ -126,6 +130,7 @@ impl Plan {
             stated: stated(&spec),
             baselines: Vec::new(),
             origins: Vec::new(),
+            left_out_at: Vec::new(),
             spec,
             file,
             choice,
@@ -133,16 +138,20 @@ impl Plan {
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;
-        let metrics = std::mem::take(&mut plan.spec.metric);
-        for metric in &metrics {
+        let left_out = plan.spec.left_out.clone();
+        for metric in plan.spec.metric.clone().iter().chain(left_out.iter().map(|one| &one.metric)) {
             let (origin, baseline) = (plan.origin(metric)?, plan.baseline(metric)?);
             plan.origins.push(origin);
             plan.baselines.push(baseline);
         }
-        plan.spec.metric = metrics;
+        for one in left_out {
+            let at = plan.point_beside(one.at, ["left_out.at.machine", "left_out.at.design", "left_out.at.step"])?;
+            plan.left_out_at.push(at);
+        }
         plan.check_settings()?;
         plan.check_scales()?;
         plan.check_shape()?;
+        plan.check_left_out()?;
         plan.check_labels()?;
         plan.check_repeats()?;
         Ok(plan)
@@ -159,14 +168,10 @@ impl Plan {
         }
     }
 
-    /// Label of the summary row, where there is one.
-    pub(crate) fn summary(&self) -> Option<&'static str> {
-        self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload).map(summary)
-    }
-
-    /// Label of the second summary row, where there is one.
-    pub(crate) fn summary_beside(&self) -> Option<&'static str> {
-        self.spec.mean_beside.filter(|_| self.summary().is_some()).map(summary)
+    /// A metric of the figure, or of what is left out behind them.
+    pub(crate) fn metric(&self, index: usize) -> &Metric {
+        let own = &self.spec.metric;
+        own.get(index).unwrap_or_else(|| &self.spec.left_out[index - own.len()].metric)
     }
 
     /// Whether anything runs: what machines alone say is computed, at scale 1.
@@ -245,16 +250,19 @@ impl Plan {
         if metric.relative.is_some() != metric.to.is_some() {
             return Err(self.file.misshapen("metric.to", "`relative` and `to` go together"));
         }
-        let Some(Baseline { machine, design, step }) = metric.to.clone() else {
-            return Ok(PlannedBaseline::default());
-        };
-        let machine = machine.map(|name| self.machine("metric.to.machine", &name)).transpose()?;
-        let step = match step {
+        let to = metric.to.clone().unwrap_or_default();
+        self.point_beside(to, ["metric.to.machine", "metric.to.design", "metric.to.step"])
+    }
+
+    /// A point by index. `keys` are those of its machine, its design and its step.
+    fn point_beside(&mut self, point: Baseline, keys: [&'static str; 3]) -> Result<PlannedBaseline, SpecError> {
+        let machine = point.machine.map(|name| self.machine(keys[0], &name)).transpose()?;
+        let step = match point.step {
             Some(label) if label.get() == "none" => Some(None),
-            Some(label) => Some(Some(self.index("metric.to.step", &label, Dimension::Step)?)),
+            Some(label) => Some(Some(self.index(keys[2], &label, Dimension::Step)?)),
             None => None,
         };
-        let design = design.map(|name| self.design("metric.to.design", &name)).transpose()?;
+        let design = point.design.map(|name| self.design(keys[1], &name)).transpose()?;
         Ok(PlannedBaseline { machine, design, step })
     }
 
@@ -365,14 +373,6 @@ impl Plan {
             }
         }
         Ok(())
-    }
-}
-
-/// What a row of means is called.
-fn summary(mean: Mean) -> &'static str {
-    match mean {
-        Mean::Geometric => "geometric mean",
-        Mean::Arithmetic => "arithmetic mean",
     }
 }
 

@@ -69,6 +69,9 @@ pub struct Experiment {
     /// A second mean over workloads, in a row below the first.
     #[serde(default)]
     pub mean_beside: Option<Mean>,
+    /// Workloads that means leave out, told by a number of each: those of any of these. Their rows stay.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// What is measured: one, or as many as there are rows or columns of metrics.
     pub metric: Vec<Metric>,
     /// How to draw it.
@@ -211,6 +214,23 @@ pub enum Mean {
     Arithmetic,
 }
 
+/// Workloads that are told by a number: left out of means, and of what is claimed of all rows. Repetitions leave out
+/// those that the figure itself does.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// What they are called, such as `the grey set`.
+    pub name: String,
+    /// The point whose number tells: what is absent is the figure's first machine or design, or no step.
+    #[serde(default)]
+    pub at: Baseline,
+    /// The number.
+    pub metric: Metric,
+    /// They are those whose number is this or more.
+    pub at_least: f64,
+}
+
 /// What is measured: `factor × sum of value ÷ sum of per`, then normalised.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -262,7 +282,7 @@ impl Relative {
     }
 }
 
-/// The point that values are normalised to: what is absent is as in the value's own point.
+/// A point beside that of a value, such as the one it is normalised to: what is absent is as in the value's own.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -339,7 +359,7 @@ pub struct Published {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Arithmetic of the paper: measured must equal `paper`, as precisely as the paper states it.
+    /// Arithmetic of the paper: measured must equal `paper`, or else `predicted`, as precisely as that is stated.
     Identity,
     /// A closed-form prediction of a directed program: must pass.
     Mechanism,
@@ -349,7 +369,7 @@ pub enum Kind {
     Magnitude,
 }
 
-/// A claim: `product of the cells in of ÷ product of the cells in to`, and what it must be.
+/// A claim: `product of the cells in of ÷ product of the cells in to`, 1 where there are none, and what it must be.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -363,7 +383,10 @@ pub struct Claim {
     /// What the paper states, where it states a number.
     #[serde(default)]
     pub paper: Option<f64>,
-    /// Unit of both.
+    /// What follows from other numbers of the paper, where it does not state this one.
+    #[serde(default)]
+    pub predicted: Option<f64>,
+    /// Unit of all three.
     #[serde(default)]
     pub unit: String,
     /// The directed program that measures a mechanism.
@@ -375,7 +398,7 @@ pub struct Claim {
     /// Cells below the line.
     #[serde(default)]
     pub to: Vec<Cell>,
-    /// For every row but the summary: cells name no row, and the results are taken together this way.
+    /// For every row but the summary and those left out: cells name no row, and the results are taken together this way.
     #[serde(default)]
     pub each_row: Option<Take>,
     /// It must be above this.
@@ -397,7 +420,8 @@ pub struct Claim {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Label of its row; `mean` for the summary row, `first` and `last` for the ends of the others.
+    /// Label of its row; `mean` for the summary row, `mean-of-all` for that with the workloads that it leaves out,
+    /// `first` and `last` for the ends of the others.
     #[serde(default)]
     pub row: Option<Text>,
     /// Labels of its columns.
@@ -414,6 +438,8 @@ pub struct Cell {
 pub enum Take {
     /// The least.
     Least,
+    /// The one below which a tenth of them lie.
+    LowestTenth,
     /// The greatest.
     Greatest,
     /// The one in the middle; of two in the middle their mean.

@@ -123,7 +123,8 @@ pub struct Claim {
     pub text: String,
     /// What the paper states; `None` where it states a direction alone.
     pub paper: Option<f64>,
-    /// What a closed form predicts of a directed program; `None` where nothing is predicted.
+    /// What a closed form predicts of a directed program, or what follows from other numbers of the paper; `None` where
+    /// nothing is predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<f64>,
     /// What was measured; `None` where a point it needs failed.

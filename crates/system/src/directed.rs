@@ -64,6 +64,16 @@ impl Warp<'_> {
         self
     }
 
+    /// Loads `lines` so many times over, eight with an instruction, and waits for none.
+    pub fn sweep(&mut self, lines: Range<u64>, passes: u64) -> &mut Self {
+        for _ in 0..passes {
+            for first in lines.clone().step_by(8) {
+                self.load(first..lines.end.min(first + 8), Order::WEAK);
+            }
+        }
+        self
+    }
+
     /// Waits for the result `distance` results ago.
     pub fn use_result(&mut self, distance: u8) -> &mut Self {
         self.stream.ops.push(Op::Use { distance });

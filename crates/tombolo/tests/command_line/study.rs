@@ -539,5 +539,5 @@ fn shares_that_follow_from_a_papers_table_are_reproduced_exactly() {
     let out = folder.path().to_str().expect("UTF-8");
     let document = json(&["reproduce", "numa-gpu", "--figure", "2", "--strict", "--json", "--out", out]);
     let claims = document["claims"].as_array().expect("claims");
-    assert!(claims.len() == 4 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
+    assert!(claims.len() == 5 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
 }

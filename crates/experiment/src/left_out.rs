@@ -1,0 +1,160 @@
+//! Workloads that means leave out, and claims of all rows with them: told by a number of each.
+
+use crate::error::SpecError;
+use crate::figure::Table;
+use crate::grid::{Change, Coordinate, Numbers, beside};
+use crate::plan::Plan;
+use crate::spec::Dimension;
+use std::collections::BTreeSet;
+
+impl Plan {
+    /// There must be workloads to leave out, and each list of them needs a name and a bound.
+    pub(crate) fn check_left_out(&self) -> Result<(), SpecError> {
+        let refuse = |reason: String| Err(self.file.misshapen("left_out", reason));
+        let has_workloads = self.spec.rows == Dimension::Workload || self.is_mean_of_workloads();
+        if !self.spec.left_out.is_empty() && !has_workloads {
+            return refuse("it needs rows of workloads, or cells that are means over them".into());
+        }
+        match self.spec.left_out.iter().find(|one| one.name.is_empty() || !one.at_least.is_finite()) {
+            Some(one) => refuse(format!("{:?} needs a name and a finite `at_least`", one.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whose numbers tell which workloads are left out: for each list of them every workload.
+    pub(crate) fn tellers(&self) -> Vec<Coordinate> {
+        let mut all = Vec::new();
+        for (index, at) in self.left_out_at.iter().enumerate() {
+            let metric = self.spec.metric.len() + index;
+            let of = |workload| beside(Coordinate { workload, metric, ..Coordinate::default() }, *at);
+            all.extend((0..self.workloads.len()).map(of));
+        }
+        all
+    }
+
+    /// The workloads that are left out, by index; `None` where that is not known of one.
+    pub(crate) fn left_out(&self, numbers: &mut Numbers<'_>) -> Option<BTreeSet<usize>> {
+        let mut left_out = BTreeSet::new();
+        for at in self.tellers() {
+            let bound = self.spec.left_out[at.metric - self.spec.metric.len()].at_least;
+            if self.value(at, &Change::default(), numbers)? >= bound {
+                left_out.insert(at.workload);
+            }
+        }
+        Some(left_out)
+    }
+
+    /// Which workloads means leave out, and why.
+    pub(crate) fn what_is_left_out(&self, table: &Table) -> String {
+        let lists = &self.spec.left_out;
+        if lists.is_empty() {
+            return String::new();
+        }
+        let name = lists.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(" and ");
+        let told = lists.iter().map(|one| format!("{} at least {}", one.metric.name, one.at_least));
+        let told = told.collect::<Vec<_>>().join("; ");
+        let labels = match &table.left_out {
+            None => "a run failed, so that it is not known which".to_owned(),
+            Some(labels) if labels.is_empty() => "no workload".to_owned(),
+            Some(labels) => labels.join(", "),
+        };
+        format!("Means leave out {name} ({told}): {labels}.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::Results;
+    use crate::claim::measured;
+    use crate::outcome::Outcome;
+    use crate::plan::ScaleChoice;
+    use crate::reader::File;
+    use crate::spec::Claim;
+    use std::sync::Arc;
+    use tombolo_system::sharing::SharingRecord;
+
+    const SPEC: &str = r#"
+        id = "loads"
+        title = "Loads"
+        caption = "Loads."
+        machines = ["hmg-4x4"]
+        designs = ["hmg"]
+        workloads = ["triad", "pathfinder", "bfs"]
+        rows = "workload"
+        columns = "metric"
+        mean = "arithmetic"
+        metric = [{ name = "loads", value = ["sharing.loads"] }]
+        chart = { kind = "bars" }
+
+        [[left_out]]
+        name = "the busy"
+        at_least = 5.0
+        metric = { name = "remote loads", value = ["sharing.inter_gpu_loads"] }
+    "#;
+
+    fn plan(text: &str) -> Result<Plan, SpecError> {
+        let file = File { name: "x.toml".into(), text: text.into() };
+        let spec = file.read()?;
+        Plan::new(file, spec, ScaleChoice::Paper)
+    }
+
+    /// The table where so many of the three workloads gave 1, 2 and 6 loads, of which 0, 4 and 5 are remote.
+    fn table(plan: &Plan, finished: usize) -> Table {
+        let mut results = Results::new();
+        for (asked, (loads, inter_gpu_loads)) in plan.points(&Change::default()).iter().zip([(1, 0), (2, 4), (6, 5)]) {
+            let record = SharingRecord { loads, inter_gpu_loads, ..SharingRecord::default() };
+            let key = asked.as_ref().expect("a point").key().clone();
+            results.insert(key, Ok(Arc::new(Outcome::Sharing(record))));
+            if results.len() == finished {
+                break;
+            }
+        }
+        Table::of(plan, &Change::default(), &mut Numbers::new(&results))
+    }
+
+    fn value(table: &Table, row: &str) -> Option<f64> {
+        table.row(row).expect("the row").values[0]
+    }
+
+    #[test]
+    fn workloads_that_reach_the_bound_are_left_out_of_means_and_of_claims_of_all_rows() {
+        let plan = plan(SPEC).unwrap();
+        let table = table(&plan, 3);
+        assert_eq!((value(&table, "mean"), value(&table, "mean-of-all")), (Some(1.5), Some(3.0)));
+        assert_eq!(value(&table, "arithmetic mean of the rest"), Some(1.5));
+        assert_eq!(value(&table, "bfs"), Some(6.0), "its row stays");
+        let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ columns = ['loads'] }]\neach_row = 'greatest'";
+        assert_eq!(measured(&toml::from_str::<Claim>(claim).unwrap(), &table), Some(2.0));
+        let caption = plan.figure(&table).caption;
+        assert!(caption.contains("Means leave out the busy (remote loads at least 5): bfs."), "{caption}");
+    }
+
+    #[test]
+    fn cells_that_are_means_leave_them_out_too() {
+        let plan = plan(&SPEC.replace("rows = \"workload\"", "rows = \"design\"")).unwrap();
+        assert_eq!(value(&table(&plan, 3), "hmg"), Some(1.5));
+    }
+
+    #[test]
+    fn there_is_no_mean_while_it_is_not_known_who_is_left_out() {
+        let plan = plan(SPEC).unwrap();
+        let table = table(&plan, 2);
+        assert_eq!((value(&table, "mean"), value(&table, "triad")), (None, Some(1.0)));
+        assert!(plan.figure(&table).caption.contains("not known which"));
+    }
+
+    #[test]
+    fn a_list_without_workloads_name_or_bound_is_refused() {
+        for (from, to, reason) in [
+            ("rows = \"workload\"", "rows = \"machine\"", "rows of workloads"),
+            ("at_least = 5.0", "at_least = nan", "finite"),
+            ("\"the busy\"", "\"\"", "needs a name"),
+        ] {
+            let text = SPEC.replace(from, to).replace("mean = \"arithmetic\"", "");
+            let text = if reason == "rows of workloads" { text.replace(", \"pathfinder\", \"bfs\"", "") } else { text };
+            let message = plan(&text).err().expect("refused").to_string();
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Lines interleaved over sockets: where accesses go under the policies of a single GPU. Source: NUMA-GPU, section 3.
+
+use super::{Measured, line_message, simulate};
+use std::sync::Arc;
+use tombolo_system::directed::Cta;
+
+/// Lines that a socket reads, each once.
+const LINES: u64 = 256;
+
+/// The share of lines that cross where each socket reads lines of its own: three of four lie at other sockets.
+pub(super) fn remote_share() -> Result<Measured, String> {
+    let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
+    let settings = ["topology.sms_per_module=1", "l1.sector_bytes=128"];
+    tombolo_machine::apply(&settings, &mut machine, &mut []).map_err(|error| error.to_string())?;
+    let machine = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
+    let own = |socket: u64| Cta::sharing(socket * LINES..(socket + 1) * LINES, 1, |warp, line| _ = warp.read([line]));
+    let record = simulate(&machine, "numa-traditional", vec![(0..4).map(own).collect()])?;
+    let received = record.links.iter().filter(|link| link.name.ends_with(".in")).map(|link| link.data_bytes);
+    let share = received.sum::<u64>() as f64 / (4 * LINES * line_message(&machine)) as f64;
+    Ok(Measured { predicted: Some(0.75), measured: share, unit: "" })
+}

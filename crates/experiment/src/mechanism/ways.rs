@@ -1,0 +1,81 @@
+//! Ways that shift between local and remote lines: a set of remote lines larger than half of an L2, and programs that
+//! keep to their own memory. Source: NUMA-GPU, section 5.
+//!
+//! NUMA-GPU's machine of four sockets with one SM each and caches of one slice: an L2 of 32 sets of 16 ways, an L1 of
+//! one set of four, and a link that what an SM may have on its way fills.
+
+use super::{Measured, line_message, received, simulate};
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Warp};
+
+/// Sets of an L2: so many lines take one way of it.
+const WAY: u64 = 32;
+/// Remote lines that are read again and again: one way more than half of an L2.
+const JUST_OVER_HALF: u64 = 9 * WAY;
+/// Times that they are read: many windows of 5K cycles.
+const PASSES: u64 = 40;
+/// Lines of 144 B that cross in a window of 5 us at 2.5 GB/s.
+const WINDOW: u64 = 87;
+
+/// Lines that cross in further passes once ways have shifted: none.
+pub(super) fn crossing_after_ways_have_shifted() -> Result<Measured, String> {
+    let (some, ways) = read_again("numa-aware-cache", PASSES)?;
+    let (more, _) = read_again("numa-aware-cache", 2 * PASSES)?;
+    // A way goes with every window until nothing crosses: at most three until it has gone, then all lines once.
+    if some > 3 * WINDOW + JUST_OVER_HALF {
+        return Err(format!("{some} lines crossed before ways had shifted"));
+    }
+    match (ways.first(), ways.last()) {
+        (Some((2, 8)), Some((1, 3..=7))) => Ok(Measured::count(0, more - some)),
+        _ => Err(format!("local ways of the reader's L1 and L2 went as {ways:?}")),
+    }
+}
+
+/// Of the lines read in each pass, the share that crosses where half of the L2 is all that remote lines may have.
+pub(super) fn crossing_under_static_halves() -> Result<Measured, String> {
+    let (crossed, _) = read_again("numa-static-halves", PASSES)?;
+    Ok(Measured { predicted: None, measured: crossed as f64 / (PASSES * JUST_OVER_HALF) as f64, unit: "" })
+}
+
+/// Local ways of the L2s when a program without remote accesses ends: all but one of sixteen.
+pub(super) fn ways_of_a_local_program() -> Result<Measured, String> {
+    // Memory that one SM saturates, and lines of which each socket has whole pages.
+    let machine = machine(&["dram.rate=10GB/s", "dram.channels=1", "l1.mshrs=512"])?;
+    let lines = 1024;
+    let own = |socket: u64| Cta::new().warp(|warp| _ = warp.sweep(socket * lines..(socket + 1) * lines, 10));
+    let record = simulate(&machine, "numa-aware-cache", vec![(0..4).map(own).collect()])?;
+    let last = |module: u64| {
+        let name = format!("module{module}");
+        record.local_ways.iter().rfind(|ways| ways.module == name).map(|ways| (ways.l1, ways.l2))
+    };
+    let ends: Vec<_> = (0..4).map(last).collect();
+    match (record.inter_gpu_bytes, ends[0]) {
+        (0, Some((3, l2))) if ends.iter().all(|end| *end == ends[0]) => Ok(Measured::count(15, l2.into())),
+        (bytes, _) => Err(format!("{bytes} B crossed, and local ways of L1 and L2 ended as {ends:?}")),
+    }
+}
+
+/// Lines that cross while socket 1 reads the same lines of socket 0 so many times, and the local ways of its L1 and L2.
+fn read_again(design: &str, passes: u64) -> Result<(u64, Vec<(u32, u32)>), String> {
+    let machine = machine(&["gpu_link.rate=2.5GB/s", "l1.mshrs=24"])?;
+    let touch = of_one(0, |warp| (0..JUST_OVER_HALF).for_each(|line| _ = warp.read([line])));
+    let read = of_one(1, |warp| _ = warp.sweep(0..JUST_OVER_HALF, passes));
+    let record = simulate(&machine, design, vec![touch, read])?;
+    let ways = record.local_ways.iter().filter(|ways| ways.module == "module1").map(|ways| (ways.l1, ways.l2));
+    Ok((received(&record) / line_message(&machine), ways.collect()))
+}
+
+/// A kernel of four CTAs of which that of `socket` runs one warp.
+fn of_one(socket: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
+    let mut ctas = vec![Cta::new(); 4];
+    ctas[socket] = Cta::new().warp(write);
+    ctas
+}
+
+fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
+    let small = ["topology.sms_per_module=1", "l2.slices=1", "l2.bytes=64KB", "l1.bytes=512B", "l1.sector_bytes=128"];
+    let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
+    tombolo_machine::apply(&[&small, settings].concat(), &mut machine, &mut []).map_err(|error| error.to_string())?;
+    machine.check().map(Arc::new).map_err(|error| error.to_string())
+}
