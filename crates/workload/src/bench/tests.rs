@@ -276,6 +276,28 @@ fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn arrays_that_do_not_fit_the_host_are_refused_and_others_are_not() {
+    for workload in list().iter().filter(|workload| !workload.address_only()) {
+        let (name, request) = (workload.name(), small(*workload));
+        let needs: u64 = footprint(*workload, &request).unwrap().iter().map(|array| array.bytes).sum();
+        let with = |memory| {
+            let options = RecordOptions { memory: Some(memory), ..options() };
+            record(*workload, &request, &options, Mode::Auto).map(drop)
+        };
+        let refused = with(needs - 1).unwrap_err();
+        assert!(matches!(refused, WorkloadError::Memory { needs: told, has, .. } if told == needs && has == needs - 1));
+        let said = refused.to_string();
+        assert!(said.starts_with(&format!("{name} needs ")) && said.contains("MiB of memory for its arrays"), "{said}");
+        let taken = with(needs);
+        // The streams of a cooperative kernel may be larger than its arrays, and are counted apart.
+        let fits = matches!(taken, Ok(()) | Err(WorkloadError::Record { error: RecordError::Memory { .. }, .. }));
+        assert!(fits, "{name}: {taken:?}");
+    }
+    let alone = RecordOptions { memory: Some(0), ..options() };
+    recorded(find("triad").unwrap(), &alone, Mode::Auto);
+}
+
+#[test]
 fn indices_that_do_not_fit_are_refused() {
     assert_eq!(refusal("memcopy", "2", &[("mib", "4096")]), "memcopy: 2147483648 elements exceed 2^31 - 1, at scale 2");
     let many = [("nodes", "67108864"), ("degree", "1024")];
