@@ -68,13 +68,13 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
 pub(super) static AMG: Benchmark = Benchmark {
     name: "amg",
     about: "algebraic multigrid V-cycle: products of sparse matrices and vectors on shrinking levels",
     source: "AMG (CORAL), problem 1, with hypre's options for GPUs; NUMA-GPU, Table 2 (HPC-AMG)",
     parameters: &PARAMETERS,
-    nonlinear: false,
+    nonlinear: true,
     address_only: true,
     lay_out,
 };

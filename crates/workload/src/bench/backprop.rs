@@ -261,18 +261,26 @@ impl Instance for Perceptron {
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let pitch = self.hidden as u64 + 1;
+        let part = |index: u64| {
+            let (first, hidden) = (index / (pitch - 1) * SIDE as u64 + 1, index % (pitch - 1) + 1);
+            let weigh = |input: u64| f64::from(self.unit(input)) * f64::from(self.start_weight(input * pitch + hidden));
+            (first..first + SIDE as u64).map(weigh).sum::<f64>() as f32
+        };
+        compare("sums", memory.to_vec(self.sums), (0..self.sums.len()).map(part), 1e-6)?;
         let reach = |hidden: u64| {
             let weigh = |input: u64| f64::from(self.unit(input) * self.start_weight(input * pitch + hidden));
             (1..=self.inputs as u64).map(weigh).sum::<f64>() as f32
         };
         let errors = self.errors(&(1..pitch).map(reach).collect::<Vec<_>>());
-        let moved = |index: u64| {
-            let change = ETA * errors[(index % pitch) as usize] * self.unit(index / pitch);
-            self.start_weight(index) + change + MOMENTUM * self.start_change(index)
-        };
         // The bias of the hidden layer has no weights leading to it.
-        let expected = (0..self.weights.len())
-            .map(|index| if index % pitch == 0 { self.start_weight(index) } else { moved(index) });
-        compare("weights", memory.to_vec(self.weights), expected, 1e-4)
+        let change = |index: u64| match index % pitch {
+            0 => self.start_change(index),
+            hidden => ETA * errors[hidden as usize] * self.unit(index / pitch) + MOMENTUM * self.start_change(index),
+        };
+        let moved =
+            |index: u64| self.start_weight(index) + if index.is_multiple_of(pitch) { 0.0 } else { change(index) };
+        let all = 0..self.weights.len();
+        compare("changes", memory.to_vec(self.changes), all.clone().map(change), 1e-6)?;
+        compare("weights", memory.to_vec(self.weights), all.map(moved), 1e-6)
     }
 }

@@ -171,7 +171,13 @@ impl Instance for Parts {
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.from);
-        host.launch(Grid::new("bandwidth", self.ctas, THREADS), |cta| self.kernel(cta))?;
+        let grid = Grid::new("bandwidth", self.ctas, THREADS);
+        if self.operation == Operation::Read || self.stays || self.passes == 1 {
+            host.launch(grid, |cta| self.kernel(cta))?;
+        } else {
+            // A part is written by another CTA in each pass, always the same: a race in time alone.
+            host.launch_ordered(grid, |cta| self.kernel(cta))?;
+        }
         host.copy_to_host(self.to);
         Ok(())
     }

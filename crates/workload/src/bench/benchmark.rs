@@ -79,18 +79,43 @@ pub(super) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
     (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(body);
 }
 
-/// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size.
+/// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size or of 1.
 pub(super) fn compare(
     what: &str,
     found: impl IntoIterator<Item = f32>,
     expected: impl IntoIterator<Item = f32>,
     tolerance: f32,
 ) -> Result<(), String> {
-    for (index, (found, expected)) in found.into_iter().zip(expected).enumerate() {
+    let (mut found, mut expected) = (found.into_iter(), expected.into_iter());
+    for index in 0_u64.. {
+        let (found, expected) = match (found.next(), expected.next()) {
+            (None, None) => break,
+            (Some(found), Some(expected)) => (found, expected),
+            (Some(_), None) | (None, Some(_)) => {
+                return Err(format!("{what} and what is expected differ from {index} on"));
+            }
+        };
         let near = found == expected || (found - expected).abs() <= tolerance * expected.abs().max(1.0);
         if !near {
             return Err(format!("{what}[{index}] is {found}, expected {expected}"));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_or_another_length_is_named() {
+        let compared =
+            |found: &[f32], expected: &[f32]| compare("sum", found.iter().copied(), expected.iter().copied(), 1e-3);
+        assert_eq!(compared(&[1.0, 2000.0], &[1.0005, 2001.0]), Ok(()));
+        assert_eq!(compared(&[1.0, 2.0], &[1.0, 2.5]).unwrap_err(), "sum[1] is 2, expected 2.5");
+        assert!(compared(&[f32::NAN], &[1.0]).is_err());
+        let shorter = compared(&[1.0], &[1.0, 2.0]).unwrap_err();
+        assert_eq!(shorter, "sum and what is expected differ from 1 on");
+        assert!(compared(&[1.0], &[]).is_err());
+    }
 }

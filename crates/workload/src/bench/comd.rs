@@ -365,11 +365,11 @@ impl Simulation {
         (0..self.lattice.count()).flat_map(|cell| (0..4).map(move |basis| unit(cell, basis))).collect()
     }
 
-    /// Forces between all pairs, each with its nearest image.
-    fn reference_forces(&self, atoms: &[[[f64; 3]; 2]]) -> Vec<[f64; 3]> {
+    /// Force on each atom and its energy, half of its pairs': between all pairs, each with its nearest image.
+    fn reference_forces(&self, atoms: &[[[f64; 3]; 2]]) -> Vec<[f64; 4]> {
         let lengths = self.lengths();
         let force = |own: &[[f64; 3]; 2]| {
-            let mut sum = [0.0; 3];
+            let mut sum = [0.0; 4];
             for other in atoms {
                 let apart = [0, 1, 2].map(|axis| {
                     let along = own[0][axis] - other[0][axis];
@@ -377,7 +377,9 @@ impl Simulation {
                 });
                 let square = apart.iter().map(|along| along * along).sum::<f64>();
                 if square > 0.0 && square < CUTOFF * CUTOFF {
-                    (0..3).for_each(|axis| sum[axis] += apart[axis] * lennard_jones(square).0);
+                    let (strength, energy) = lennard_jones(square);
+                    (0..3).for_each(|axis| sum[axis] += apart[axis] * strength);
+                    sum[3] += 0.5 * energy;
                 }
             }
             sum
@@ -433,7 +435,7 @@ impl Instance for Simulation {
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let mut atoms = self.start();
-        let mut force = vec![[0.0; 3]; atoms.len()];
+        let mut force = vec![[0.0; 4]; atoms.len()];
         for _ in 0..self.steps {
             for (atom, force) in atoms.iter_mut().zip(&force) {
                 for axis in 0..3 {
@@ -447,15 +449,22 @@ impl Instance for Simulation {
             }
         }
         let mut found = vec![[[f64::NAN; 3]; 2]; atoms.len()];
+        let mut found_force = vec![[f64::NAN; 4]; atoms.len()];
         for cell in (0..self.inner.count()).map(|cell| self.outer.index(self.inner.place(cell).map(|at| at + 1))) {
             for place in 0..memory.read(self.atoms.count, cell as u64) {
                 let slot = cell as u64 * SLOTS as u64 + u64::from(place);
                 let read = |arrays: [Array<f64>; 3]| arrays.map(|array| memory.read(array, slot));
-                found[memory.read(self.atoms.id, slot) as usize] =
-                    [read(self.atoms.position), read(self.atoms.momentum)];
+                let (id, species) = (memory.read(self.atoms.id, slot) as usize, memory.read(self.atoms.species, slot));
+                if species != 0 {
+                    return Err(format!("atom {id} is of species {species}, of which there is one, 0"));
+                }
+                found[id] = [read(self.atoms.position), read(self.atoms.momentum)];
+                let [x, y, z] = read(self.force);
+                found_force[id] = [x, y, z, memory.read(self.energy, slot)];
             }
         }
-        agree("coordinate", found.as_flattened().as_flattened(), atoms.as_flattened().as_flattened())
+        agree("coordinate", found.as_flattened().as_flattened(), atoms.as_flattened().as_flattened())?;
+        agree("force or energy", found_force.as_flattened(), force.as_flattened())
     }
 }
 

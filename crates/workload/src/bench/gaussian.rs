@@ -131,11 +131,10 @@ impl System {
         });
     }
 
-    /// A matrix whose diagonal outweighs the rest of its row.
+    /// A matrix whose diagonal outweighs the rest of its row, and in which every row and column has its part.
     fn element(&self, index: u64) -> f32 {
         let size = self.size as u64;
-        let apart = (index / size).abs_diff(index % size);
-        if apart == 0 { 16.0 } else { noise::unit(self.seed, index) / (1 + apart * apart) as f32 }
+        if index / size == index % size { size as f32 } else { noise::unit(self.seed, index) }
     }
 }
 
@@ -161,20 +160,24 @@ impl Instance for System {
         Ok(())
     }
 
+    /// Eliminates row by row: the same operations on an element, so the same roundings.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let size = self.size as usize;
         let mut rows: Vec<f32> = (0..self.matrix.len()).map(|index| self.element(index)).collect();
         let mut right: Vec<f32> = (0..self.right.len()).map(|index| noise::unit(!self.seed, index)).collect();
+        let mut multipliers = vec![0.0; rows.len()];
         for pivot in 0..self.steps as usize {
             let (above, below) = rows.split_at_mut((pivot + 1) * size);
             let above = &above[pivot * size..];
             for (row, value) in below.chunks_mut(size).zip(pivot + 1..) {
                 let multiplier = row[pivot] / above[pivot];
+                multipliers[value * size + pivot] = multiplier;
                 (pivot..size).for_each(|column| row[column] -= multiplier * above[column]);
                 right[value] -= multiplier * right[pivot];
             }
         }
-        compare("matrix", memory.to_vec(self.matrix), rows, 1e-5)?;
-        compare("right", memory.to_vec(self.right), right, 1e-5)
+        compare("multipliers", memory.to_vec(self.multipliers), multipliers, 0.0)?;
+        compare("matrix", memory.to_vec(self.matrix), rows, 0.0)?;
+        compare("right", memory.to_vec(self.right), right, 0.0)
     }
 }

@@ -23,6 +23,9 @@ const THICKNESS: f32 = 0.0005;
 const POWER_DENSITY: f32 = 3.0e6;
 /// Precision of a step, K. Source: Rodinia 3.1 hotspot (`PRECISION`).
 const PRECISION: f32 = 0.001;
+/// Largest rise in a step by a cell's own power, K. Source: assumed, a thousand times the [`PRECISION`] that the
+/// [`POWER_DENSITY`] gives: large enough for the check to tell which power a cell took.
+const HEATING: f32 = 1.0;
 /// Heat capacity of silicon, J/(m³ K). Source: Rodinia 3.1 hotspot (`SPEC_HEAT_SI`).
 const HEAT: f32 = 1.75e6;
 /// Conductivity of silicon, W/(m K). Source: Rodinia 3.1 hotspot (`K_SI`).
@@ -239,8 +242,10 @@ impl Chip {
         330.0 + 10.0 * noise::unit(self.seed, index)
     }
 
+    /// Up to [`HEATING`] a step.
     fn watts(&self, index: u64) -> f32 {
-        (1.0 + noise::unit(!self.seed, index)) * 1e-5
+        let side = CHIP / self.rows as f32;
+        (1.0 + noise::unit(!self.seed, index)) / 2.0 * (HEATING / PRECISION) * POWER_DENSITY * side * side
     }
 }
 

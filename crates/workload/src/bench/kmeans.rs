@@ -3,7 +3,7 @@
 //! Rodinia's program first turns the points, feature by feature, and lets the host move the centroids after each
 //! step; the step itself is the same.
 
-use super::benchmark::{ADDRESS, Benchmark, MEASURED};
+use super::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use super::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
@@ -232,6 +232,8 @@ impl Instance for Assignment {
                 *member = nearest as i32;
             }
         }
+        let features = (0..self.features.len()).map(|index| noise::unit(self.seed, index));
+        compare("features", memory.to_vec(self.features), features, 0.0)?;
         match memory.to_vec(self.membership).iter().zip(&membership).position(|(found, expected)| found != expected) {
             Some(point) => Err(format!("point {point} is not in its cluster {}", membership[point])),
             None => Ok(()),

@@ -449,6 +449,14 @@ impl Instance for Transport {
             if found != particle.reals() {
                 return Err(format!("particle {id} is {found:?}, expected {:?}", particle.reals()));
             }
+            let found = (self.wholes.map(|field| memory.read(field, id)), memory.read(self.random, id));
+            let [cell, state, segments, collisions] = self.wholes_of(&particle);
+            let expected = ([cell, state, segments, collisions, id as u32, 0], particle.random);
+            if found != expected || memory.read(self.optical, id) != particle.optical {
+                return Err(format!(
+                    "fields of particle {id} are {found:?}, expected {expected:?}, or its optical differs"
+                ));
+            }
         }
         if let Some(at) = (0..).zip(&tally).find(|(at, share)| memory.read(self.tally, *at) != **share) {
             return Err(format!("tally {} is {}, expected {}", at.0, memory.read(self.tally, at.0), at.1));

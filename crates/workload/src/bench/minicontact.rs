@@ -369,9 +369,9 @@ impl Surfaces {
     }
 
     /// All nodes at the start: the lower surface's, then the upper's.
-    fn all_nodes(&self) -> Vec<[[i64; 3]; 2]> {
+    fn each_node(&self) -> impl Iterator<Item = [[i64; 3]; 2]> {
         let nodes = self.nodes().count();
-        (0..2).flat_map(|surface| (0..nodes).map(move |node| self.start(surface, node))).collect()
+        (0..2).flat_map(move |surface| (0..nodes).map(move |node| self.start(surface, node)))
     }
 
     /// The forces of one step, each node tested against every facet.
@@ -409,7 +409,7 @@ fn each_thread(cta: &mut Cta<'_>, count: i32, body: &impl Fn(&mut Warp<'_>, Lane
 
 impl Instance for Surfaces {
     fn fill(&self, memory: &Memory) {
-        for (node, [place, velocity]) in (0..).zip(self.all_nodes()) {
+        for (node, [place, velocity]) in (0..).zip(self.each_node()) {
             for axis in 0..3 {
                 memory.write(self.place[axis], node, place[axis]);
                 memory.write(self.velocity[axis], node, velocity[axis]);
@@ -437,7 +437,7 @@ impl Instance for Surfaces {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut nodes = self.all_nodes();
+        let mut nodes: Vec<_> = self.each_node().collect();
         for _ in 0..self.steps {
             let forces = self.reference_forces(&nodes);
             for ([place, velocity], force) in nodes.iter_mut().zip(forces) {

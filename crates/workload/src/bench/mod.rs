@@ -75,7 +75,7 @@ mod vectoradd;
 
 use crate::graph::GraphError;
 use crate::parameter::{Parameter, ParameterError, Values};
-use crate::record::{Host, RecordError, RecordOptions, Recording};
+use crate::record::{Host, RecordError, RecordOptions, Recording, Room, mebibytes};
 use crate::scale::Scale;
 use crate::simt::{ArrayInfo, Backing, Memory};
 use thiserror::Error;
@@ -257,6 +257,16 @@ pub enum WorkloadError {
         /// What does not fit.
         message: String,
     },
+    /// The arrays do not fit the host.
+    #[error("{workload} needs {} MiB of memory for its arrays, and the host has {} MiB", mebibytes(*.needs), .has >> 20)]
+    Memory {
+        /// The workload.
+        workload: &'static str,
+        /// Bytes of its arrays.
+        needs: u64,
+        /// Bytes that there are.
+        has: u64,
+    },
     /// A user's graph could not be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
@@ -327,9 +337,15 @@ pub fn record(
         return Err(WorkloadError::Shape { workload: name, message });
     }
     let computes = mode == Mode::Verify || !workload.address_only();
-    let mut memory = Memory::new(if computes { Backing::Real } else { Backing::AddressOnly });
+    // Contents come after the layout, which says how much they take.
+    let mut memory = Memory::new(Backing::AddressOnly);
     let instance = lay_out(workload, request, &mut memory)?;
     if computes {
+        let needs = memory.bytes();
+        if let Some(has) = Room::of(options).available().filter(|has| needs > *has) {
+            return Err(WorkloadError::Memory { workload: name, needs, has });
+        }
+        memory.back();
         instance.fill(&memory);
     }
     let mut host = Host::new(&memory, options);

@@ -152,13 +152,17 @@ impl Instance for Bodies {
                 let pull = f64::from(position(other, 3)) / (square * square.sqrt());
                 (0..3).for_each(|axis| force[axis] += apart[axis] * pull);
             }
+            let kept = [velocity[4 * body as usize + 3], moved[4 * body as usize + 3]];
+            if kept != [noise::unit(!self.seed, 4 * body + 3), position(body, 3)] {
+                return Err(format!("the fourth components of body {body} are {kept:?}"));
+            }
             for (axis, force) in (0..3).zip(force) {
                 let at = 4 * body + axis;
                 let expected = f64::from(noise::unit(!self.seed, at)) + force * f64::from(STEP);
                 let found = f64::from(velocity[at as usize]);
                 let near =
                     |found: f64, expected: f64, most: f64| (found - expected).abs() <= most * expected.abs().max(1.0);
-                if !near(found, expected, 1e-3) {
+                if !near(found, expected, 1e-5) {
                     return Err(format!("velocity {axis} of body {body} is {found}, expected {expected}"));
                 }
                 // By the velocity found, so that a step of it is seen.

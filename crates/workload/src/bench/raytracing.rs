@@ -64,13 +64,13 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The benchmark. What a ray meets grows with the depth of the tree, the logarithm of the scene's triangles.
 pub(super) static RAYTRACING: Benchmark = Benchmark {
     name: "raytracing",
     about: "rays through a hierarchy of boxes: divergent gathers, warm near the root",
     source: "Aila and Laine, HPG 2009 (traversal); NUMA-GPU, Table 2 (Other-Optix-Raytracing), its scene assumed",
     parameters: &PARAMETERS,
-    nonlinear: false,
+    nonlinear: true,
     address_only: false,
     lay_out,
 };

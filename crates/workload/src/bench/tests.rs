@@ -198,6 +198,7 @@ const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("threads", "480")]),
     ("comd", &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "thread")]),
     ("comd", &[("x", "4"), ("y", "5"), ("z", "7"), ("femtoseconds", "20"), ("mapping", "warp"), ("threads", "256")]),
+    ("namd", &[("x", "1"), ("y", "2"), ("z", "3"), ("atoms", "128"), ("steps", "4")]),
     ("dmr", &[("side", "80"), ("ctas", "2")]),
     ("snap", &[("side", "5"), ("angles", "16"), ("groups", "2"), ("threads", "512")]),
     ("minicontact", &[("columns", "21"), ("rows", "17"), ("threads", "96")]),
@@ -205,16 +206,20 @@ const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
     ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
     ("overfeat-layer3", &[("batch", "3"), ("inputs", "7"), ("outputs", "70"), ("side", "9"), ("tile", "48x64")]),
+    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "write")]),
+    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy")]),
+    ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy"), ("parts", "own")]),
 ];
 
 #[test]
-fn every_variant_computes_what_its_reference_does() {
+fn every_variant_computes_what_its_reference_does_and_is_as_independent_as_it_says() {
     for (name, given) in VARIANTS {
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let workload = find(name).unwrap();
-        for warp_width in [32, 64] {
+        for (warp_width, check_independence) in [(32, true), (64, false)] {
             let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
-            record(workload, &request, &RecordOptions { warp_width, ..options() }, Mode::Verify).unwrap();
+            let options = RecordOptions { warp_width, check_independence, ..options() };
+            record(workload, &request, &options, Mode::Verify).unwrap();
         }
     }
 }
@@ -273,6 +278,28 @@ fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
     let workload = find(name).unwrap();
     let request = Request::new(workload, scale.parse().unwrap(), &given, 7).unwrap();
     footprint(workload, &request).expect_err("it must not fit").to_string()
+}
+
+#[test]
+fn arrays_that_do_not_fit_the_host_are_refused_and_others_are_not() {
+    for workload in list().iter().filter(|workload| !workload.address_only()) {
+        let (name, request) = (workload.name(), small(*workload));
+        let needs: u64 = footprint(*workload, &request).unwrap().iter().map(|array| array.bytes).sum();
+        let with = |memory| {
+            let options = RecordOptions { memory: Some(memory), ..options() };
+            record(*workload, &request, &options, Mode::Auto).map(drop)
+        };
+        let refused = with(needs - 1).unwrap_err();
+        assert!(matches!(refused, WorkloadError::Memory { needs: told, has, .. } if told == needs && has == needs - 1));
+        let said = refused.to_string();
+        assert!(said.starts_with(&format!("{name} needs ")) && said.contains("MiB of memory for its arrays"), "{said}");
+        let taken = with(needs);
+        // The streams of a cooperative kernel may be larger than its arrays, and are counted apart.
+        let fits = matches!(taken, Ok(()) | Err(WorkloadError::Record { error: RecordError::Memory { .. }, .. }));
+        assert!(fits, "{name}: {taken:?}");
+    }
+    let alone = RecordOptions { memory: Some(0), ..options() };
+    recorded(find("triad").unwrap(), &alone, Mode::Auto);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What can go wrong while a program is recorded.
 
+use super::room::mebibytes;
 use crate::simt::Fault;
 use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
@@ -26,6 +27,19 @@ pub enum RecordError {
         cta: u32,
         /// What it waits for.
         waits: String,
+    },
+    /// The streams of a cooperative kernel, which are held until all its CTAs have ended, outgrow the host.
+    #[error(
+        "kernel {kernel} needs more than {} MiB of memory for its streams, and the host has {} MiB", mebibytes(*.needs),
+        .has >> 20
+    )]
+    Memory {
+        /// Name of the kernel.
+        kernel: String,
+        /// Bytes that the streams take so far.
+        needs: u64,
+        /// Bytes that there are.
+        has: u64,
     },
     /// A launch has a shape that no GPU accepts.
     #[error("kernel {kernel} cannot be launched: {message}")]

@@ -3,6 +3,7 @@
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
+use super::room::Room;
 use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, work_of};
 use crate::encode::decode;
 use crate::simt::{
@@ -38,6 +39,9 @@ pub struct RecordOptions {
     pub check_independence: bool,
     /// Bytes of compressed streams held in memory.
     pub held_bytes: u64,
+    /// Bytes of host memory that arrays, or the streams of a cooperative kernel, may take; where none are given, what the
+    /// host has available.
+    pub memory: Option<u64>,
     /// How much to record where it is not to be all. A sampled program's results are not those of the whole.
     pub sample: Option<Sample>,
 }
@@ -50,6 +54,7 @@ impl Default for RecordOptions {
             threads: 1,
             check_independence: false,
             held_bytes: HELD_BYTES,
+            memory: None,
             sample: None,
         }
     }
@@ -219,9 +224,10 @@ impl<'a> Host<'a> {
     where
         K: AsyncFn(&mut Cta<'_>),
     {
+        let room = Room::of(self.options);
         self.record(grid, Discipline::Cooperative, None, |launch, store| {
             let mut packer = Packer::new(store, 0);
-            run_cooperative(launch, &kernel, |stream| packer.push(stream))?;
+            run_cooperative(launch, &kernel, room, |stream| packer.push(stream))?;
             packer.finish()
         })
     }

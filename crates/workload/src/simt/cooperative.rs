@@ -8,7 +8,7 @@ use super::cta::{Cta, CtaRecord};
 use super::fault::guarded;
 use super::launch::Launch;
 use super::memory::{Array, Element};
-use crate::record::RecordError;
+use crate::record::{RecordError, Room};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -44,17 +44,29 @@ pub(crate) struct FlagBook {
     waits: RefCell<Vec<String>>,
     /// Waits satisfied so far.
     progress: Cell<u64>,
+    /// For the streams of all CTAs, and what they need and what there is once that is too little.
+    room: Cell<Room>,
+    overflow: Cell<Option<[u64; 2]>>,
 }
 
 impl FlagBook {
-    fn new(ctas: u32) -> FlagBook {
+    fn new(ctas: u32, room: Room) -> FlagBook {
         FlagBook {
             writers: RefCell::default(),
             tokens: RefCell::default(),
             marks: RefCell::new(vec![Vec::new(); ctas as usize]),
             waits: RefCell::new(vec![String::new(); ctas as usize]),
             progress: Cell::new(0),
+            room: Cell::new(room),
+            overflow: Cell::new(None),
         }
+    }
+
+    /// A CTA's stream has grown by `bytes`.
+    fn hold(&self, bytes: u64) {
+        let mut room = self.room.get();
+        self.overflow.set(self.overflow.get().or(room.hold(bytes).err()));
+        self.room.set(room);
     }
 
     /// Notes that instruction `op` of a warp wrote `array[element]`.
@@ -98,7 +110,10 @@ impl Cta<'_> {
             self.fault(&format!("warp {warp} waits on {name}[{index}], which is no element of an array of flags"));
         }
         let cta = self.index as usize;
+        book.hold(self.record.grown());
         poll_fn(|_| match memory.get(flags, index) {
+            // The launch ends here.
+            _ if book.overflow.get().is_some() => Poll::Pending,
             Some(value) if ready(value) => Poll::Ready(()),
             Some(value) => {
                 let name = memory.name(flags);
@@ -145,16 +160,18 @@ impl Cta<'_> {
     }
 }
 
-/// Runs every CTA to its end and hands the finished streams, in order of CTA, to `finished`.
+/// Runs every CTA to its end and hands the finished streams, in order of CTA, to `finished`. Until then they take
+/// `room`.
 pub(crate) fn run_cooperative<K>(
     launch: &Launch<'_>,
     kernel: &K,
+    room: Room,
     mut finished: impl FnMut(&CtaStream) -> Result<(), RecordError>,
 ) -> Result<(), RecordError>
 where
     K: AsyncFn(&mut Cta<'_>),
 {
-    let book = FlagBook::new(launch.info.ctas);
+    let book = FlagBook::new(launch.info.ctas, room);
     let mut records: Vec<CtaRecord> = (0..launch.info.ctas).map(|_| CtaRecord::default()).collect();
     let mut ctas: Vec<Cta<'_>> =
         (0_u32..).zip(&mut records).map(|(index, record)| Cta::new(launch, record, Some(&book), index)).collect();
@@ -188,6 +205,9 @@ fn hand_over(
                 if poll.map_err(|fault| RecordError::kernel(launch.info, fault))?.is_ready() {
                     *slot = None;
                     advanced = true;
+                }
+                if let Some([needs, has]) = book.overflow.get() {
+                    return Err(RecordError::Memory { kernel: launch.info.name.clone(), needs, has });
                 }
             }
         }

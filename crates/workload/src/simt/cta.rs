@@ -13,6 +13,8 @@ use tombolo_types::stream::{Accesses, CtaStream, Op, Token};
 pub(crate) struct CtaRecord {
     warps: Vec<WarpRecord>,
     pub(super) tokens: Vec<Token>,
+    /// Bytes of instructions and accesses that [`CtaRecord::grown`] has told of.
+    told: u64,
 }
 
 /// One CTA while its kernel runs.
@@ -33,6 +35,7 @@ impl<'a> Cta<'a> {
         record.warps.resize_with(launch.warps() as usize, WarpRecord::default);
         record.warps.iter_mut().for_each(WarpRecord::clear);
         record.tokens.clear();
+        record.told = 0;
         Cta { launch, record, book, index: launch.picked.cta(u64::from(index)) as u32 }
     }
 
@@ -102,6 +105,13 @@ impl<'a> Cta<'a> {
 }
 
 impl CtaRecord {
+    /// Bytes by which instructions and accesses have grown since this was last asked.
+    pub(super) fn grown(&mut self) -> u64 {
+        let of = |warp: &WarpRecord| size_of_val(&*warp.ops) + size_of_val(&*warp.accesses);
+        let bytes = self.warps.iter().map(of).sum::<usize>() as u64;
+        bytes - std::mem::replace(&mut self.told, bytes)
+    }
+
     /// Writes the finished CTA to `into`. `marks` are the instructions that others wait for, in order.
     pub(crate) fn finish(&mut self, marks: &[Mark], into: &mut CtaStream) {
         into.clear();

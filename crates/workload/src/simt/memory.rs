@@ -151,9 +151,23 @@ enum Cells {
     Wide(Box<[AtomicU64]>),
 }
 
+impl Cells {
+    /// Zeros: `bytes` in elements of `each`.
+    fn zeros(bytes: u64, each: u64) -> Cells {
+        let len = bytes / each;
+        if each == 4 {
+            Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect())
+        } else {
+            Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect())
+        }
+    }
+}
+
 /// The address space of one workload.
 pub struct Memory {
     infos: Vec<ArrayInfo>,
+    /// Bytes of an element of each.
+    elements: Vec<u64>,
     cells: Vec<Cells>,
     backing: Backing,
     next: u64,
@@ -172,8 +186,22 @@ struct Noted {
 impl Memory {
     /// An empty address space.
     pub fn new(backing: Backing) -> Memory {
-        let noting = AtomicBool::new(false);
-        Memory { infos: Vec::new(), cells: Vec::new(), backing, next: FIRST_ADDRESS, noting, noted: Mutex::default() }
+        Memory {
+            infos: Vec::new(),
+            elements: Vec::new(),
+            cells: Vec::new(),
+            backing,
+            next: FIRST_ADDRESS,
+            noting: AtomicBool::new(false),
+            noted: Mutex::default(),
+        }
+    }
+
+    /// Gives the arrays, of which there were addresses alone, zeros for contents.
+    pub(crate) fn back(&mut self) {
+        self.backing = Backing::Real;
+        self.cells =
+            self.infos.iter().zip(&self.elements).map(|(info, each)| Cells::zeros(info.bytes, *each)).collect();
     }
 
     /// Whether arrays have contents.
@@ -197,10 +225,10 @@ impl Memory {
         let (base, id) = (self.next, self.infos.len() as u32);
         self.next += bytes.max(1).next_multiple_of(ALIGNMENT);
         self.infos.push(ArrayInfo { name: name.to_owned(), base, bytes, scaling });
-        self.cells.push(match (self.backing, T::BYTES) {
-            (Backing::AddressOnly, _) => Cells::Absent,
-            (Backing::Real, 4) => Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect()),
-            (Backing::Real, _) => Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect()),
+        self.elements.push(T::BYTES);
+        self.cells.push(match self.backing {
+            Backing::AddressOnly => Cells::Absent,
+            Backing::Real => Cells::zeros(bytes, T::BYTES),
         });
         Array { id, flag: false, base, len, element: PhantomData }
     }
@@ -368,6 +396,16 @@ mod tests {
         assert_eq!((memory.read(ints, 1), memory.read(floats, 1), memory.read(wide, 1)), (-5, -0.5, i64::MIN));
         assert_eq!(memory.update(ints, 1, |old| old - 1), -5);
         assert_eq!(memory.to_vec(ints), [0, -6]);
+    }
+
+    #[test]
+    fn contents_may_come_after_the_addresses() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        let (narrow, wide) = (memory.array("narrow", 3, Scaling::Fixed), memory.array("wide", 2, Scaling::Fixed));
+        memory.back();
+        memory.write(narrow, 2, 7_u32);
+        memory.write(wide, 1, -1_i64);
+        assert_eq!((memory.to_vec(narrow), memory.to_vec(wide)), (vec![0, 0, 7], vec![0, -1]));
     }
 
     #[test]

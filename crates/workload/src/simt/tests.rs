@@ -290,6 +290,29 @@ fn a_deadlock_names_the_cta_and_the_flag() {
 }
 
 #[test]
+fn streams_that_outgrow_the_host_end_the_launch() {
+    let with = |memory| {
+        let mut device = Device::new();
+        device.options.memory = Some(memory);
+        device
+            .cooperative(2, async |cta: &mut Cta<'_>| {
+                let me = u64::from(cta.index());
+                for round in 1..=100 {
+                    let turn = Lanes::all(me as i32);
+                    cta.warp(0, |warp| warp.store_ordered(device.flags, turn, round, Order::release(Scope::Gpu)));
+                    cta.wait_until(0, device.flags, 1 - me, RELAXED, |flag| flag >= round).await;
+                }
+            })
+            .map(drop)
+    };
+    let refused = with(1 << 10).unwrap_err();
+    assert!(matches!(refused, RecordError::Memory { needs, has: 1024, .. } if needs > 1024 && needs < 2048));
+    let said = "kernel kernel needs more than 1 MiB of memory for its streams, and the host has 0 MiB";
+    assert_eq!(refused.to_string(), said);
+    with(1 << 20).unwrap();
+}
+
+#[test]
 fn spinning_without_wait_until_is_an_error() {
     let device = Device::new();
     let spin = async |cta: &mut Cta<'_>| {
