@@ -121,7 +121,8 @@ impl Plan {
         Figure {
             id: self.spec.id.clone(),
             title: self.spec.title.clone(),
-            caption: self.caption(table),
+            caption: format!("{} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
+            left_out: self.what_is_left_out(table),
             chart: self.chart(),
             columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
             rows: table.rows.clone(),
@@ -138,13 +139,6 @@ impl Plan {
         let kept = kept.map(|mean| (format!("{}{of}", summary(mean)), mean, false));
         let of_all = leaves_out.then(|| (format!("{} of all", summary(mean)), mean, true));
         kept.chain(of_all).collect()
-    }
-
-    /// That of the file, which workloads means leave out, and what ran.
-    fn caption(&self, table: &Table) -> String {
-        let mut parts = vec![self.spec.caption.trim().to_owned(), self.what_is_left_out(table), self.what_ran()];
-        parts.retain(|part| !part.is_empty());
-        parts.join(" ").trim().to_owned()
     }
 
     fn chart(&self) -> Chart {

@@ -126,8 +126,7 @@ mod tests {
         assert_eq!(value(&table, "bfs"), Some(6.0), "its row stays");
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ columns = ['loads'] }]\neach_row = 'greatest'";
         assert_eq!(measured(&toml::from_str::<Claim>(claim).unwrap(), &table), Some(2.0));
-        let caption = plan.figure(&table).caption;
-        assert!(caption.contains("Means leave out the busy (remote loads at least 5): bfs."), "{caption}");
+        assert_eq!(plan.figure(&table).left_out, "Means leave out the busy (remote loads at least 5): bfs.");
     }
 
     #[test]
@@ -141,7 +140,7 @@ mod tests {
         let plan = plan(SPEC).unwrap();
         let table = table(&plan, 2);
         assert_eq!((value(&table, "mean"), value(&table, "triad")), (None, Some(1.0)));
-        assert!(plan.figure(&table).caption.contains("not known which"));
+        assert!(plan.figure(&table).left_out.contains("not known which"));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct Figure {
     pub title: String,
     /// What is shown, how it is normalised, and how to read it.
     pub caption: String,
+    /// Which rows its means leave out, and why; empty where they leave out none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub left_out: String,
     /// How to draw it.
     pub chart: Chart,
     /// Heads of the columns; the first names the rows (workload, or the swept value).

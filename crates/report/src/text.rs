@@ -133,6 +133,9 @@ impl Page {
             return;
         }
         self.numbers(figure);
+        if !figure.left_out.is_empty() {
+            self.words("  ", &figure.left_out);
+        }
         for stated in &figure.published {
             let value = quantity(Some(stated.value), &figure.chart.unit);
             let place = format!("{}, {}", stated.row, column(&stated.column));

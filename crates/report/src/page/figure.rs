@@ -14,6 +14,7 @@ pub(super) fn section(figure: &Figure, anchor: &str) -> Markup {
             div.drawing {
                 h3 { (figure.title) }
                 @if !figure.caption.is_empty() { p.caption { (figure.caption) } }
+                @if !figure.left_out.is_empty() { p.caption { (figure.left_out) } }
                 @if !figure.has_numbers() {
                     p.remark { "There is nothing to draw: no point of this figure has a result." }
                 } @else if drawn {

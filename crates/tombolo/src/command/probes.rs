@@ -116,7 +116,7 @@ impl Answer {
             },
             columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
             rows: findings().map(row).collect(),
-            published: Vec::new(),
+            ..Figure::default()
         }
     }
 }

@@ -293,7 +293,7 @@ impl Answer {
             },
             columns: ["benchmark", "measured", "simulated"].map(String::from).to_vec(),
             rows: self.rows.iter().map(row).collect(),
-            published: Vec::new(),
+            ..Figure::default()
         }
     }
 
@@ -316,7 +316,7 @@ impl Answer {
             chart: Chart { kind: ChartKind::Table, x: "benchmark".into(), y: "error".into(), ..Chart::default() },
             columns: ["benchmark", "weighted %", "mean symmetric %", "worst %", "slope"].map(String::from).to_vec(),
             rows,
-            published: Vec::new(),
+            ..Figure::default()
         }
     }
 }
