@@ -24,14 +24,15 @@ fn tombolo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The program, not started, which an interrupt reaches even where whoever runs the tests ignores interrupts.
+/// The program, not started, which an interrupt reaches even where whoever runs the tests ignores interrupts, or hangups
+/// (`nohup`): the program takes over none of the signals where one of them is ignored.
 #[cfg(unix)]
 fn interruptible(arguments: &[&str]) -> Command {
     if !cfg!(target_os = "linux") {
         return tombolo(arguments);
     }
     let mut command = Command::new("env");
-    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_tombolo")]).args(arguments).stdin(Stdio::null());
+    command.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_tombolo")]).args(arguments).stdin(Stdio::null());
     command
 }
 
