@@ -174,6 +174,7 @@ fn run_paths() -> Vec<String> {
         local_ways: Vec::new(),
         energy_pj: Default::default(),
         digest: String::new(),
+        statistics_digest: String::new(),
         kernels: Vec::new(),
         check: None,
         notes: Vec::new(),

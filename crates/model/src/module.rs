@@ -78,7 +78,6 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 
     /// Handles an event of one of its components.
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        self.uncore.digest.event(event.time, event.to.0);
         if event.time >= self.uncore.ways.next_sample() {
             self.uncore.shift_ways(event.time);
         }

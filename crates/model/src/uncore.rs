@@ -11,7 +11,7 @@ use crate::map::Map;
 use crate::memory_cache::{MemoryCache, MemoryCacheStats};
 use crate::message::{LineRequest, Message, Packet, Route};
 use crate::outstanding::{Asker, Outstanding, Pool, Tickets};
-use crate::stats::{Digest, L2Stats};
+use crate::stats::L2Stats;
 use crate::tlb::{Tlb, Walkers};
 use crate::watch::{Contents, WarpSlot};
 use crate::way_partition::{WayPartition, WayPolicy};
@@ -94,8 +94,6 @@ pub struct Uncore<C, D: Contents> {
     pub flags: Flags,
     /// Counters.
     pub stats: L2Stats,
-    /// Running hash of everything handled.
-    pub digest: Digest,
     /// Who checks what loads return.
     pub watch: D::Watch,
 }
@@ -135,7 +133,6 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             flags: Flags::default(),
             weights: Weights::new(&machine),
             stats: L2Stats::default(),
-            digest: Digest::default(),
             ways: WayPartition::new(crate::convert::way_partition(&machine, policy)),
             watch,
             machine,

@@ -11,6 +11,7 @@ use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
+use tombolo_model::stats::Digest;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Coherence;
 use tombolo_types::{ModuleId, Ps};
@@ -44,13 +45,17 @@ pub struct Part<C, D: Contents> {
     pub modules: Vec<Module<C, D>>,
     /// The hub, in one part of the machine.
     pub hub: Option<Hub<C, D>>,
+    /// Of everything handled here.
+    pub digest: Digest,
 }
 
 impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
     fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
-        match self.places[usize::from(event.to.0)] {
+        let place = self.places[usize::from(event.to.0)];
+        self.digest.event(event.time, place);
+        match place {
             Place::Module(module, unit) => {
                 let index = self.module(module);
                 self.modules[index].handle(unit, event, out);
@@ -149,7 +154,8 @@ impl Cut {
         hub: Hub<C, D>,
     ) -> Vec<Part<C, D>> {
         let places: Arc<[Place]> = layout.places().into();
-        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub };
+        let digest = Digest::default();
+        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest };
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {
             let index = index as u8;

@@ -186,8 +186,10 @@ pub struct RunRecord {
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.
     pub energy_pj: Energy,
-    /// Hash of the whole simulated result.
+    /// Hash of the whole simulated result: equal at every thread count.
     pub digest: String,
+    /// Hash of the counters that observe the simulation and decide nothing.
+    pub statistics_digest: String,
     /// When each kernel ran.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,

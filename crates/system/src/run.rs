@@ -334,21 +334,18 @@ impl Outcome<'_> {
             let stuck = || self.stuck(&hub.command_processor, &modules);
             return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
         }
-        let (mut sm, mut l2, mut digest) = (SmStats::default(), L2Stats::default(), Digest::default());
+        let (mut sm, mut l2) = (SmStats::default(), L2Stats::default());
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
             l2.merge(&module.uncore().stats);
             dram.add(module.uncore().dram());
             memory_cache.add(module.uncore().memory_cache());
-            digest.mix(module.uncore().digest.0);
         }
-        sm.named().chain(l2.named()).for_each(|(_, count)| digest.mix(count));
         let kernels = hub.command_processor.kernels();
         let end = hub.command_processor.ended();
-        digest.mix(end.0);
         let links = links::records(self.machine, &hub.fabric, &modules, end);
-        links.iter().for_each(|link| digest.mix(link.bytes ^ link.lanes_turned.rotate_left(48)));
+        let digests = Self::digests(parts, (&sm, &l2), &links, end);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
         Ok(RunRecord {
@@ -380,12 +377,36 @@ impl Outcome<'_> {
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
-            digest: format!("{:016x}", digest.0),
+            digest: digests[0].to_string(),
+            statistics_digest: digests[1].to_string(),
             kernels: self.kernels(kernels, &modules),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
         })
+    }
+
+    /// Of the simulated result: every event, and what the machine did by name. Of the statistics: what observes it.
+    fn digests<C: Coherence, D: Contents>(
+        parts: &[Part<C, D>],
+        (sm, l2): (&SmStats, &L2Stats),
+        links: &[LinkRecord],
+        end: Ps,
+    ) -> [Digest; 2] {
+        let [mut digest, mut statistics] = [Digest::default(); 2];
+        parts.iter().for_each(|part| digest.merge(part.digest));
+        digest.value("end", end.0);
+        for link in links {
+            digest.value(&format!("{}.bytes", link.name), link.bytes);
+            digest.value(&format!("{}.lanes_turned", link.name), link.lanes_turned);
+        }
+        let named =
+            |level, count: (&str, u64), digest: &mut Digest| digest.value(&format!("{level}.{}", count.0), count.1);
+        sm.results().for_each(|count| named("sm", count, &mut digest));
+        l2.results().for_each(|count| named("l2", count, &mut digest));
+        sm.statistics().for_each(|count| named("sm", count, &mut statistics));
+        l2.statistics().for_each(|count| named("l2", count, &mut statistics));
+        [digest, statistics]
     }
 
     fn kernels<C: Coherence, D: Contents>(&self, times: &[KernelTime], modules: &[&Module<C, D>]) -> Vec<KernelRecord> {

@@ -1,0 +1,177 @@
+//! Golden results: what every design makes of six short programs. A change of any of them is named in its commit.
+//!
+//! `./check --bless` rewrites `golden.toml`.
+
+mod programs;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_system::{RunError, RunSpec, run};
+use tombolo_types::stream::Program;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.toml");
+
+/// The machines, with settings that make them small, and the designs that run on them; none: every preset.
+const MACHINES: [(&str, &[&str], &[&str]); 4] = [
+    ("hmg-4x4", SMALL, &[]),
+    ("numa-4", SMALL, &[]),
+    ("v100", SMALL, &["hmg", "numa-memory-side"]),
+    ("mi300a", SMALL, &["mi300a"]),
+];
+
+/// Few SMs, and caches and directories that these programs overflow.
+const SMALL: &[&str] = &["topology.sms_per_module=4", "l2.slices=4", "l2.bytes=128KB", "directory.entries=256"];
+
+/// Policies that no preset has.
+const VARIANTS: [(&str, &[&str]); 4] = [
+    ("hmg", &["design.l2_write=back"]),
+    ("hmg", &["design.downgrade=true"]),
+    ("software-hierarchical", &["design.l2_write=back", "design.invalidate=remote"]),
+    ("nhcc", &["design.placement=interleaved-page"]),
+];
+
+/// By machine and design, then by program: what is pinned.
+type Golden = BTreeMap<String, BTreeMap<String, String>>;
+
+fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
+    let mut machine = tombolo_machine::machine(name).expect("a preset");
+    tombolo_machine::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}
+
+fn design(name: &str, settings: &[&str]) -> DesignConfig {
+    let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
+    let mut designs = [tombolo_machine::design(name).expect("a preset")];
+    tombolo_machine::apply(settings, &mut machine, &mut designs).expect("settings a design has");
+    let [design] = designs;
+    design.check().expect("a design that fits")
+}
+
+/// Name and design of each row of a machine.
+fn designs(only: &[&str]) -> Vec<(String, DesignConfig)> {
+    if !only.is_empty() {
+        return only.iter().map(|&name| (name.to_owned(), design(name, &[]))).collect();
+    }
+    let presets =
+        tombolo_machine::list_designs().into_iter().map(|listed| (listed.name.to_owned(), design(listed.name, &[])));
+    let variants = VARIANTS.map(|(name, set)| (format!("{name} {}", set.join(" ")), design(name, set)));
+    presets.chain(variants).collect()
+}
+
+/// One row: a machine, a design, a program.
+struct Row {
+    group: String,
+    program: &'static str,
+    spec: RunSpec,
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, settings, only) in MACHINES {
+        let machine = machine(name, settings);
+        let programs: Vec<(&str, Arc<dyn Program>)> = programs::programs(&machine);
+        for (design_name, design) in designs(only) {
+            rows.extend(programs.iter().map(|(label, program)| Row {
+                group: format!("{name}: {design_name}"),
+                program: label,
+                spec: RunSpec {
+                    machine: Arc::clone(&machine),
+                    design: design.clone(),
+                    program: Arc::clone(program),
+                    pages: None,
+                    threads: 1,
+                },
+            }));
+        }
+    }
+    rows
+}
+
+/// What a row comes to.
+fn result(row: &Row) -> String {
+    match run(&row.spec) {
+        Ok(record) => {
+            assert!(record.transactions > 200, "{} {}: the program ran", row.group, row.program);
+            let events = record.host.events;
+            format!("{{ digest = \"{}\", cycles = {}, events = {events} }}", record.digest, record.cycles)
+        }
+        Err(error @ RunError::Links { .. }) => panic!("{}: {error}", row.group),
+        Err(error) => panic!("{} {}: {error}", row.group, row.program),
+    }
+}
+
+/// All rows, on every core of the host.
+fn measured() -> Golden {
+    let (rows, next) = (rows(), AtomicUsize::new(0));
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(row) = rows.get(next.fetch_add(1, Relaxed)) {
+            done.push((row.group.clone(), row.program.to_owned(), result(row)));
+        }
+        done
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().flat_map(|handle| handle.join().expect("no run panics")).collect()
+    });
+    let mut golden = Golden::new();
+    for (group, program, result) in done {
+        golden.entry(group).or_default().insert(program, result);
+    }
+    golden
+}
+
+/// The file's form: a table a machine and design, a line a program.
+fn text(golden: &Golden) -> String {
+    let mut text = String::from("# Written by `./check --bless`. A commit that changes a row names it and says why.\n");
+    for (group, rows) in golden {
+        writeln!(text, "\n[\"{group}\"]").expect("a string takes all");
+        rows.iter().for_each(|(program, row)| writeln!(text, "{program} = {row}").expect("a string takes all"));
+    }
+    text
+}
+
+#[test]
+fn every_design_makes_of_every_program_what_it_made_before() {
+    let now = text(&measured());
+    if std::env::var_os("TOMBOLO_BLESS").is_some() {
+        return std::fs::write(PATH, now).expect("the checkout can be written");
+    }
+    let before = std::fs::read_to_string(PATH).expect("the file is in the repository").replace('\r', "");
+    let changed = changes(&before, &now);
+    assert!(
+        changed.is_empty(),
+        "{} rows changed (`./check --bless` takes them):\n{}",
+        changed.len(),
+        changed.join("\n")
+    );
+}
+
+/// Every row that one text has and the other has not, with its table.
+fn changes(before: &str, now: &str) -> Vec<String> {
+    let rows = |text: &str| {
+        let mut group = String::new();
+        let mut rows = Vec::new();
+        for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            match line.strip_prefix('[') {
+                Some(name) => group = name.trim_end_matches(']').to_owned(),
+                None => rows.push(format!("{group} {line}")),
+            }
+        }
+        rows
+    };
+    let (before, now) = (rows(before), rows(now));
+    let gone = before.iter().filter(|row| !now.contains(row)).map(|row| format!("- {row}"));
+    gone.chain(now.iter().filter(|row| !before.contains(row)).map(|row| format!("+ {row}"))).collect()
+}
+
+#[test]
+fn a_cycle_more_is_a_change() {
+    let text = |cycles: u64| format!("[\"a: b\"]\ntriad = {{ cycles = {cycles} }}\n");
+    assert_eq!(changes(&text(1), &text(1)), [""; 0]);
+    assert_eq!(changes(&text(1), &text(2)), ["- \"a: b\" triad = { cycles = 1 }", "+ \"a: b\" triad = { cycles = 2 }"]);
+}
