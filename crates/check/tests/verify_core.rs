@@ -7,7 +7,7 @@ use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::{
     Budget, Case, Design, DesignReport, Event, Expected, Promise, Verdict, Watch, read_tests, verify,
 };
-use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
@@ -77,6 +77,16 @@ fn the_core_tests_keep_the_model_where_lines_are_written_back() {
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
     let designs: Vec<Design> = named.map(|protocol| design(protocol, options)).collect();
     assert_clean(&verify(&designs, &Case::core(), within(800), THREADS, &()));
+}
+
+#[test]
+fn the_core_tests_keep_the_model_where_only_readers_are_sharers() {
+    let writes = [WritePolicy::Through, WritePolicy::Back];
+    let options = writes.map(|write| Options { write, stores: StoreAllocation::SharersOnly, ..Options::default() });
+    let designs: Vec<Design> =
+        options.iter().flat_map(|options| ["nhcc", "hmg"].map(|protocol| design(protocol, *options))).collect();
+    assert_clean(&verify(&designs, &Case::core(), within(2_000), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::kernels(), within(6_000), THREADS, &()));
 }
 
 #[test]

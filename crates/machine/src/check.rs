@@ -186,6 +186,7 @@ impl MachineConfig {
             demand(!needed || latency > Ps::ZERO, key, || "a message between components takes time".to_owned())
         };
         positive(true, self.crossbar.latency, "crossbar.latency")
+            .or_else(|| positive(true, self.host.command_latency, "host.command_latency"))
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))

@@ -181,10 +181,22 @@ section! {
         hit_latency: Ps,
         /// Data that a slice reads or writes.
         rate: Rate,
+        /// Cycles from one request that a slice takes to the next, at least, however few the bytes.
+        request_cycles: Fraction = Fraction::ONE,
         /// Stores of a module sent to other modules and not yet acknowledged, at most, in line transactions.
         posted_stores: u32,
         /// How a line chooses its set within its slice.
         set_index: SetIndex,
+    }
+}
+
+choice! {
+    /// What a store of another module does to a directory that has no entry for its region.
+    pub enum AllocateOnStore {
+        /// Takes an entry for its sender, whose L2 keeps what it stored: HMG's Table I, read literally.
+        Literal = "literal",
+        /// Takes none: a store that misses its own L2 leaves nothing there. Readers alone are tracked.
+        SharersOnly = "sharers-only",
     }
 }
 
@@ -199,6 +211,8 @@ section! {
         lines_per_entry: u32,
         /// Tag bits of an entry, for the hardware cost only.
         tag_bits: u32,
+        /// What a store of another module does where it finds no entry.
+        allocate_on_store: AllocateOnStore = AllocateOnStore::Literal,
     }
 }
 
@@ -300,6 +314,8 @@ section! {
 section! {
     /// What launches kernels and copies memory.
     pub struct HostConfig {
+        /// Between the command processor and a module, each way; links that lie between come on top.
+        command_latency: Ps,
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,
         /// End of a kernel to the first dispatch of one that depends on it and was already queued.

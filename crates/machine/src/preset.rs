@@ -19,6 +19,7 @@ macro_rules! presets {
 pub(crate) const MACHINES: &[Preset] = presets!(
     "machines":
     "hmg-4x4",
+    "hmg-4x4-wide",
     "hmg-1x4",
     "numa-1",
     "numa-2",
@@ -41,6 +42,8 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "nhcc",
     "hmg",
     "ideal",
+    "v100",
+    "h100",
     "mi300a",
     "numa-traditional",
     "numa-memory-side",

@@ -282,6 +282,9 @@ impl Quantity for Clock {
 }
 
 impl Fraction {
+    /// One whole.
+    pub const ONE: Fraction = Fraction { numerator: 1, denominator: 1 };
+
     /// `numerator / denominator` in lowest terms, or `None` unless both then lie in 1 to 65535.
     pub fn new(numerator: u64, denominator: u64) -> Option<Fraction> {
         if numerator == 0 || denominator == 0 {

@@ -90,6 +90,13 @@ impl Units {
     fn share(&self, value: u64) -> u64 {
         nearest(u128::from(value) * u128::from(self.above), self.below).max(1)
     }
+
+    /// The cycles that one of them takes for what took `cycles` of an unscaled one: nearest, where that is no fraction.
+    fn stretch(&self, cycles: Fraction) -> Fraction {
+        let (above, below) = (u64::from(cycles.numerator) * self.below, u64::from(cycles.denominator) * self.above);
+        let rounded = Fraction::new(nearest(above.into(), below), 1);
+        Fraction::new(above, below).or(rounded).unwrap_or(cycles)
+    }
 }
 
 /// The multiple of `grain` nearest to `value × F`, at least one.
@@ -161,6 +168,7 @@ impl MachineConfig {
         if !l2.rate.is_infinite() {
             l2.rate = Rate(slices.share(l2.rate.0));
         }
+        l2.request_cycles = slices.stretch(l2.request_cycles);
         l2.posted_stores = count(l2.posted_stores, scale);
         let directory = &mut self.directory;
         let entries = in_grains(directory.entries.into(), directory.ways.into(), scale);

@@ -206,7 +206,14 @@ impl CommandProcessor {
     }
 }
 
-/// Between the command processor and a module's controller: the host is as far as another GPU.
+/// Between the command processor and a module's controller: its own latency, and that of the links that may lie between.
 pub fn host_latency(machine: &MachineConfig) -> Ps {
-    machine.gpu_link.latency + machine.module_link.latency
+    let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
+    if topology.gpus > 1 {
+        latency += machine.gpu_link.latency;
+    }
+    if topology.modules_per_gpu > 1 {
+        latency += machine.module_link.latency;
+    }
+    latency
 }

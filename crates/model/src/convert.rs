@@ -3,8 +3,13 @@
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::{WayPartitionConfig, WayPolicy};
 use crate::{directory, dram, link, memory_cache, switch, tlb};
-use tombolo_machine::{MachineConfig, machine};
-use tombolo_types::{Bytes, Ps, Rate};
+use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
+use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors};
+
+/// The sectors of a line in the caches.
+pub fn sectors(machine: &MachineConfig) -> Sectors {
+    Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32)
+}
 
 /// The tag array of an L1.
 pub fn l1(machine: &MachineConfig) -> CacheConfig {
@@ -43,6 +48,18 @@ pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
         ways: machine.directory.ways,
         lines_per_entry: machine.directory.lines_per_entry,
     }
+}
+
+/// Which levels of requests a slice sees: from SMs of its module, from other modules as a GPU home, and as a system home.
+pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
+    let topology = &machine.topology;
+    [true, topology.gpus > 1 && topology.modules_per_gpu > 1, topology.modules() > 1]
+}
+
+/// What a request takes of a slice's port, at least.
+pub fn request_interval(machine: &MachineConfig) -> Interval {
+    let cycles = machine.l2.request_cycles;
+    Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
 }
 
 /// One direction of a link.

@@ -7,7 +7,7 @@
 //!
 //! What leaves may thereby overtake what was reserved before it; who sends keeps each channel in order.
 
-use tombolo_types::{Bytes, Ps, Serializer};
+use tombolo_types::{Bytes, Interval, Ps, Serializer};
 
 /// How long ahead of its time an access is handled that waits for a backlogged port, with what it causes delayed. Beyond
 /// it an event more waits for that time, for what the access changes would be seen too soon by those who come before it,
@@ -43,6 +43,14 @@ impl Departure {
     pub fn through(self, now: Ps, port: &mut Serializer, bytes: Bytes) -> Departure {
         let turn = port.send(now, bytes);
         Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
+    }
+
+    /// [`Departure::through`] of a request that occupies the port for `least`, however few its bytes.
+    #[inline]
+    #[must_use]
+    pub fn through_for(self, now: Ps, port: &mut Serializer, bytes: Bytes, least: Interval) -> Departure {
+        let turn = port.send_for(now, bytes, least);
+        Departure { passed: turn.max(self.passed + port.span(bytes).max(least.time())), ..self }
     }
 
     /// When it is past the ports so far, where that is too far ahead of `now` to be handled in the event at `now`.

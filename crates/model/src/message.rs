@@ -99,10 +99,12 @@ pub enum Packet<D: Data> {
         /// Ticket of the sender, returned when taken.
         ticket: Generation,
     },
-    /// The result of an atomic, for an SM.
+    /// The result of an atomic, for an SM: by the GPU home where the atomic came by it.
     Old {
         /// Whose it is.
         origin: Origin,
+        /// The line of the atomic.
+        line: Line,
         /// Contents before the atomic.
         data: D,
     },

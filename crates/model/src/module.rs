@@ -154,7 +154,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 /// the message.
 fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
     match *packet {
-        Packet::Old { origin, data } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
+        Packet::Old { origin, data, .. } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
         Packet::Answer { origin, line, mask, data, satisfied } => {
             (mask.grains(), Message::Fill { register: origin.register, line, mask, data, satisfied })
         }

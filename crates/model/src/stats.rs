@@ -96,8 +96,10 @@ counters! {
             merges,
             /// Stores taken.
             writes,
-            /// Atomics performed or passed on.
+            /// Atomics performed.
             atomics,
+            /// Atomics passed on toward the home that performs them.
+            atomics_passed,
             /// Lines evicted for room.
             evictions,
             /// Dirty lines written back by an eviction or a release.

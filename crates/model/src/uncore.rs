@@ -230,6 +230,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             | Packet::Flag { line, .. }
             | Packet::Fill { line, .. }
             | Packet::Invalidate { line, .. } => self.slice_of(target, *line),
+            Packet::Old { origin, line, .. } if origin.module != target => self.slice_of(target, *line),
             Packet::Old { origin, .. } | Packet::Answer { origin, .. } => self.layout.sm(target, origin.sm),
             Packet::Act { .. } | Packet::Acted { .. } => self.layout.controller(target),
         }
@@ -294,6 +295,14 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         let homes = self.map.homes(self.module, line);
         let next = homes.next(self.module, self.protocol.is_hierarchical());
         next.expect("a store goes on from every module but its system home")
+    }
+
+    /// Where the result of an atomic on a line goes from here on its way to the module that issued it: back as the
+    /// atomic came. Source: HMG, section V-B: as load responses.
+    pub fn next_back(&self, line: Line, origin: ModuleId) -> ModuleId {
+        let homes = self.map.homes(origin, line);
+        let first = homes.next(origin, self.protocol.is_hierarchical());
+        first.filter(|&home| home != self.module && home != origin).unwrap_or(origin)
     }
 
     /// Whether a store that this module sends to `target` is not at its system home there.

@@ -1,8 +1,8 @@
 //! How the ways of a module's caches are shared between lines of its own memory and lines of others', and the
 //! controller that shifts them (NUMA-GPU, section 5.1).
 //!
-//! A split limits which ways a fill may take; every way is looked up, so lines that a shift leaves on the wrong side
-//! stay until they are replaced. The controller samples once in a while:
+//! A split limits whose line goes for a fill; every way is looked up, so lines that a shift leaves on the wrong side stay
+//! until they are replaced. An empty way has no victim and takes any line, but in static halves, which are two caches. The controller samples once in a while:
 //!
 //! | link in saturated | memory saturated | what it does |
 //! | --- | --- | --- |
@@ -63,11 +63,11 @@ impl Split {
     /// Any line in any way.
     pub const WHOLE: Split = Split { local: Ways::ALL, remote: Ways::ALL };
 
-    /// The first `local` of `ways` ways for local lines, the rest for others.
-    fn of(ways: u32, local: u32) -> Split {
+    /// The first `local` of `ways` ways for local lines, the rest for others; `side`: which ways a side may use.
+    fn of(ways: u32, local: u32, side: fn(u32) -> Ways) -> Split {
         let first = (1 << local) - 1;
         let all = u32::MAX >> (u32::BITS - ways);
-        Split { local: Ways(first), remote: Ways(all & !first) }
+        Split { local: side(first), remote: side(all & !first) }
     }
 
     /// Whether it makes no difference.
@@ -232,7 +232,9 @@ impl WayPartition {
     }
 
     fn set(&mut self, local: LocalWays) {
-        let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local) };
+        // Static halves are two caches. A shift has no say in what takes an empty way.
+        let side = if matches!(self.config.policy, WayPolicy::Shifting { .. }) { Ways::replacing } else { Ways::only };
+        let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local, side) };
         self.l1 = split(local.l1, self.config.l1_ways);
         self.l2 = split(local.l2, self.config.l2_ways);
         self.local = local;
@@ -292,10 +294,10 @@ mod tests {
     fn each_side_keeps_a_way() {
         let mut it = shifting();
         assert_eq!((0..20).map(|_| window(&mut it, 3000, IDLE)).last(), Some((1, 1)));
-        assert_eq!((it.l2().local, it.l2().remote), (Ways(1), Ways(0xfffe)));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways::replacing(1), Ways::replacing(0xfffe)));
         assert_eq!((0..40).map(|_| window(&mut it, 0, BUSY)).last(), Some((3, 15)));
-        assert_eq!((it.l1().local, it.l1().remote), (Ways(7), Ways(8)));
-        assert_eq!((it.l2().local, it.l2().remote), (Ways(0x7fff), Ways(0x8000)));
+        assert_eq!((it.l1().local, it.l1().remote), (Ways::replacing(7), Ways::replacing(8)));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways::replacing(0x7fff), Ways::replacing(0x8000)));
     }
 
     #[test]
@@ -317,7 +319,7 @@ mod tests {
         let mut it = partition(WayPolicy::Halves);
         it.launch(Ps::ZERO, Ps::ZERO);
         assert_eq!((it.next_sample(), it.l1().is_whole()), (Ps::NEVER, true));
-        assert_eq!((it.l2().local, it.l2().remote), (Ways(0xff), Ways(0xff00)));
+        assert_eq!((it.l2().local, it.l2().remote), (Ways::only(0xff), Ways::only(0xff00)));
         assert!(partition(WayPolicy::Together).l2().is_whole());
     }
 
@@ -357,6 +359,6 @@ mod tests {
         it.launch(Ps::ZERO, Ps::ZERO);
         assert_eq!(window(&mut it, 3000, IDLE), (0, 15));
         assert!(it.l1().is_whole());
-        assert_eq!(it.l2().remote, Ways(0xffff_8000));
+        assert_eq!(it.l2().remote, Ways::replacing(0xffff_8000));
     }
 }

@@ -38,6 +38,8 @@ pub enum Operation {
     Fence,
     /// Loads of a flag, one after the other, until one sees it. The thread knows that before it goes on.
     Wait,
+    /// Arrival at a CTA's barrier, which orders what its threads did before it and do after it.
+    Barrier,
 }
 
 /// The longest sequence of stages.
@@ -64,7 +66,7 @@ impl Stages {
 
 /// Whether an operation has no stage but [`Stage::Issue`]: nearly all have none, and a host may skip the rest.
 pub fn only_issues(operation: Operation, order: Order) -> bool {
-    !matches!(operation, Operation::Fence | Operation::Wait)
+    !matches!(operation, Operation::Fence | Operation::Wait | Operation::Barrier)
         && !order.semantics.acquires()
         && !order.semantics.releases()
 }
@@ -94,12 +96,16 @@ pub fn stages(operation: Operation, order: Order) -> Stages {
                 stages.push(Stage::AwaitLoads);
             }
         }
+        Operation::Barrier => {
+            stages.push(Stage::AwaitLoads);
+            stages.push(Stage::Issue);
+        }
     }
     if order.semantics.acquires() {
         match operation {
             Operation::Load | Operation::Atomic => stages.push(Stage::AwaitResult),
             Operation::Reduction if beyond_cta => stages.push(Stage::Release(order.scope)),
-            Operation::Reduction | Operation::Store | Operation::Fence | Operation::Wait => {}
+            Operation::Reduction | Operation::Store | Operation::Fence | Operation::Wait | Operation::Barrier => {}
         }
         if beyond_cta {
             stages.push(Stage::Acquire(order.scope));
@@ -129,8 +135,8 @@ mod tests {
         use Semantics::{Acquire, AcquireRelease, Relaxed, Release, SequentiallyConsistent, Weak};
         for semantics in [Weak, Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent] {
             for scope in [Scope::Cta, Scope::Gpu, Scope::Sys] {
-                use Operation::{Atomic, Fence, Load, Reduction, Store, Wait};
-                for operation in [Load, Store, Atomic, Reduction, Fence, Wait] {
+                use Operation::{Atomic, Barrier, Fence, Load, Reduction, Store, Wait};
+                for operation in [Load, Store, Atomic, Reduction, Fence, Wait, Barrier] {
                     let order = Order { semantics, scope };
                     let alone = list(operation, semantics, scope) == [Stage::Issue];
                     if only_issues(operation, order) {
@@ -139,6 +145,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_barrier_waits_for_the_loads_before_it() {
+        assert_eq!(list(Operation::Barrier, Semantics::Weak, Scope::Cta), [Stage::AwaitLoads, Stage::Issue]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
 
 use crate::fault::Fault;
+use tombolo_types::Sectors;
 
 /// When a store leaves an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,6 +25,16 @@ pub enum BulkInvalidation {
     None,
 }
 
+/// What a store does to an L2 and a directory where it finds no copy and no entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StoreAllocation {
+    /// Its bytes stay in each L2 that it passes, and homes record who sent it: HMG, Table I, read literally.
+    #[default]
+    Literal,
+    /// Its bytes stay at its system home alone, and homes record nobody for it: only readers are sharers.
+    SharersOnly,
+}
+
 /// Choices that HMG leaves to the implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -35,6 +46,10 @@ pub struct Options {
     pub bulk: BulkInvalidation,
     /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
     pub keep_l1: bool,
+    /// What a store does where it finds no copy and no entry.
+    pub stores: StoreAllocation,
+    /// What an atomic that misses reads of its line: the sectors it touches.
+    pub sectors: Sectors,
     /// The broken rule, if any.
     pub fault: Option<Fault>,
 }

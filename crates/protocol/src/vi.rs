@@ -3,7 +3,7 @@
 //!
 //! A request climbs from the L2 of its SM's module to the GPU home (hierarchical protocols) to the system
 //! home to memory. Each L2 it passes may serve it, merge it, or send it on. There are no transient states:
-//! a line with a miss pending takes reads that may merge, and everything else waits for the fill.
+//! a line with a miss pending takes reads that may merge, at its system home stores too; all else waits for the fill.
 //!
 //! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
 //! directories track sharers, what acquire and release do.
@@ -14,7 +14,7 @@ use crate::coherence::{
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
 use crate::fault::Fault;
-pub use crate::options::{BulkInvalidation, Options, WritePolicy};
+pub use crate::options::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use crate::plan::Phase;
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Scope};
@@ -260,18 +260,25 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         };
         let fresh = !pending.stale || self.broken(Fault::FillSurvivesAcquire);
         if fresh && self.cached() {
+            let current = self.current();
             let line = self.slot.line.get_or_insert_with(LineState::default);
-            line.data.merge(data, mask & !line.dirty);
+            line.data.merge(data, mask & !current);
             line.valid |= mask;
         }
         Ok(())
+    }
+
+    /// The bytes here that no fill is newer than: dirty ones, and at the system home all, for every store passes it.
+    fn current(&self) -> Mask {
+        let Some(line) = self.slot.line else { return Mask::NONE };
+        if self.is_system_home() { line.valid } else { line.dirty }
     }
 
     /// Sends the bytes down; a home records the sharer now, as they leave.
     fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
         let mut data = fill;
         if let Some(line) = self.slot.line {
-            data.merge(line.data, line.dirty);
+            data.merge(line.data, self.current());
         }
         self.effects.reply(Reply::Fill { mask, data });
         if !self.broken(Fault::SharerRecordedAtRequest) {
@@ -289,21 +296,36 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     fn write(&mut self, from: Requester, mask: Mask, scope: Scope, data: D, tracked: bool) -> Result<(), Refusal> {
-        if self.slot.pending.is_some() && !self.broken(Fault::StorePassesMiss) {
+        // At the system home it merges with the miss: what it writes is newer than what comes.
+        if self.slot.pending.is_some() && !self.is_system_home() && !self.broken(Fault::StorePassesMiss) {
             return Err(Refusal::Stall);
         }
         self.invalidate_others(from, tracked);
         let keeps = self.protocol.options.write == WritePolicy::Back && (scope == Scope::Cta || self.serves(scope));
-        if self.cached() {
+        let stays = self.cached() && (keeps || self.store_stays());
+        if stays {
             let line = self.slot.line.get_or_insert_with(LineState::default);
             line.data.merge(data, mask);
             line.valid |= mask;
             line.dirty = if keeps { line.dirty | mask } else { line.dirty & !mask };
         }
         if !(keeps && self.cached()) {
-            self.send_up(mask, scope, data, self.cached());
+            self.send_up(mask, scope, data, stays);
         }
         Ok(())
+    }
+
+    /// Whether the bytes of a store that goes on stay here too.
+    fn store_stays(&self) -> bool {
+        match self.protocol.options.stores {
+            StoreAllocation::Literal => true,
+            StoreAllocation::SharersOnly => self.is_system_home() || self.slot.line.is_some(),
+        }
+    }
+
+    /// Whether homes record the sender of an atomic, which has dropped its copy.
+    fn records_atomics(&self) -> bool {
+        self.protocol.options.stores == StoreAllocation::Literal
     }
 
     /// Sends written bytes one level up.
@@ -336,8 +358,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         match self.slot.line {
             Some(line) if line.valid.contains(operation.mask) => self.perform(from, operation, line),
             Some(_) | None => {
-                // It runs again, as it came, when the whole line is here.
-                self.miss(Mask::ALL, Scope::Cta);
+                // It runs again, as it came, when its sectors are here.
+                self.miss(self.protocol.options.sectors.widen(operation.mask), Scope::Cta);
                 self.effects.park();
             }
         }
@@ -349,7 +371,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         let Operation { mask, scope, update, returns } = operation;
         self.write_back();
         self.slot.line = None;
-        self.invalidate_others(from, true);
+        self.invalidate_others(from, self.records_atomics());
         if let Some(home) = self.next() {
             self.effects.forward(home, Request::Atomic { mask, scope, update, returns });
         }
@@ -357,7 +379,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
 
     fn perform(&mut self, from: Requester, operation: Operation<D>, mut line: LineState<D>) {
         let Operation { mask, update, returns, .. } = operation;
-        self.invalidate_others(from, true);
+        self.invalidate_others(from, self.records_atomics());
         let data = line.data.update(update, mask);
         let keeps = self.protocol.options.write == WritePolicy::Back;
         line.dirty = if keeps { line.dirty | mask } else { line.dirty & !mask };
@@ -439,15 +461,18 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         self.table(Access::Replace, Cause::DirectoryEviction);
     }
 
-    /// Drops the line. Its dirty bytes are the only current ones: they go to memory where that is this
-    /// module's, and stay elsewhere, for no release has come for them yet. They stay too while a fill is on its
-    /// way, which was read before them and serves those who wait.
+    /// Drops the line. Its dirty bytes are the only current copy: at the system home they are written to memory;
+    /// elsewhere they stay until a release writes them back. At the system home a line with a fill on its way stays
+    /// whole: the fill was read before the stores that merged with it, and serves those who wait.
     fn invalidate_line(&mut self) {
         if self.broken(Fault::DirtyInvalidationLost) {
             self.slot.line = None;
             return;
         }
-        if self.is_system_home() && self.slot.pending.is_none() {
+        if self.is_system_home() {
+            if self.slot.pending.is_some() {
+                return;
+            }
             self.write_back();
         }
         if let Some(line) = &mut self.slot.line {

@@ -1,6 +1,6 @@
 //! How the machine is cut for the engine: each module a partition, those of a GPU a group; the fabric between GPUs and the
 //! command processor together another. Where modules are so close that windows would be too short to be worth a
-//! barrier, those of a GPU, or all, share one.
+//! barrier, those of a GPU, or all, share one; a single module has nobody to run beside.
 
 use std::sync::Arc;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
@@ -113,14 +113,18 @@ pub struct Cut {
 impl Cut {
     /// The cut of a machine.
     pub fn of(machine: &MachineConfig) -> Cut {
-        let hop = machine.module_link.latency;
-        let cross = hop + Ps(machine.gpu_link.latency.0 / 2);
-        let beyond = cross.min(host_latency(machine));
         let topology = &machine.topology;
-        if hop.min(beyond) >= SHORTEST_WINDOW {
+        let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
+        // What no link joins is as far apart as can be.
+        let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
+        let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
+        let cross = if topology.gpus > 1 { to_port + Ps(gpu_link.0 / 2) } else { Ps::NEVER };
+        let beyond = cross.min(host_latency(machine));
+        let alone = topology.modules() == 1;
+        if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
             return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };
         }
-        if beyond >= SHORTEST_WINDOW {
+        if !alone && beyond >= SHORTEST_WINDOW {
             return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
         }
         Cut { modules: topology.modules() as u8, whole: true, within: Ps::NEVER, between: Ps::NEVER }

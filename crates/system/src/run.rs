@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::time::Instant;
 use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::design::{self, Invalidate, Links};
+use tombolo_machine::machine::{AllocateOnStore, LinkConfig};
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::controller::residency;
+use tombolo_model::convert::sectors;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
@@ -24,10 +26,10 @@ use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
-use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use tombolo_protocol::{Coherence, Fault, Sharers, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate};
+use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate, Sectors};
 
 /// What to run.
 #[derive(Clone)]
@@ -162,7 +164,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let simulation = Simulation::<D> { spec, pages, extras, watch };
     let name = spec.design.coherence.word();
-    let options = Options { fault: extras.fault, ..protocol_options(&spec.design) };
+    let options = Options { fault: extras.fault, ..on_machine(protocol_options(&spec.design), &spec.machine) };
     choose(name, options, simulation).expect("a test finds a protocol for every coherence")
 }
 
@@ -180,8 +182,19 @@ pub fn protocol_options(design: &DesignConfig) -> Options {
             Invalidate::None => BulkInvalidation::None,
         },
         keep_l1: !design.l1_coherent,
+        stores: StoreAllocation::Literal,
+        sectors: Sectors::default(),
         fault: None,
     }
+}
+
+/// The same, with what the machine decides of them.
+fn on_machine(options: Options, machine: &MachineConfig) -> Options {
+    let stores = match machine.directory.allocate_on_store {
+        AllocateOnStore::Literal => StoreAllocation::Literal,
+        AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
+    };
+    Options { stores, sectors: sectors(machine), ..options }
 }
 
 /// Whether the program can run on the machine at all.
@@ -261,12 +274,18 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     }
 }
 
-/// The machine with its links as the design has them.
+/// The machine with its links as the design has them, and without those that have nothing on the other side.
 fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
     let mut machine = machine.clone();
     if links == Links::Infinite {
         machine.module_link.rate = Rate::INFINITE;
         machine.gpu_link.rate = Rate::INFINITE;
+    }
+    if machine.topology.modules_per_gpu == 1 {
+        machine.module_link = LinkConfig { rate: Rate::INFINITE, latency: Ps::ZERO };
+    }
+    if machine.topology.gpus == 1 {
+        (machine.gpu_link.rate, machine.gpu_link.latency) = (Rate::INFINITE, Ps::ZERO);
     }
     machine
 }
@@ -454,7 +473,7 @@ impl Outcome<'_> {
         let module_links = of_modules.map(|link| link.bytes).sum();
         Energy::of(&Moved {
             l1: Bytes(sm.transactions * line),
-            l2: Bytes((l2.reads + l2.writes + l2.atomics) * line),
+            l2: Bytes((l2.reads + l2.writes + l2.atomics + l2.atomics_passed) * line),
             dram: Bytes(dram.read_bytes + dram.write_bytes),
             module_links: Bytes(module_links),
             gpu_links: Bytes(inter_gpu_bytes),

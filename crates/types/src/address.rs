@@ -129,12 +129,19 @@ impl fmt::Display for Line {
 }
 
 /// The sectors of a line: what is asked for is rounded to whole ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sectors {
     /// The last grain of each.
     last: u32,
     /// Grains of one, less one.
     shift: u32,
+}
+
+/// The whole line.
+impl Default for Sectors {
+    fn default() -> Sectors {
+        Sectors::new(32)
+    }
 }
 
 impl Sectors {

@@ -13,5 +13,5 @@ pub mod time;
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
 pub use scope::{Order, Scope, Semantics};
-pub use size::{Bytes, Rate, Serializer};
+pub use size::{Bytes, Interval, Rate, Serializer};
 pub use time::{Clock, Ps};

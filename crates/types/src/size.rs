@@ -89,6 +89,19 @@ impl Serializer {
         self.free_at
     }
 
+    /// [`Serializer::send`] of a request that occupies the resource for `least`, however few its bytes.
+    #[inline]
+    pub fn send_for(&mut self, now: Ps, bytes: Bytes, least: Interval) -> Ps {
+        if now > self.free_at {
+            self.free_at = now;
+            self.carry = 0;
+        }
+        let span = (u128::from(bytes.0) * u128::from(self.byte)).max(u128::from(least.0)) + u128::from(self.carry);
+        self.carry = span as u64 & ((1 << FRACTION) - 1);
+        self.free_at += Ps((span >> FRACTION) as u64);
+        self.free_at
+    }
+
     /// How long `bytes` take on their own.
     #[inline]
     pub fn span(&self, bytes: Bytes) -> Ps {
@@ -103,6 +116,23 @@ impl Serializer {
     /// The rate it serialises at.
     pub fn rate(&self) -> Rate {
         self.rate
+    }
+}
+
+/// A time finer than a picosecond, in 2^-32 ps: so many intervals of a clock's cycle are so many cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval(u64);
+
+impl Interval {
+    /// `cycles.0 / cycles.1` cycles of a clock, of which 2^20 take `span`.
+    pub fn cycles(span: Ps, cycles: (u32, u32)) -> Interval {
+        let whole = u128::from(span.0) * u128::from(cycles.0) << (FRACTION - 20);
+        Interval(u64::try_from(whole / u128::from(cycles.1)).unwrap_or(u64::MAX))
+    }
+
+    /// In whole picoseconds.
+    pub fn time(self) -> Ps {
+        Ps(self.0 >> FRACTION)
     }
 }
 
@@ -123,6 +153,24 @@ mod tests {
     fn a_terabyte_takes_its_time() {
         let mut link = Serializer::new(Rate(15_750_000_000));
         assert_eq!(link.send(Ps::ZERO, Bytes(15_750_000_000)).0 / 1_000, 1_000_000_000, "a second, to the nanosecond");
+    }
+
+    #[test]
+    fn a_request_takes_its_time_however_few_its_bytes() {
+        let nanosecond = Interval::cycles(Ps(1000 << 20), (1, 1));
+        let mut port = Serializer::new(Rate(64_000_000_000));
+        let ends = [0, 4, 64, 128].map(|bytes| port.send_for(Ps::ZERO, Bytes(bytes), nanosecond));
+        assert_eq!(ends, [Ps(1000), Ps(2000), Ps(3000), Ps(5000)]);
+        let mut infinite = Serializer::new(Rate::INFINITE);
+        assert_eq!([64, 64].map(|bytes| infinite.send_for(Ps(7), Bytes(bytes), nanosecond)), [Ps(1007), Ps(2007)]);
+    }
+
+    #[test]
+    fn cycles_of_1380_mhz_add_up() {
+        let cycle = Interval::cycles(crate::Clock::from_hz(1_380_000_000).span(1 << 20), (1, 1));
+        let mut port = Serializer::new(Rate::INFINITE);
+        let last = (0..13_800).map(|_| port.send_for(Ps::ZERO, Bytes(0), cycle)).last();
+        assert_eq!(last.map(|end| (end.0 + 500) / 1000), Some(10_000), "10 us, to the nanosecond");
     }
 
     #[test]

@@ -16,11 +16,26 @@ pub const MAX_WAYS: u32 = 32;
 
 /// Ways of a set by bit: which of them an insertion may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ways(pub u32);
+pub struct Ways {
+    /// Those whose line may go.
+    pub victims: u32,
+    /// Those that may be filled while they are empty.
+    pub empty: u32,
+}
 
 impl Ways {
     /// Every way there is.
-    pub const ALL: Ways = Ways(u32::MAX);
+    pub const ALL: Ways = Ways { victims: u32::MAX, empty: u32::MAX };
+
+    /// These alone: the others are another cache.
+    pub fn only(ways: u32) -> Ways {
+        Ways { victims: ways, empty: ways }
+    }
+
+    /// Victims from these alone; an empty way has no victim and takes any line.
+    pub fn replacing(ways: u32) -> Ways {
+        Ways { victims: ways, empty: u32::MAX }
+    }
 }
 
 /// Which lines a bulk invalidation drops together: the owner's meaning, 0 to 3.
@@ -333,7 +348,7 @@ impl<S: Copy + Default> Cache<S> {
             group.set_class(shift, class);
             return Some((self.slot(place), None));
         }
-        let (way, held) = in_set!(self, mut set, claim(self.ways, ways.0, line, class))?;
+        let (way, held) = in_set!(self, mut set, claim(self.ways, ways, line, class))?;
         self.last.set(Found { line, set, way: Some(way) });
         Some((self.slot(Place { set, way }), held))
     }
@@ -531,7 +546,7 @@ impl<S: Copy + Default> Cache<S> {
     /// The way an insertion takes.
     #[inline]
     fn choose(&self, set: usize, ways: Ways) -> Option<u32> {
-        in_set!(self, set, choose(self.ways, ways.0))
+        in_set!(self, set, choose(self.ways, ways))
     }
 }
 

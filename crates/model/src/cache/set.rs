@@ -1,7 +1,7 @@
 //! The packed tags of one set: a byte of hash and a byte of age, class and pin for each way, eight ways to a pair of
 //! words. Everything here works on all ways at once.
 
-use super::{Class, MAX_WAYS};
+use super::{Class, MAX_WAYS, Ways};
 use crate::bytes::{HIGH, LOW, equal_bytes, zero_bytes};
 use crate::set_index::scatter;
 use tombolo_types::Line;
@@ -137,14 +137,16 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
     }
 }
 
-/// The way that an insertion takes: the first empty one of those by bit in `allowed`, else the oldest allowed and not
-/// pinned. `ways`: how many the set has.
+/// The way that an insertion takes: the first empty one whose line might go, else the first empty one, else the oldest
+/// whose line may go and is not pinned. `ways`: how many the set has.
 #[inline]
-pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) -> Option<u32> {
-    let allowed = allowed & (u32::MAX >> (MAX_WAYS - ways));
-    let empty = equal(set.map(|group| group.prints), 0) & allowed;
+pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways) -> Option<u32> {
+    let all = u32::MAX >> (MAX_WAYS - ways);
+    let empty = equal(set.map(|group| group.prints), 0) & allowed.empty & all;
+    let allowed = allowed.victims & all;
     if empty != 0 {
-        return Some(empty.trailing_zeros());
+        let own = empty & allowed;
+        return Some(if own != 0 { own.trailing_zeros() } else { empty.trailing_zeros() });
     }
     // A pinned way is no match.
     let oldest = equal(set.map(|group| group.meta & (AGE | PINNED)), (ways - 1) as u8) & allowed;
@@ -161,7 +163,7 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: u32) 
 pub(super) fn claim<const N: usize>(
     set: &mut [Group; N],
     ways: u32,
-    allowed: u32,
+    allowed: Ways,
     line: Line,
     class: Class,
 ) -> Option<(u32, Option<Class>)> {

@@ -92,12 +92,23 @@ fn counting_bulk_invalidations_wraps_without_reviving_a_line() {
 #[test]
 fn insertions_keep_to_the_ways_they_may_use() {
     let mut cache = cache(1, 8);
-    let low = Ways(0b11);
+    let low = Ways::only(0b11);
     for line in 0..2 {
         assert!(cache.insert(Line(line), OWN, line, low).unwrap().victim.is_none());
     }
     let inserted = cache.insert(Line(2), OWN, 2, low).unwrap();
     assert_eq!(inserted.victim.unwrap().line, Line(0), "six ways are empty, but not these two");
+}
+
+#[test]
+fn an_empty_way_takes_any_line_where_only_victims_are_limited() {
+    let mut cache = cache(1, 4);
+    let low = Ways::replacing(0b11);
+    for line in 0..4 {
+        assert!(cache.insert(Line(line), OWN, line, low).unwrap().victim.is_none(), "two low ways, then two others");
+    }
+    let inserted = cache.insert(Line(4), OWN, 4, low).unwrap();
+    assert_eq!(inserted.victim.unwrap().line, Line(0), "the oldest of the low ways");
 }
 
 #[test]
@@ -169,7 +180,7 @@ impl Naive {
     }
 
     /// Outer `None`: no way could be used; inner: no line had to go.
-    fn insert(&mut self, line: u64, class: Class, state: u64, ways: u32) -> Option<Option<(u64, u64)>> {
+    fn insert(&mut self, line: u64, class: Class, state: u64, ways: Ways) -> Option<Option<(u64, u64)>> {
         self.clock += 1;
         let used = self.clock;
         if let Some(Some(held)) = self.find(line) {
@@ -177,11 +188,12 @@ impl Naive {
             return Some(None);
         }
         let set = &mut self.sets[self.index.index(line)];
-        let usable = set
-            .iter_mut()
-            .enumerate()
-            .filter(|(way, held)| ways >> way & 1 != 0 && held.is_none_or(|held| !held.pinned));
-        let (_, way) = usable.min_by_key(|(_, held)| held.map_or(0, |held| held.used))?;
+        let own = |way: usize| ways.victims >> way & 1 != 0;
+        let usable = set.iter_mut().enumerate().filter(|(way, held)| match held {
+            Some(held) => own(*way) && !held.pinned,
+            None => own(*way) || ways.empty >> way & 1 != 0,
+        });
+        let (_, way) = usable.min_by_key(|(way, held)| (held.map_or(0, |held| held.used), !own(*way)))?;
         let old = way.replace(NaiveLine { line, class, state, pinned: false, used });
         Some(old.map(|held| (held.line, held.state)))
     }
@@ -200,10 +212,14 @@ impl Naive {
 enum Step {
     Lookup(u64),
     Peek(u64),
-    Insert(u64, u8, u32),
+    Insert(u64, u8, Ways),
     Remove(u64),
     Pin(u64, bool),
     Invalidate(u8),
+}
+
+fn ways() -> impl Strategy<Value = Ways> {
+    prop_oneof![Just(Ways::ALL), any::<u32>().prop_map(Ways::only), any::<u32>().prop_map(Ways::replacing)]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -211,8 +227,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => line.clone().prop_map(Step::Lookup),
         2 => line.clone().prop_map(Step::Peek),
-        10 => (line.clone(), 0..4_u8, prop_oneof![Just(u32::MAX), any::<u32>()])
-            .prop_map(|(line, class, ways)| Step::Insert(line, class, ways)),
+        10 => (line.clone(), 0..4_u8, ways()).prop_map(|(line, class, ways)| Step::Insert(line, class, ways)),
         2 => line.clone().prop_map(Step::Remove),
         2 => (line, any::<bool>()).prop_map(|(line, pinned)| Step::Pin(line, pinned)),
         1 => (0..4_u8).prop_map(Step::Invalidate),
@@ -228,7 +243,7 @@ fn agree(cache: &mut Cache<u64>, naive: &mut Naive, step: Step, stamp: u64) {
             assert_eq!(cache.class_of(Line(line)), held.map(|held| held.class));
         }
         Step::Insert(line, class, ways) => {
-            let inserted = cache.insert(Line(line), Class::new(class), stamp, Ways(ways));
+            let inserted = cache.insert(Line(line), Class::new(class), stamp, ways);
             let victim = inserted.map(|it| it.victim.map(|victim| (victim.line.0, victim.state)));
             assert_eq!(victim, naive.insert(line, Class::new(class), stamp, ways));
         }

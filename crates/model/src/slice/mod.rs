@@ -35,7 +35,7 @@ use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{
     Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, Topology,
 };
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Serializer};
+use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 // A machine that passes its checks has no more miss registers than there are names.
@@ -151,6 +151,8 @@ pub struct Slice<D: Contents> {
     /// By line with a miss pending whose dirty bytes a release waits for: the credits of that store.
     flushes: FxHashMap<Line, Tickets>,
     port: Serializer,
+    /// What a request takes of the port, at least.
+    request: Interval,
 }
 
 impl<D: Contents> Slice<D> {
@@ -164,11 +166,12 @@ impl<D: Contents> Slice<D> {
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
-            registers: Registers::new(machine.l2.mshrs),
+            registers: Registers::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
             queues: Default::default(),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
             port: Serializer::new(uncore.slice_rate()),
+            request: crate::convert::request_interval(machine),
         }
     }
 
@@ -314,7 +317,10 @@ impl<D: Contents> Slice<D> {
                 self.step(&mut slot, event, uncore);
                 self.keep_entry(&before, &slot, Departure::at(ready), uncore, out);
             }
-            Packet::Old { .. } | Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+            Packet::Old { origin, line: _, data: _ } => {
+                uncore.send(Departure::at(ready), origin.module, *packet, out, self.id);
+            }
+            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)
             }
         }

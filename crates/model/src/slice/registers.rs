@@ -2,7 +2,7 @@
 //!
 //! What a miss of one level waits for may need a register of a higher level elsewhere, never of a lower one. So each
 //! higher level keeps some that no lower one may take: requests of this module's SMs never fill the slice against those
-//! of other modules, and no two slices wait for each other. A level may use what those below leave. Which requests hold
+//! of other modules, and no two slices wait for each other. A level that no request of the machine has keeps none. A level may use what those below leave. Which requests hold
 //! the registers counts, not how many are free: what a home has under way for others takes nothing from the share of
 //! its own SMs until the slice is full.
 
@@ -22,11 +22,15 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// All of `count` free; at least one for each level.
-    pub(super) fn new(count: u32) -> Registers {
+    /// All of `count` free; at least one for each level that there is.
+    pub(super) fn new(count: u32, levels: [bool; LEVELS]) -> Registers {
         let kept = (count / KEPT_SHARE).max(1);
-        let above = |level: usize| (LEVELS - 1 - level) as u32;
-        let most = std::array::from_fn(|level| count.saturating_sub(kept * above(level)).max(level as u32 + 1));
+        let there = |level: usize| u32::from(levels[level]);
+        let most = std::array::from_fn(|level| {
+            let above: u32 = (level + 1..LEVELS).map(there).sum();
+            let upto: u32 = (0..=level).map(there).sum();
+            count.saturating_sub(kept * above).max(upto)
+        });
         Registers { held: [0; LEVELS], most }
     }
 
@@ -54,6 +58,8 @@ impl Registers {
 mod tests {
     use super::*;
 
+    const ALL: [bool; LEVELS] = [true; LEVELS];
+
     /// Takes what there is for `level`; returns how many.
     fn fill(registers: &mut Registers, level: usize) -> u32 {
         let mut taken = 0;
@@ -66,15 +72,22 @@ mod tests {
 
     #[test]
     fn each_level_finds_its_share_however_many_those_below_want() {
-        let mut registers = Registers::new(192);
+        let mut registers = Registers::new(192, ALL);
         assert_eq!([0, 1, 2].map(|level| fill(&mut registers, level)), [144, 24, 24]);
-        let mut fewest = Registers::new(3);
+        let mut fewest = Registers::new(3, ALL);
         assert_eq!([0, 1, 2].map(|level| fill(&mut fewest, level)), [1, 1, 1]);
     }
 
     #[test]
+    fn nothing_is_kept_for_levels_that_a_machine_lacks() {
+        assert_eq!(fill(&mut Registers::new(192, [true, false, false]), 0), 192);
+        let mut one_gpu = Registers::new(192, [true, false, true]);
+        assert_eq!([0, 2].map(|level| fill(&mut one_gpu, level)), [168, 24]);
+    }
+
+    #[test]
     fn what_higher_levels_hold_of_their_own_takes_nothing_from_those_below() {
-        let mut registers = Registers::new(192);
+        let mut registers = Registers::new(192, ALL);
         (0..24).for_each(|_| registers.take(2));
         (0..24).for_each(|_| registers.take(1));
         assert_eq!(fill(&mut registers, 0), 144);
@@ -82,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_level_may_use_what_those_below_leave_and_gives_it_back() {
-        let mut registers = Registers::new(192);
+        let mut registers = Registers::new(192, ALL);
         assert_eq!(fill(&mut registers, 2), 192);
         assert!(!registers.has_room(0));
         registers.give_back(2);

@@ -121,6 +121,10 @@ impl<D: Contents> Slice<D> {
         count(item, before, outcome, uncore);
         let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
         self.keep_line(before, after, leaves, uncore, out);
+        if before.pending.is_some() && before.line.is_none() {
+            // A store that merged with a miss has brought its line, which the fill will find.
+            self.cache.set_pinned(line, true);
+        }
         self.keep_entry(before, after, leaves, uncore, out);
         let mut register = None;
         if before.pending.is_none()
@@ -163,10 +167,11 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slice's port passes `bytes` that are there at `ready`, in the event at `now`; returns when what they cause
-    /// leaves after its lookup.
+    /// The slice's port takes a request and passes its `bytes`, which are there at `ready`, in the event at `now`; returns
+    /// when what they cause leaves after its lookup.
     pub(super) fn occupy<C: Coherence>(&mut self, now: Ps, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Departure {
-        Departure::at(ready).through(now, &mut self.port, Bytes(bytes)).after(uncore.machine.l2.hit_latency)
+        let latency = uncore.machine.l2.hit_latency;
+        Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
     pub(super) fn start_miss<C: Coherence>(
@@ -294,7 +299,8 @@ impl<D: Contents> Slice<D> {
                 out.send(at, self.id, uncore.layout.sm(uncore.module, sm), Message::Old { warp, result, data });
             }
             (Reply::Old { data }, _) => {
-                uncore.send(leaves, to.origin.module, Packet::Old { origin: to.origin, data }, out, self.id);
+                let back = uncore.next_back(line, to.origin.module);
+                uncore.send(leaves, back, Packet::Old { origin: to.origin, line, data }, out, self.id);
             }
         }
     }
@@ -345,6 +351,11 @@ fn count<C: Coherence, D: Contents>(item: &Item<D>, before: &Slot<D>, outcome: &
             stats.merges += u64::from(outcome.wait && before.pending.is_some());
         }
         Request::Write { .. } => stats.writes += 1,
-        Request::Atomic { .. } => stats.atomics += u64::from(!outcome.park),
+        Request::Atomic { .. } if outcome.park => {}
+        Request::Atomic { .. } => {
+            let passes = outcome.forwards.iter().flatten().any(|(_, sent)| matches!(sent, Request::Atomic { .. }));
+            stats.atomics += u64::from(!passes);
+            stats.atomics_passed += u64::from(passes);
+        }
     }
 }

@@ -7,8 +7,9 @@ use crate::sm::warp::Wait;
 use crate::uncore::{Out, Uncore};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Coherence;
-use tombolo_types::Ps;
+use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_types::stream::Op;
+use tombolo_types::{Order, Ps};
 
 /// What became of an instruction that needs the event's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,10 @@ impl<D: Contents> Sm<D> {
                 self.stats.warp_instructions += 1;
                 self.advance(slot)
             }
+            Op::Barrier if self.barrier_awaits(slot) => {
+                self.block(slot, Wait::AllResults);
+                Next::Switch
+            }
             Op::Barrier => {
                 *at = self.sub_cores[index].spend(*at, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
@@ -191,6 +196,12 @@ impl<D: Contents> Sm<D> {
             return Next::Switch;
         }
         self.advance(slot)
+    }
+
+    /// Whether a warp at a barrier waits for loads before it arrives.
+    fn barrier_awaits(&self, slot: usize) -> bool {
+        let first = front::stages(Operation::Barrier, Order::WEAK).get(0);
+        first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
     fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Next {

@@ -111,7 +111,7 @@ impl Costs {
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
-            sectors: Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32),
+            sectors: crate::convert::sectors(machine),
             lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
         }
     }

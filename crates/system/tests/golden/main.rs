@@ -18,7 +18,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.toml");
 const MACHINES: [(&str, &[&str], &[&str]); 4] = [
     ("hmg-4x4", SMALL, &[]),
     ("numa-4", SMALL, &[]),
-    ("v100", SMALL, &["hmg", "numa-memory-side"]),
+    ("v100", SMALL, &["v100", "hmg"]),
     ("mi300a", SMALL, &["mi300a"]),
 ];
 

@@ -10,7 +10,7 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
 /// Name and program, recorded for the lines and warps of `machine`.
-pub fn programs(machine: &MachineConfig) -> Vec<(&'static str, Arc<dyn Program>)> {
+pub(crate) fn programs(machine: &MachineConfig) -> Vec<(&'static str, Arc<dyn Program>)> {
     vec![
         ("scopes", scopes()),
         ("relay", relay()),
