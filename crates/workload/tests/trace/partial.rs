@@ -42,7 +42,7 @@ fn absent_thread_blocks_run_without_instructions_and_are_counted() {
         }
         assert!(program.cta(0, 9, &mut stream).is_err());
         let expected = "7 of the grid's 9 thread blocks are absent from kernel-1.traceg: they run without instructions; \
-                        the post-processing leaves out empty ones, but so does a file that was cut; missing are 0,0,0 \
+                        the post-processing leaves out empty ones, and a file that was cut lacks its last; missing are 0,0,0 \
                         2,0,0 0,1,0 1,1,0 …";
         assert!(has(&notes(path), expected), "{:?}", notes(path));
     }

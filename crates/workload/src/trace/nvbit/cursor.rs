@@ -85,11 +85,15 @@ impl<'a> Cursor<'a> {
 
 /// `text` without blanks and quotes around it, nested and escaped ones too.
 pub(super) fn unquoted(text: &[u8]) -> &[u8] {
-    match text.trim_ascii() {
-        [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] | [b'`', inner @ .., b'`'] => unquoted(inner),
-        [b'\\', b'"', inner @ .., b'\\', b'"'] => unquoted(inner),
-        inner => inner,
+    let mut text = text.trim_ascii();
+    while let [b'"', inner @ .., b'"']
+    | [b'\'', inner @ .., b'\'']
+    | [b'`', inner @ .., b'`']
+    | [b'\\', b'"', inner @ .., b'\\', b'"'] = text
+    {
+        text = inner.trim_ascii();
     }
+    text
 }
 
 /// A hexadecimal number of at most `digits` (16 or fewer) digits, with or without `0x`.
@@ -160,6 +164,8 @@ mod tests {
         ] {
             assert_eq!(unquoted(text.as_bytes()), inner.as_bytes(), "{text}");
         }
+        let many = vec![b'"'; 1 << 20];
+        assert_eq!(unquoted(&many), b"", "a line of quotes alone takes no stack");
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn absences(kernels: &[Kernel], paths: &[PathBuf]) -> Vec<String> {
         let blocks: u64 = partial().map(|(kernel, _)| u64::from(kernel.header.blocks())).sum();
         notes.push(format!(
             "{absent} of the grid's {blocks} thread blocks are absent from {}: they run without instructions; the \
-             post-processing leaves out empty ones, but so does a file that was cut; missing are {}",
+             post-processing leaves out empty ones, and a file that was cut lacks its last; missing are {}",
             files(path, partial().count()),
             first.missing
         ));
