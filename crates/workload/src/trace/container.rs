@@ -1,15 +1,23 @@
 //! A trace file as a stream of text lines, whatever it is compressed with.
 
 use super::error::{Mismatch, TraceError};
+use super::foreign::{Foreign, LOOKED_AT};
+use flate2::read::MultiGzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// First bytes of an xz file. Source: The .xz File Format, section 2.1.1.1.
-const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+pub(super) const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 /// First bytes of a zstd frame. Source: RFC 8878, section 3.1.1.
-const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// First bytes of a gzip member that is deflated. Source: RFC 1952, section 2.3.1.
+pub(super) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 8];
+/// Endings of the names of packed files, one for each packer that is read.
+pub(super) const SUFFIXES: [&str; 3] = [".xz", ".gz", ".zst"];
+/// What some editors write before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Most memory that an xz decoder may ask for, in bytes: `xz -9` needs 65 MiB, a hostile header gigabytes.
 const XZ_MEMORY: u64 = 256 << 20;
 /// Bytes read at once, a multiple of the page size of any host.
@@ -17,6 +25,8 @@ const BUFFER: usize = 256 << 10;
 /// Longest line, in bytes: kernel names of template-heavy C++ reach tens of kilobytes, a file without line
 /// ends would otherwise be read whole.
 const LONGEST_LINE: usize = 1 << 20;
+/// What reading a packed file is called in errors.
+const UNPACK: &str = "decompress or read";
 
 /// Opens a regular file: a pipe or a device would block or never end.
 pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
@@ -35,26 +45,42 @@ pub(super) fn head(file: &mut impl Read, path: &Path, length: usize) -> Result<V
     Ok(head)
 }
 
-/// The text of a file: plain, xz or zstd, told apart by content and not by name.
+/// The text of a file: plain, xz, gzip or zstd, told apart by content and not by name.
 type Text = Box<dyn BufRead>;
 
 fn open_text(path: &Path) -> Result<Text, TraceError> {
+    let mut text = unpacked(path)?;
+    let mut start = Vec::new();
+    let looked_at = text.by_ref().take(LOOKED_AT as u64).read_to_end(&mut start);
+    looked_at.map_err(TraceError::io(path, UNPACK))?;
+    if let Some(foreign) = Foreign::of(&start) {
+        return Err(foreign.at(path));
+    }
+    let mut start = Cursor::new(start);
+    if start.get_ref().starts_with(BYTE_ORDER_MARK) {
+        start.set_position(BYTE_ORDER_MARK.len() as u64);
+    }
+    Ok(Box::new(BufReader::with_capacity(BUFFER, start.chain(text))))
+}
+
+/// The bytes of a file behind its packer's.
+fn unpacked(path: &Path) -> Result<Box<dyn Read>, TraceError> {
     let mut file = open_file(path)?;
     let head = head(&mut file, path, XZ_MAGIC.len())?;
-    let xz = head.starts_with(XZ_MAGIC);
-    let zstd = head.starts_with(ZSTD_MAGIC);
-    let whole: Chain<Cursor<Vec<u8>>, File> = Cursor::new(head).chain(file);
-    if xz {
+    let begins = |magic| head.starts_with(magic);
+    let (xz, gzip, zstd) = (begins(XZ_MAGIC), begins(GZIP_MAGIC), begins(ZSTD_MAGIC));
+    let whole = Cursor::new(head).chain(file);
+    Ok(if xz {
         let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED)
             .map_err(|error| TraceError::io(path, "start the xz decoder")(error.into()))?;
-        let decoder = liblzma::read::XzDecoder::new_stream(whole, stream);
-        Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
+        Box::new(liblzma::read::XzDecoder::new_stream(whole, stream))
+    } else if gzip {
+        Box::new(MultiGzDecoder::new(whole))
     } else if zstd {
-        let decoder = zstd::Decoder::new(whole).map_err(TraceError::io(path, "start the zstd decoder"))?;
-        Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
+        Box::new(zstd::Decoder::new(whole).map_err(TraceError::io(path, "start the zstd decoder"))?)
     } else {
-        Ok(Box::new(BufReader::with_capacity(BUFFER, whole)))
-    }
+        Box::new(whole)
+    })
 }
 
 /// Reads a file line by line.
@@ -83,7 +109,7 @@ impl Lines {
             let buffer = match self.text.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(TraceError::io(&self.path, "decompress or read")(error)),
+                Err(error) => return Err(TraceError::io(&self.path, UNPACK)(error)),
             };
             let end = buffer.iter().position(|byte| *byte == b'\n');
             let length = end.unwrap_or(buffer.len());

@@ -41,9 +41,10 @@ pub enum TraceError {
         /// The paths tried, separated by commas.
         tried: String,
     },
-    /// A kernel trace lacks thread blocks of its grid.
+    /// A kernel trace lacks too many thread blocks of its grid.
     #[error(
-        "{}: holds {found} of the grid's {expected} thread blocks; missing are {missing}",
+        "{}: holds {found} of the grid's {expected} thread blocks; one must be there, and at most {most} may be \
+         absent; missing are {missing}",
         path.display()
     )]
     MissingBlocks {
@@ -53,6 +54,8 @@ pub enum TraceError {
         found: u64,
         /// Thread blocks of the grid.
         expected: u64,
+        /// Thread blocks that may be absent.
+        most: u64,
         /// The first few that are missing, as `x,y,z`.
         missing: String,
     },
@@ -63,6 +66,24 @@ pub enum TraceError {
         path: PathBuf,
         /// What would be one.
         expected: &'static str,
+    },
+    /// A file or a folder of another kind, which is known.
+    #[error("{}: is {what}; {remedy}", path.display())]
+    Foreign {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What makes a trace of it.
+        remedy: &'static str,
+    },
+    /// A folder has several lists of kernels and none with the usual name.
+    #[error("{}: holds several lists of kernels; name one of them: {lists}", path.display())]
+    SeveralLists {
+        /// The folder.
+        path: PathBuf,
+        /// The lists, separated by commas.
+        lists: String,
     },
     /// A native trace is damaged.
     #[error("{}: damaged at byte {offset}: {message}", path.display())]

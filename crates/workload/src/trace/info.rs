@@ -3,6 +3,7 @@
 use super::error::TraceError;
 use super::footprint::Footprint;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// Memory instructions (warp instructions) by the memory they address.
@@ -149,8 +150,26 @@ pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Resul
         footprint_lines: footprint.lines(),
         footprint_bytes: footprint.lines() * program.line_size().bytes(),
         unknown_opcodes: origin.map_or_else(Vec::new, |origin| origin.unknown_opcodes.clone()),
-        notes: origin.map_or_else(Vec::new, |origin| origin.notes.clone()),
+        notes: notes(program, origin),
     })
+}
+
+/// What a reader of results should know: what the recorder noted, and what this version does not simulate.
+pub(super) fn notes(program: &dyn Program, origin: Option<&Origin>) -> Vec<String> {
+    let mut notes = origin.map_or_else(Vec::new, |origin| origin.notes.clone());
+    let streams: BTreeSet<u32> = program
+        .commands()
+        .iter()
+        .filter_map(|command| if let Command::Launch { stream, .. } = command { Some(*stream) } else { None })
+        .collect();
+    if streams.len() > 1 {
+        notes.push(format!(
+            "the kernels of {} CUDA streams run one after the other, in the order of their launches: what they \
+             gained by running side by side is not simulated",
+            streams.len()
+        ));
+    }
+    notes
 }
 
 fn summarise_kernel(

@@ -5,11 +5,13 @@
 //! trusted: what is wrong with it comes back as a [`TraceError`] that names the place.
 //!
 //! Next: `nvbit/mod.rs`, `native/mod.rs`; what both share is `container` (text, compressed or not),
-//! `info` and `error`.
+//! `folder`, `foreign` (known files that are no trace), `info` and `error`.
 
 mod container;
 mod error;
+mod folder;
 mod footprint;
+mod foreign;
 mod info;
 mod native;
 mod nvbit;
@@ -24,11 +26,8 @@ use std::path::{Path, PathBuf};
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 
-/// Name of the list in the folder of an NVBit trace.
-const LIST: &str = "kernelslist.g";
-
-/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, or such a list. Content
-/// decides which, not the name.
+/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, such a list, or one kernel's
+/// trace. Content decides which, not the name.
 ///
 /// Addresses are coalesced into lines of `line_size`. A trace keeps the warps it was recorded with
 /// ([`Program::warp_width`]); a machine whose warps of `warp_width` lanes are wider runs them with idle
@@ -48,13 +47,12 @@ pub fn open_with_notes(
     if recorded > warp_width {
         return Err(TraceError::WarpWidth { path: path.to_owned(), wanted: warp_width, recorded });
     }
-    let notes = opened.origin().map_or_else(Vec::new, |origin| {
-        let unknown = origin.unknown_opcodes.iter();
-        let unknown = unknown.map(|OpcodeCount { name, count }| {
-            format!("opcode {name} ({count} warp instructions) is unknown: it only takes an issue slot")
-        });
-        origin.notes.iter().cloned().chain(unknown).collect()
-    });
+    let origin = opened.origin();
+    let mut notes = info::notes(opened.program(), origin.as_ref());
+    let unknown = origin.iter().flat_map(|origin| &origin.unknown_opcodes);
+    notes.extend(unknown.map(|OpcodeCount { name, count }| {
+        format!("opcode {name} ({count} warp instructions) is unknown: it only takes an issue slot")
+    }));
     Ok(match opened {
         Opened::Nvbit(program) => (Box::new(program), notes),
         Opened::Native(program) => (Box::new(program), notes),
@@ -63,7 +61,8 @@ pub fn open_with_notes(
 
 /// The files that opening the trace at `path` reads, as far as its list says so.
 pub fn files(path: &Path) -> Vec<PathBuf> {
-    let list = if path.is_dir() { path.join(LIST) } else { path.to_owned() };
+    let list = if path.is_dir() { folder::list(path).ok() } else { Some(path.to_owned()) };
+    let Some(list) = list else { return Vec::new() };
     let head = container::open_file(&list).and_then(|mut file| container::head(&mut file, &list, native::MAGIC.len()));
     let kernels = match head {
         Ok(head) if head != native::MAGIC => nvbit::kernel_files(&list),
@@ -111,12 +110,7 @@ impl Opened {
         let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "find"))?;
         let nvbit = line_size.unwrap_or(LineSize::B128);
         if metadata.is_dir() {
-            let list = path.join(LIST);
-            if !list.is_file() {
-                let expected = "a folder with a trace has a file kernelslist.g";
-                return Err(TraceError::NotATrace { path: path.to_owned(), expected });
-            }
-            return NvbitProgram::open(&list, name(path), nvbit).map(Opened::Nvbit);
+            return NvbitProgram::open(&folder::list(path)?, name(path), nvbit).map(Opened::Nvbit);
         }
         let mut file = container::open_file(path)?;
         let head = container::head(&mut file, path, native::MAGIC.len())?;

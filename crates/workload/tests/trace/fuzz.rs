@@ -1,11 +1,10 @@
 //! Random damage: never a panic, never a hang, whatever comes of it.
 
-use super::kit::{block, folder, header, open};
+use super::kit::{block, folder, folder_with_list, gzip, header, open, xz, zstd};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use std::io::Read;
 use std::sync::OnceLock;
-use tombolo_types::stream::CtaStream;
+use tombolo_types::stream::{Command, CtaStream};
 use tombolo_workload::trace;
 
 const INSTRUCTIONS: &[&str] = &[
@@ -39,7 +38,36 @@ const PIECES: &[&str] = &[
     "2",
     "0",
     "\u{0}",
+    "\"",
+    "\"'",
+    "\u{feff}",
+    "-nregs = 300\n",
+    "-cuda stream id = -1\n",
+    "-shmem = -1\n",
+    "0 0 0 0 0000 ffffffff 0 EXIT 0 0 0\n",
+    "Memset,0x10,0,64\n",
+    "MemcpyDtoDAsync,0x10,0x20,64,7\n",
+    "ncclAllReduce,0x10\n",
+    "./kernel-1.traceg\n",
+    " # ",
+    "\u{1f}\u{8b}\u{8}",
 ];
+/// Lines of a list that are fine, and how many kernels each launches.
+const FINE: &[(&str, usize)] = &[
+    ("", 0),
+    ("# kernel-1.traceg", 0),
+    ("MemcpyHtoD,0x10,64", 0),
+    ("MemcpyDtoHAsync,0x10,64", 0),
+    ("MemcpyPeer,0x10,64", 0),
+    ("cudaMalloc,0x10,64", 0),
+    ("ncclSend,0x10,64", 0),
+    ("kernel-1.traceg", 1),
+    ("./kernel-1.traceg \r", 1),
+    ("kernel-1.traceg.gz # again", 1),
+];
+/// Lines that are not.
+const OTHER: &[&str] =
+    &["hello world", "kernal-1.traceg", "./kernel-2.traceg", "memcpyHtoD,0x10,64", "MemcpyHtoD", "-x", "1"];
 
 fn text() -> String {
     let warps = [INSTRUCTIONS, INSTRUCTIONS];
@@ -121,10 +149,9 @@ fn native() -> &'static [u8] {
     })
 }
 
-fn xz(text: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::new();
-    liblzma::read::XzEncoder::new(text, 0).read_to_end(&mut packed).unwrap();
-    packed
+/// One way of packing a file.
+fn packer() -> impl Strategy<Value = fn(&[u8]) -> Vec<u8>> {
+    prop::sample::select(vec![xz as fn(&[u8]) -> Vec<u8>, gzip, zstd])
 }
 
 proptest! {
@@ -138,15 +165,15 @@ proptest! {
     }
 
     #[test]
-    fn changed_text_in_a_container_never_panics(changes in prop::collection::vec(change(), 1..6), kind in any::<bool>()) {
+    fn changed_text_in_a_container_never_panics(changes in prop::collection::vec(change(), 1..6), pack in packer()) {
         let mut bytes = text().into_bytes();
         apply(&mut bytes, &changes);
-        try_kernel(&if kind { xz(&bytes) } else { zstd::encode_all(&bytes[..], 1).unwrap() })?;
+        try_kernel(&pack(&bytes))?;
     }
 
     #[test]
-    fn a_changed_container_never_panics(changes in prop::collection::vec(change(), 1..4), kind in any::<bool>()) {
-        let mut bytes = if kind { xz(text().as_bytes()) } else { zstd::encode_all(text().as_bytes(), 1).unwrap() };
+    fn a_changed_container_never_panics(changes in prop::collection::vec(change(), 1..4), pack in packer()) {
+        let mut bytes = pack(text().as_bytes());
         apply(&mut bytes, &changes);
         try_kernel(&bytes)?;
     }
@@ -154,10 +181,35 @@ proptest! {
     #[test]
     fn a_changed_list_never_panics(changes in prop::collection::vec(change(), 1..4)) {
         let trace = folder(&[("kernel-1.traceg", text().as_bytes())]);
-        let mut bytes = b"MemcpyHtoD,0x00007f00,256\nkernel-1.traceg\nMemcpyDtoH,0x00007f00,256\n".to_vec();
+        let mut bytes = b"MemcpyHtoD,0x00007f00,256\nkernel-1.traceg\nMemcpyDtoHAsync,0x00007f00,256\nMemsetD8,0x7f00,0,16 # x\n".to_vec();
         apply(&mut bytes, &changes);
         std::fs::write(trace.path().join("kernelslist.g"), bytes).unwrap();
         let _ = open(trace.path());
+    }
+
+    #[test]
+    fn no_line_of_a_list_is_skipped(
+        fine in prop::collection::vec(prop::sample::select(FINE), 0..8),
+        other in prop::option::of((any::<Index>(), prop::sample::select(OTHER))),
+    ) {
+        let mut lines: Vec<&str> = fine.iter().map(|(line, _)| *line).chain(["kernel-1.traceg"]).collect();
+        let place = other.map(|(at, line)| {
+            let place = at.index(lines.len());
+            lines.insert(place, line);
+            place + 1
+        });
+        let trace = folder_with_list(&lines.join("\n"), &[("kernel-1.traceg", text().as_bytes())]);
+        match (open(trace.path()), place) {
+            (Ok(program), None) => {
+                let launches = program.commands().iter().filter(|command| matches!(command, Command::Launch { .. }));
+                prop_assert_eq!(launches.count(), 1 + fine.iter().map(|(_, kernels)| kernels).sum::<usize>());
+            }
+            (Err(error), Some(line)) => {
+                let place = format!("kernelslist.g:{line}: ");
+                prop_assert!(error.to_string().contains(&place), "{} for line {}", error, line);
+            }
+            (outcome, place) => prop_assert!(false, "{:?} of {:?}", outcome.err(), place),
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the tests share: traces of one kernel, written to a folder of their own.
 
+use std::io::Read;
 use std::path::Path;
 use tempfile::TempDir;
 use tombolo_types::LineSize;
@@ -45,6 +46,40 @@ pub(crate) fn folder(kernels: &[(&str, &[u8])]) -> TempDir {
 /// Opens a trace for lines of 128 bytes.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Program>, trace::TraceError> {
     trace::open(path, LineSize::B128, WARP)
+}
+
+/// What a reader of results is told of a trace.
+pub(crate) fn notes(path: &Path) -> Vec<String> {
+    let (_, notes) = trace::open_with_notes(path, LineSize::B128, WARP).unwrap_or_else(|error| panic!("{error}"));
+    let listed = trace::info(path).unwrap().notes;
+    assert!(listed.iter().all(|note| notes.contains(note)), "what `info` shows reaches results: {listed:?}");
+    notes
+}
+
+/// A folder of the kernel files given with the list given.
+pub(crate) fn folder_with_list(list: &str, kernels: &[(&str, &[u8])]) -> TempDir {
+    let folder = folder(kernels);
+    std::fs::write(folder.path().join("kernelslist.g"), list).unwrap();
+    folder
+}
+
+/// `text` packed with gzip.
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    flate2::read::GzEncoder::new(text, flate2::Compression::fast()).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+/// `text` packed with xz.
+pub(crate) fn xz(text: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    liblzma::read::XzEncoder::new(text, 0).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+/// `text` packed with zstd.
+pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
 }
 
 /// Opens a trace of one kernel.

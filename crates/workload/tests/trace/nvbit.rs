@@ -1,6 +1,6 @@
 //! Small traces, one behaviour each.
 
-use super::kit::{block, folder, header, memory, open, open_text, stream, streams};
+use super::kit::{block, folder, header, memory, notes, open, open_text, stream, streams};
 use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Op, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 use tombolo_workload::trace;
@@ -44,8 +44,7 @@ fn every_version_and_encoding_gives_the_same_stream() {
 fn header_and_list_become_kernel_and_commands() {
     let text = header(5, "1,2,1", 64) + &block("0,1,0", &[&[], &[]]) + &block("0,0,0", &[&[], &["0 1 0 NOP 0 0 0"]]);
     let trace = folder(&[("kernel-1.traceg", text.as_bytes())]);
-    let list =
-        "MemcpyHtoD,0x00007f00,256\nkernel-1.traceg.xz\nMemcpyDtoH,7f80,128\nncclGroupStart\n\r\nkernel-1.traceg\r\n";
+    let list = "MemcpyHtoD,0x00007f00,256\nkernel-1.traceg.xz\nMemcpyDtoH,7f80,128\nkernel-1.traceg\n";
     std::fs::write(trace.path().join("kernelslist.g"), list).unwrap();
     let program = open(trace.path()).unwrap();
     let info = &program.kernels()[0];
@@ -68,6 +67,30 @@ fn stream_handles_become_small_numbers() {
     let commands = open(trace.path()).unwrap().commands().to_vec();
     let launch = |kernel, stream| Command::Launch { kernel, stream };
     assert_eq!(commands, [launch(0, 0), launch(1, 1)]);
+}
+
+#[test]
+fn kernels_of_several_streams_are_told_to_run_in_turn() {
+    let with = |stream: &str| header(5, "1,1,1", 32).replace("id = 3", stream) + &block("0,0,0", &[&[]]);
+    let of = |first: &str, second: &str| {
+        let (first, second) = (with(first), with(second));
+        folder(&[("kernel-1.traceg", first.as_bytes()), ("kernel-2.traceg", second.as_bytes())])
+    };
+    let told = "the kernels of 2 CUDA streams run one after the other";
+    for (first, second, several) in [
+        ("id = 1", "id = 2", true),
+        ("id = 7", "id = 7", false),
+        ("id = -1", "id = -2", true),
+        ("id = -1", "id = -1", false),
+    ] {
+        let trace = of(first, second);
+        let native = trace.path().join("same.tombolo");
+        trace::import(trace.path(), &native).unwrap();
+        for path in [trace.path(), &native] {
+            let times = notes(path).iter().filter(|note| note.starts_with(told)).count();
+            assert_eq!(times, usize::from(several), "{first}, {second}: {}", path.display());
+        }
+    }
 }
 
 #[test]

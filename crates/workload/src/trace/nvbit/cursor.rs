@@ -83,6 +83,19 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// `text` without blanks and quotes around it, nested and escaped ones too.
+pub(super) fn unquoted(text: &[u8]) -> &[u8] {
+    let mut text = text.trim_ascii();
+    while let [b'"', inner @ .., b'"']
+    | [b'\'', inner @ .., b'\'']
+    | [b'`', inner @ .., b'`']
+    | [b'\\', b'"', inner @ .., b'\\', b'"'] = text
+    {
+        text = inner.trim_ascii();
+    }
+    text
+}
+
 /// A hexadecimal number of at most `digits` (16 or fewer) digits, with or without `0x`.
 #[inline]
 pub(super) fn hex(token: &[u8], digits: usize) -> Option<u64> {
@@ -135,6 +148,25 @@ pub(super) fn signed(token: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quotes_around_a_text_go_and_those_within_stay() {
+        for (text, inner) in [
+            ("(2,1,1)", "(2,1,1)"),
+            ("\"(2,1,1)\" ", "(2,1,1)"),
+            ("\"'16'\"", "16"),
+            ("\"\\\"16\\\"\"", "16"),
+            ("\"\"k\"\"", "k"),
+            ("f<\"a\">", "f<\"a\">"),
+            ("\"k", "\"k"),
+            ("\"", "\""),
+            ("\"\"", ""),
+        ] {
+            assert_eq!(unquoted(text.as_bytes()), inner.as_bytes(), "{text}");
+        }
+        let many = vec![b'"'; 1 << 20];
+        assert_eq!(unquoted(&many), b"", "a line of quotes alone takes no stack");
+    }
 
     #[test]
     fn numbers_are_read_to_their_limits() {

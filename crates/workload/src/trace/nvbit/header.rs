@@ -1,8 +1,9 @@
 //! The header of a kernel trace: `-key = value` lines up to the first line that starts with `#`.
 
-use super::cursor::{Cursor, decimal, hex};
+use super::cursor::{Cursor, decimal, hex, unquoted};
+use super::opcode::LANES;
 use crate::trace::container::Lines;
-use crate::trace::error::{Mismatch, TraceError};
+use crate::trace::error::{Mismatch, TraceError, quoted};
 
 /// Tracer versions whose text is understood.
 const VERSIONS: std::ops::RangeInclusive<u64> = 3..=6;
@@ -10,9 +11,33 @@ const VERSIONS: std::ops::RangeInclusive<u64> = 3..=6;
 const LARGEST_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 /// Most threads of a block. Source: as above.
 const MOST_THREADS: u64 = 1024;
+/// Most registers of a thread. Source: as above, 255; some tools round up.
+const MOST_REGISTERS: u64 = 256;
+/// Most registers of a block. Source: as above.
+const MOST_BLOCK_REGISTERS: u64 = 64 << 10;
+/// Most scratchpad bytes of a block. Source: as above, 227 KB and 1 KB that the system keeps.
+const MOST_SHARED: u64 = 228 << 10;
+
+/// What tells one CUDA stream from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StreamKey {
+    /// A handle, or a small number.
+    Handle(u64),
+    /// Any other text, which tells as well.
+    Name(String),
+}
+
+/// A field that decides little and has a value it cannot have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// The field.
+    pub(super) key: &'static str,
+    /// Its value, quoted, and what is made of it.
+    pub(super) text: String,
+}
 
 /// The header of a kernel trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Mangled name, or empty.
     pub(super) name: String,
@@ -20,12 +45,12 @@ pub(super) struct Header {
     pub(super) grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub(super) block: [u32; 3],
-    /// Scratchpad bytes of a block.
+    /// Scratchpad bytes of a block, 0 where unknown.
     pub(super) shared_bytes: u32,
     /// Registers of a thread, 0 where unknown.
     pub(super) registers: u32,
-    /// Handle of the CUDA stream.
-    pub(super) stream: u64,
+    /// The CUDA stream.
+    pub(super) stream: StreamKey,
     /// Where generic addresses of the scratchpad begin, 0 where unknown.
     pub(super) shared_base: u64,
     /// Where generic addresses of local memory begin, 0 where unknown.
@@ -34,6 +59,27 @@ pub(super) struct Header {
     pub(super) version: u32,
     /// Whether instruction lines begin with a line number.
     pub(super) lineinfo: bool,
+    /// Fields that were not taken as they stand.
+    pub(super) doubts: Vec<Doubt>,
+}
+
+impl Default for Header {
+    /// That of a trace which says nothing.
+    fn default() -> Header {
+        Header {
+            name: String::new(),
+            grid: [0; 3],
+            block: [0; 3],
+            shared_bytes: 0,
+            registers: 0,
+            stream: StreamKey::Handle(0),
+            shared_base: 0,
+            local_base: 0,
+            version: 0,
+            lineinfo: false,
+            doubts: Vec::new(),
+        }
+    }
 }
 
 impl Header {
@@ -46,6 +92,7 @@ impl Header {
                 let expected = "a header of `-key = value` lines that ends with a line that starts with #".to_owned();
                 return Err(lines.error(Mismatch { expected, found: "the end of the file".to_owned() }));
             };
+            let line = unquoted(line);
             match line.first() {
                 None => {}
                 Some(b'#') => break,
@@ -68,19 +115,65 @@ impl Header {
                 return Err(lines.error(Mismatch { expected: format!("`{key} = …` before the body"), found }));
             }
         }
+        header.doubt_registers();
         Ok(header)
+    }
+
+    /// Registers that no block of the kernel's can have were those of another kernel.
+    fn doubt_registers(&mut self) {
+        let block = u64::from(self.registers) * u64::from(self.threads().next_multiple_of(LANES));
+        if block > MOST_BLOCK_REGISTERS {
+            let found = self.registers.to_string();
+            self.registers = 0;
+            self.doubt("-nregs", found.as_bytes(), "more than its block can have, and is taken as unknown");
+        }
+    }
+
+    fn doubt(&mut self, key: &'static str, value: &[u8], what: &str) {
+        self.doubts.push(Doubt { key, text: format!("{} is {what}", quoted(value)) });
+    }
+
+    /// `value` as a number up to `most`; one that is none is in doubt and taken as 0, which is unknown.
+    fn number_or_unknown(&mut self, key: &'static str, value: &[u8], most: u64) -> u32 {
+        let number = decimal(value).filter(|number| *number <= most).and_then(|number| u32::try_from(number).ok());
+        number.unwrap_or_else(|| {
+            self.doubt(key, value, &format!("no number from 0 to {most}, and is taken as unknown"));
+            0
+        })
+    }
+
+    /// `value` as an address, likewise.
+    fn base_or_unknown(&mut self, key: &'static str, value: &[u8]) -> u64 {
+        hex(value, 16).unwrap_or_else(|| {
+            self.doubt(key, value, "no hexadecimal address, and is taken as unknown");
+            0
+        })
+    }
+
+    /// `value` as the kernel's name: it decides nothing.
+    fn label(&mut self, value: &[u8]) -> String {
+        if std::str::from_utf8(value).is_err() {
+            self.doubt("-kernel name", value, "not UTF-8, and is shown as far as it is");
+        }
+        String::from_utf8_lossy(value).into_owned()
+    }
+
+    /// `value` as a stream: old tracers print the low half of a handle with its sign.
+    fn stream_key(&mut self, value: &[u8]) -> StreamKey {
+        if let Some(handle) = decimal(value) {
+            return StreamKey::Handle(handle);
+        }
+        self.doubt("-cuda stream id", value, "no handle, and is taken as the stream's name");
+        StreamKey::Name(String::from_utf8_lossy(value).into_owned())
     }
 
     fn entry(&mut self, line: &[u8], seen: &mut Seen) -> Result<(), Mismatch> {
         let Some(equals) = line.iter().position(|byte| *byte == b'=') else {
             return Err(Mismatch::new("`-key = value`", line));
         };
-        let (key, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());
+        let (key, value) = (unquoted(&line[..equals]), unquoted(&line[equals + 1..]));
         match key {
-            b"kernel name" => {
-                let text = std::str::from_utf8(value).map_err(|_| Mismatch::new("a kernel name in UTF-8", value))?;
-                text.clone_into(&mut self.name);
-            }
+            b"kernel name" => self.name = self.label(value),
             b"grid dim" => {
                 self.grid = dimensions(value, "a grid (x,y,z)", LARGEST_GRID)?;
                 if grid_size(self.grid).is_none() {
@@ -95,11 +188,11 @@ impl Header {
                 }
                 seen.block = true;
             }
-            b"shmem" => self.shared_bytes = number(value, u64::from(u32::MAX), "scratchpad bytes")? as u32,
-            b"nregs" => self.registers = number(value, 256, "registers of a thread")? as u32,
-            b"cuda stream id" => self.stream = number(value, u64::MAX, "a stream handle")?,
-            b"shmem base_addr" => self.shared_base = base(value)?,
-            b"local mem base_addr" => self.local_base = base(value)?,
+            b"shmem" => self.shared_bytes = self.number_or_unknown("-shmem", value, MOST_SHARED),
+            b"nregs" => self.registers = self.number_or_unknown("-nregs", value, MOST_REGISTERS),
+            b"cuda stream id" => self.stream = self.stream_key(value),
+            b"shmem base_addr" => self.shared_base = self.base_or_unknown("-shmem base_addr", value),
+            b"local mem base_addr" => self.local_base = self.base_or_unknown("-local mem base_addr", value),
             b"accelsim tracer version" => {
                 match decimal(value) {
                     Some(version) if VERSIONS.contains(&version) => self.version = version as u32,
@@ -122,6 +215,11 @@ impl Header {
     /// Threads of a block, at most 1024.
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
+    }
+
+    /// Warps of a block.
+    pub(super) fn warps(&self) -> u32 {
+        self.threads().div_ceil(LANES)
     }
 
     /// Index of thread block `x,y,z`, x fastest.
@@ -154,10 +252,6 @@ fn number(value: &[u8], most: u64, what: &str) -> Result<u64, Mismatch> {
     let number = cursor.count(most, what)?;
     cursor.end(what)?;
     Ok(number)
-}
-
-fn base(value: &[u8]) -> Result<u64, Mismatch> {
-    hex(value, 16).ok_or_else(|| Mismatch::new("a hexadecimal address", value))
 }
 
 /// `(x,y,z)`, each at least 1.

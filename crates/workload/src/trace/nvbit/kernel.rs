@@ -3,12 +3,12 @@
 use super::cursor::{Cursor, decimal};
 use super::header::{Header, triple};
 use super::instruction::Parser;
-use super::opcode::LANES;
 use super::spill::Spill;
 use super::warp::{Census, Translator};
 use crate::encode::encode;
 use crate::trace::container::Lines;
 use crate::trace::error::{Mismatch, TraceError};
+use crate::trace::foreign;
 use std::path::Path;
 use tombolo_types::LineSize;
 use tombolo_types::stream::CtaStream;
@@ -16,6 +16,10 @@ use tombolo_types::stream::CtaStream;
 /// Most operations, and most line transactions, of a thread block: what a decoded block may take is then
 /// under a gigabyte. Real blocks have up to some millions.
 const LARGEST_BLOCK: usize = 1 << 25;
+/// Most thread blocks that a trace may lack: each is a CTA of the program all the same.
+const MOST_ABSENT: u64 = 1 << 24;
+/// Tokens of the shortest line of a raw trace: a block, a warp, place, mask, counts and an opcode.
+const RAW_TOKENS: usize = 9;
 
 /// Where an encoded CTA lies in the spill.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +32,30 @@ pub(super) struct Place {
 pub(super) struct Kernel {
     pub(super) header: Header,
     pub(super) census: Census,
-    /// Indexed by CTA.
-    pub(super) places: Vec<Place>,
+    /// Of the CTAs in the file, in order.
+    places: Vec<Place>,
+    /// Which CTAs those are; empty where all of the grid are there.
+    present: Vec<u32>,
+    /// The first few CTAs that are not there, by name; empty where all are.
+    pub(super) missing: String,
+    /// Warps of CTAs in the file that are not there.
+    pub(super) absent_warps: u64,
+}
+
+impl Kernel {
+    /// Thread blocks of the grid that are not in the file. They ran without an instruction that was traced.
+    pub(super) fn absent(&self) -> u64 {
+        u64::from(self.header.blocks()) - self.places.len() as u64
+    }
+
+    /// Where CTA `cta` of the grid lies, if it was in the file.
+    pub(super) fn place(&self, cta: u32) -> Option<Place> {
+        let index = match &self.present[..] {
+            [] => Some(cta as usize),
+            present => present.binary_search(&cta).ok(),
+        };
+        index.map(|index| self.places[index])
+    }
 }
 
 /// Reads the kernel trace at `path`; `stream_slot` numbers its CUDA stream within the program. Encoded CTAs
@@ -44,22 +70,23 @@ pub(super) fn read(
     let header = Header::read(&mut lines)?;
     let translator = Translator::new(&header, stream_slot(&header), line_size);
     let mut body = Body {
-        warps: header.threads().div_ceil(LANES),
+        warps: header.warps(),
         parser: Parser::new(header.version, header.lineinfo),
         header,
         translator,
         stream: CtaStream::default(),
         encoded: Vec::new(),
         found: Vec::new(),
+        absent_warps: 0,
     };
-    while at_block(&mut lines)? {
+    while at_block(&mut lines, body.found.is_empty())? {
         body.block(&mut lines, spill)?;
     }
     body.finish(&lines)
 }
 
-/// Skips to the next thread block; whether there is one.
-fn at_block(lines: &mut Lines) -> Result<bool, TraceError> {
+/// Skips to the next thread block, which may be the `first`; whether there is one.
+fn at_block(lines: &mut Lines, first: bool) -> Result<bool, TraceError> {
     while let Some(line) = lines.next()? {
         match line {
             b"#BEGIN_TB" => return Ok(true),
@@ -68,6 +95,7 @@ fn at_block(lines: &mut Lines) -> Result<bool, TraceError> {
                 return Err(lines.error(mismatch));
             }
             [] | [b'#', ..] => {}
+            _ if first && is_raw(line) => return Err(foreign::RAW.at(lines.path())),
             _ => {
                 let mismatch = Mismatch::new("#BEGIN_TB or the end of the file", line);
                 return Err(lines.error(mismatch));
@@ -75,6 +103,13 @@ fn at_block(lines: &mut Lines) -> Result<bool, TraceError> {
         }
     }
     Ok(false)
+}
+
+/// Whether `line` is an instruction of a raw trace: behind `x y z warp` stands what a sorted trace has alone.
+fn is_raw(line: &[u8]) -> bool {
+    let mut cursor = Cursor::new(line);
+    let prefixed = (0..4).all(|_| cursor.token().is_some_and(|token| decimal(token).is_some()));
+    prefixed && (4..RAW_TOKENS).all(|_| cursor.token().is_some())
 }
 
 /// A thread block in the file.
@@ -95,6 +130,7 @@ struct Body {
     stream: CtaStream,
     encoded: Vec<u8>,
     found: Vec<Found>,
+    absent_warps: u64,
 }
 
 /// A warp of the block being read.
@@ -173,12 +209,7 @@ impl Body {
                 *announced = Some(count.ok_or_else(|| Mismatch::new("`insts = <number of instructions>`", line))?);
             }
             _ if line == b"#END_TB" => {
-                if sections.len() < self.warps as usize {
-                    let missing = (0..self.warps).find(|warp| sections.iter().all(|section| section.warp != *warp));
-                    let missing = missing.expect("fewer sections than warps");
-                    let expected = format!("`warp = {missing}`, of the {} warps of a thread block", self.warps);
-                    return Err(Mismatch::new(expected, line));
-                }
+                self.add_absent_warps(sections);
                 return Ok(false);
             }
             // Of thread blocks that are launched in clusters: which they are.
@@ -203,6 +234,20 @@ impl Body {
         Ok(())
     }
 
+    /// Warps of which the block says nothing ran without an instruction that was traced.
+    fn add_absent_warps(&mut self, sections: &mut Vec<Section>) {
+        if sections.len() == self.warps as usize {
+            return;
+        }
+        let start = self.stream.ops.len() as u32;
+        let mut there = vec![false; self.warps as usize];
+        sections.iter().for_each(|section| there[section.warp as usize] = true);
+        for warp in (0..self.warps).filter(|warp| !there[*warp as usize]) {
+            sections.push(Section { warp, announced: Some(0), read: 0, start });
+            self.absent_warps += 1;
+        }
+    }
+
     /// Fills the stream's warps, with operations in the order of warps whatever the order in the file.
     fn order_warps(&mut self, sections: &mut [Section]) {
         let ends: Vec<u32> = sections.iter().skip(1).map(|section| section.start).collect();
@@ -225,7 +270,7 @@ impl Body {
         self.stream.warps.extend(ranges.into_iter().map(|(_, range)| range));
     }
 
-    /// Checks that every thread block of the grid came once.
+    /// Checks that no thread block of the grid came twice, and that enough came.
     fn finish(mut self, lines: &Lines) -> Result<Kernel, TraceError> {
         self.found.sort_by_key(|found| found.cta);
         if let Some(pair) = self.found.windows(2).find(|pair| pair[0].cta == pair[1].cta) {
@@ -235,12 +280,16 @@ impl Body {
             return Err(Mismatch { expected, found }.at(lines.path(), pair[1].line));
         }
         let (found, expected) = (self.found.len() as u64, u64::from(self.header.blocks()));
-        if found < expected {
-            let missing = self.missing();
-            return Err(TraceError::MissingBlocks { path: lines.path().to_owned(), found, expected, missing });
+        let missing = self.missing();
+        if found == 0 || expected - found > MOST_ABSENT {
+            let path = lines.path().to_owned();
+            return Err(TraceError::MissingBlocks { path, found, expected, most: MOST_ABSENT, missing });
         }
         let places = self.found.iter().map(|found| found.place).collect();
-        Ok(Kernel { header: self.header, census: self.translator.census, places })
+        let partial = found < expected;
+        let present = self.found.iter().filter(|_| partial).map(|found| found.cta).collect();
+        let Body { header, translator, absent_warps, .. } = self;
+        Ok(Kernel { header, census: translator.census, places, present, missing, absent_warps })
     }
 
     /// The first few thread blocks that are not there.

@@ -1,15 +1,14 @@
 //! The list of a trace: `kernelslist.g`, the commands of the host in order.
+//!
+//! A line is a command of the host (module [`command`]), the path of a kernel's trace, or a comment behind `#` or `//`.
+//! Nothing else may stand there: a line that was skipped would be a part of the program that is not simulated.
 
-use super::cursor::{decimal, hex};
-use crate::trace::container::Lines;
+use super::command::{self, HostCommand, Tally};
+use super::cursor::unquoted;
+use crate::trace::container::{Lines, SUFFIXES};
 use crate::trace::error::{Mismatch, TraceError};
+use crate::trace::folder::unpacked;
 use std::path::{Path, PathBuf};
-
-/// Suffixes of compressed kernel traces.
-const SUFFIXES: [&str; 2] = [".xz", ".zst"];
-
-/// Most bytes of a copy: more than any memory holds, and little enough for its time to be counted.
-const LARGEST_COPY: u64 = 1 << 48;
 
 /// One command of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,66 +29,103 @@ pub(super) enum Entry {
     },
 }
 
-/// Reads the list at `path`, or makes one of a single kernel trace. Lines of other commands are for other
-/// tools and are skipped.
-pub(super) fn read(path: &Path) -> Result<Vec<Entry>, TraceError> {
+/// A list that has been read.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    /// Its commands that are simulated, in order; at least one launches a kernel.
+    pub(super) entries: Vec<Entry>,
+    /// What a reader of results should know of the others.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads the list at `path`, or makes one of a single kernel trace.
+pub(super) fn read(path: &Path) -> Result<List, TraceError> {
     let mut lines = Lines::open(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut entries = Vec::new();
-    let mut kernels = 0;
+    let mut tally = Tally::default();
+    let mut first = true;
     while let Some(line) = lines.next()? {
-        if kernels == 0 && entries.is_empty() && line.starts_with(b"-kernel") {
-            return Ok(vec![Entry::Kernel { path: path.to_owned() }]);
+        let line = unquoted(uncommented(line));
+        if line.is_empty() {
+            continue;
         }
-        if line.starts_with(b"kernel") {
-            let name = std::str::from_utf8(line).map_err(|_| Mismatch::new("a file name in UTF-8", line));
-            let found = name.map(|name| find(folder, name).map_err(|tried| (name.to_owned(), tried)));
-            match found.map_err(|mismatch| lines.error(mismatch))? {
-                Ok(path) => entries.push(Entry::Kernel { path }),
-                Err((name, tried)) => {
-                    return Err(TraceError::NoKernelFile { list: path.to_owned(), line: lines.line(), name, tried });
-                }
-            }
-            kernels += 1;
-        } else if let Some(rest) = line.strip_prefix(b"Memcpy") {
-            match copy(rest) {
-                Ok(copy) => entries.extend(copy),
-                Err(mismatch) => return Err(lines.error(mismatch)),
+        if std::mem::take(&mut first) && is_header(line) {
+            return Ok(List { entries: vec![Entry::Kernel { path: path.to_owned() }], notes: Vec::new() });
+        }
+        match entry(line, folder, &mut tally) {
+            Ok(entry) => entries.extend(entry),
+            Err(Refused::Line(mismatch)) => return Err(lines.error(mismatch)),
+            Err(Refused::Missing { name, tried }) => {
+                return Err(TraceError::NoKernelFile { list: path.to_owned(), line: lines.line(), name, tried });
             }
         }
     }
-    if kernels == 0 {
+    if !entries.iter().any(|entry| matches!(entry, Entry::Kernel { .. })) {
         let expected = "at least one line that names a kernel trace".to_owned();
         return Err(lines.error(Mismatch { expected, found: "the end of the list".to_owned() }));
     }
-    Ok(entries)
+    Ok(List { entries, notes: tally.notes() })
 }
 
-/// The copy that `Memcpy` and `rest` stand for, or `None` for a direction that is not simulated.
-fn copy(rest: &[u8]) -> Result<Option<Entry>, Mismatch> {
-    const EXPECTED: &str = "MemcpyHtoD,<hexadecimal address>,<bytes, at most 2^48>";
-    let mut fields = rest.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let to_device = match fields.next() {
-        Some(b"HtoD") => true,
-        Some(b"DtoH") => false,
-        _ => return Ok(None),
-    };
-    let mut numbers = || {
-        let address = hex(fields.next()?, 16)?;
-        let bytes = decimal(fields.next()?).filter(|bytes| *bytes <= LARGEST_COPY)?;
-        fields.next().is_none().then_some((address, bytes))
-    };
-    match numbers() {
-        Some((address, bytes)) => Ok(Some(Entry::Copy { address, bytes, to_device })),
-        None => Err(Mismatch::new(EXPECTED, rest)),
+/// `line` without its comment.
+fn uncommented(line: &[u8]) -> &[u8] {
+    if line.starts_with(b"//") {
+        return b"";
     }
+    let begins = |place: usize| line[place] == b'#' && (place == 0 || line[place - 1].is_ascii_whitespace());
+    let end = (0..line.len()).find(|place| begins(*place)).unwrap_or(line.len());
+    line[..end].trim_ascii_end()
+}
+
+/// Whether `line` is of a kernel trace's header.
+fn is_header(line: &[u8]) -> bool {
+    line.starts_with(b"-kernel") || line.starts_with(b"-") && line.contains(&b'=')
+}
+
+/// Why a line is refused.
+enum Refused {
+    /// It is neither a command nor a path.
+    Line(Mismatch),
+    /// It names a kernel trace that is not there.
+    Missing { name: String, tried: String },
+}
+
+/// What `line`, which is not empty, has the machine do.
+fn entry(line: &[u8], folder: &Path, tally: &mut Tally) -> Result<Option<Entry>, Refused> {
+    let text = std::str::from_utf8(line);
+    let text = text.map_err(|_| Refused::Line(Mismatch::new("a file name in UTF-8, or a command", line)))?;
+    if let Some(command) = command::parse(text).map_err(Refused::Line)? {
+        tally.count(command, text);
+        return Ok(match command {
+            HostCommand::Copy { address, bytes, to_device, .. } => Some(Entry::Copy { address, bytes, to_device }),
+            HostCommand::Costless(_) => None,
+        });
+    }
+    match find(folder, text) {
+        Ok(path) => Ok(Some(Entry::Kernel { path })),
+        Err(tried) if looks_like_a_path(text) => Err(Refused::Missing { name: text.to_owned(), tried }),
+        Err(_) => Err(Refused::Line(Mismatch::new(
+            "the path of a kernel trace such as kernel-1.traceg, a command such as MemcpyHtoD, Memset or ncclAllReduce, \
+             or a comment behind #",
+            line,
+        ))),
+    }
+}
+
+/// Whether `text` is meant to be a kernel trace, though it is none.
+fn looks_like_a_path(text: &str) -> bool {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    text.contains('/')
+        || name.starts_with("kernel")
+        || name.contains(".trace")
+        || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// The file that `name` means, compressed or not whatever the name says; else the paths tried.
 fn find(folder: &Path, name: &str) -> Result<PathBuf, String> {
-    let plain = SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-    let mut names = vec![name.to_owned()];
-    names.push(plain.to_owned());
+    let plain = unpacked(name);
+    let mut names = vec![name.to_owned(), plain.to_owned()];
     names.extend(SUFFIXES.map(|suffix| format!("{plain}{suffix}")));
     let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     if let Some(path) = paths.iter().find(|path| path.is_file()) {
@@ -99,4 +135,22 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf, String> {
     tried.sort_unstable();
     tried.dedup();
     Err(tried.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_end_lines_and_begin_behind_a_blank() {
+        for (line, rest) in [
+            ("kernel-1.traceg # the first", "kernel-1.traceg"),
+            ("# kernel-1.traceg", ""),
+            ("// kernel-1.traceg", ""),
+            ("kernel#1.traceg", "kernel#1.traceg"),
+            ("a//kernel-1.traceg", "a//kernel-1.traceg"),
+        ] {
+            assert_eq!(uncommented(line.as_bytes()), rest.as_bytes(), "{line}");
+        }
+    }
 }

@@ -1,19 +1,21 @@
 //! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6.
 //!
 //! Each kernel file is read once, when the trace is opened; its CTAs are kept encoded and decoded when the
-//! machine asks. Reading order: [`kernelslist`], [`header`], [`kernel`], [`instruction`], [`opcode`],
-//! [`warp`] with [`scoreboard`] and [`coalescer`].
+//! machine asks. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`],
+//! [`opcode`], [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for what results should say of a trace.
 //!
 //! Not in these traces: what one CTA waits for another to do (a spinning load is as many loads as it was on
 //! the traced machine), the addresses of texture fetches and of bulk copies, and which of its named barriers
 //! a warp waits at.
 
 mod coalescer;
+mod command;
 mod cursor;
 mod header;
 mod instruction;
 mod kernel;
 mod kernelslist;
+mod notes;
 mod opcode;
 mod scoreboard;
 mod spill;
@@ -22,6 +24,7 @@ mod warp;
 use super::error::TraceError;
 use super::info::{KernelOrigin, OpcodeCount, Origin};
 use crate::encode::decode;
+use header::StreamKey;
 use kernel::Kernel;
 use kernelslist::Entry;
 use spill::{Spill, Spilled};
@@ -35,7 +38,8 @@ pub(super) const WARP_WIDTH: u32 = opcode::LANES;
 
 /// The kernels' files that `list` names; none where it cannot be read.
 pub(super) fn kernel_files(list: &Path) -> Vec<PathBuf> {
-    let entries = kernelslist::read(list).unwrap_or_default().into_iter();
+    let list = kernelslist::read(list).unwrap_or_default();
+    let entries = list.entries.into_iter();
     entries.filter_map(|entry| if let Entry::Kernel { path } = entry { Some(path) } else { None }).collect()
 }
 
@@ -48,12 +52,15 @@ pub(super) struct NvbitProgram {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
     encoded: Spilled,
+    /// What the list's commands leave out.
+    list_notes: Vec<String>,
 }
 
 impl NvbitProgram {
     /// Reads the trace whose list of kernels is at `list`, for lines of `line_size`.
     pub(super) fn open(list: &Path, name: String, line_size: LineSize) -> Result<NvbitProgram, TraceError> {
-        let entries = kernelslist::read(list)?;
+        let list = kernelslist::read(list)?;
+        let (entries, list_notes) = (list.entries, list.notes);
         let mut reading = Reading::default();
         let mut spill = Spill::new();
         for entry in &entries {
@@ -65,41 +72,18 @@ impl NvbitProgram {
         let encoded = spill.finish().map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
         let infos = reading.kernels.iter().zip(&reading.paths).map(|(kernel, path)| info(kernel, path)).collect();
         let Reading { kernels, paths, .. } = reading;
-        Ok(NvbitProgram { name, line_size, infos, commands, kernels, paths, encoded })
+        Ok(NvbitProgram { name, line_size, infos, commands, kernels, paths, encoded, list_notes })
     }
 
     /// What the trace says beyond its streams.
     pub(super) fn origin(&self) -> Origin {
         let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut notes = vec![
-            "NVBit traces record no synchronisation between CTAs: a load that spun on a flag is replayed as it \
-             was recorded, and waits for nobody"
-                .to_owned(),
-        ];
-        let mut totals = [0_u64; 4];
-        for Kernel { census, .. } in &self.kernels {
-            for (name, count) in &census.unknown {
-                *unknown.entry(name).or_default() += count;
-            }
-            let counts = [census.addressless, census.unresolved, census.blind_waits, census.unnamed];
-            totals.iter_mut().zip(counts).for_each(|(total, more)| *total += more);
-        }
-        let [addressless, unresolved, blind_waits, unnamed] = totals;
-        for (count, what) in [
-            (addressless, "memory instructions come without addresses: their traffic is not simulated"),
-            (unresolved, "generic accesses were taken as global: a kernel's header lacks base addresses"),
-            (
-                blind_waits,
-                "waits for copies to the scratchpad wait for all of them: this tracer does not say for how many",
-            ),
-            (unnamed, "executions of further unknown opcodes are not listed by name"),
-        ] {
-            if count > 0 {
-                notes.push(format!("{count} {what}"));
-            }
+        for (name, count) in self.kernels.iter().flat_map(|kernel| &kernel.census.unknown) {
+            *unknown.entry(name).or_default() += count;
         }
         let unknown_opcodes =
             unknown.into_iter().map(|(name, count)| OpcodeCount { name: name.to_owned(), count }).collect();
+        let notes = notes::of(&self.kernels, &self.paths, &self.list_notes);
         let kernels = self.kernels.iter().zip(&self.paths).map(|(kernel, path)| kernel_origin(kernel, path)).collect();
         let tracer_version = self.kernels.iter().map(|kernel| kernel.header.version).max();
         Origin { format: "NVBit".to_owned(), tracer_version, kernels, unknown_opcodes, notes }
@@ -111,39 +95,49 @@ impl NvbitProgram {
 struct Reading {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
+    /// By absolute path: a list may name one file in several ways.
     index: BTreeMap<PathBuf, u32>,
-    /// Stream handles, in order of appearance.
-    streams: Vec<u64>,
+    /// Streams, in order of appearance.
+    streams: Vec<StreamKey>,
+}
+
+/// A path by which the same file is the same, as far as its text tells.
+fn identity(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl Reading {
     /// Reads the kernel at `path` unless it was read for an earlier launch.
     fn kernel(&mut self, path: &Path, line_size: LineSize, spill: &mut Spill) -> Result<(), TraceError> {
-        if self.index.contains_key(path) {
+        let identity = identity(path);
+        if self.index.contains_key(&identity) {
             return Ok(());
         }
         let streams = &mut self.streams;
         let slot = |header: &header::Header| {
-            let known = streams.iter().position(|handle| *handle == header.stream);
+            let known = streams.iter().position(|stream| *stream == header.stream);
             known.unwrap_or_else(|| {
-                streams.push(header.stream);
+                streams.push(header.stream.clone());
                 streams.len() - 1
             }) as u64
         };
         let kernel = kernel::read(path, line_size, slot, spill)?;
-        self.index.insert(path.to_owned(), self.kernels.len() as u32);
+        self.index.insert(identity, self.kernels.len() as u32);
         self.kernels.push(kernel);
         self.paths.push(path.to_owned());
         Ok(())
     }
 
-    /// The commands of the host. Stream handles that are no small numbers are numbered by appearance.
+    /// The commands of the host. Streams are numbered by appearance, unless all are small numbers already.
     fn commands(&self, entries: &[Entry]) -> Vec<Command> {
-        let small = self.streams.iter().all(|handle| u32::try_from(*handle).is_ok());
-        let stream = |handle: u64| {
-            let slot = self.streams.iter().position(|other| *other == handle);
-            if small { handle as u32 } else { slot.expect("every kernel's stream was numbered") as u32 }
+        let number = |stream: &StreamKey| match stream {
+            StreamKey::Handle(handle) => u32::try_from(*handle).ok(),
+            StreamKey::Name(_) => None,
         };
+        let small = self.streams.iter().all(|stream| number(stream).is_some());
+        let place =
+            |stream: &StreamKey| self.streams.iter().position(|other| other == stream).map(|place| place as u32);
+        let stream = |stream: &StreamKey| if small { number(stream) } else { place(stream) };
         entries
             .iter()
             .map(|entry| match entry {
@@ -151,8 +145,9 @@ impl Reading {
                     Command::Copy { address: *address, bytes: *bytes, to_device: *to_device }
                 }
                 Entry::Kernel { path } => {
-                    let kernel = self.index[path];
-                    Command::Launch { kernel, stream: stream(self.kernels[kernel as usize].header.stream) }
+                    let kernel = self.index[&identity(path)];
+                    let stream = stream(&self.kernels[kernel as usize].header.stream);
+                    Command::Launch { kernel, stream: stream.expect("every kernel's stream was numbered") }
                 }
             })
             .collect()
@@ -203,9 +198,14 @@ impl Program for NvbitProgram {
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
-        let place = self.kernels.get(kernel as usize).and_then(|kernel| kernel.places.get(cta as usize));
-        let Some(place) = place else {
+        let found = self.kernels.get(kernel as usize).filter(|found| cta < found.header.blocks());
+        let Some(found) = found else {
             return Err(StreamError { message: format!("{} has no thread block {cta} of kernel {kernel}", self.name) });
+        };
+        let Some(place) = found.place(cta) else {
+            into.clear();
+            into.warps.resize(found.header.warps() as usize, 0..0);
+            return Ok(());
         };
         let bytes = &self.encoded.bytes()[place.offset as usize..(place.offset + place.length) as usize];
         decode(bytes, into).map(|_| ())

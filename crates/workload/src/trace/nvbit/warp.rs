@@ -3,7 +3,7 @@
 use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
 use super::header::Header;
 use super::instruction::Instruction;
-use super::opcode::{Kind, LANES, Space};
+use super::opcode::{Kind, Space};
 use super::scoreboard::{Scoreboard, ZERO_REGISTER};
 use crate::trace::error::Mismatch;
 use crate::trace::info::Spaces;
@@ -59,7 +59,7 @@ pub(super) struct Translator {
 impl Translator {
     /// A translator for the kernel of `header`, whose stream is the `stream`-th of the program.
     pub(super) fn new(header: &Header, stream: u64, line_size: LineSize) -> Translator {
-        let warps = u64::from(header.blocks()) * u64::from(header.threads().div_ceil(LANES));
+        let warps = u64::from(header.blocks()) * u64::from(header.warps());
         let region = LOCAL_REGION * (1 + stream % LOCAL_REGIONS);
         Translator {
             line_size,

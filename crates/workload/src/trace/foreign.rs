@@ -1,0 +1,140 @@
+//! Files that are no trace but well known ones of the field: an error names them and says what makes a trace of them.
+
+use super::error::TraceError;
+use super::native;
+use std::path::Path;
+
+/// Bytes of the text's start that are looked at: more than any header of a kernel trace but those with names of tens of
+/// kilobytes.
+pub(super) const LOOKED_AT: usize = 64 << 10;
+/// Longest kernel name before a binary trace is taken for something else, in bytes.
+const LONGEST_NAME: u64 = 1 << 20;
+
+/// A kind of file, and the way from it to a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Foreign {
+    what: &'static str,
+    remedy: &'static str,
+}
+
+/// What Accel-Sim's post-processing does.
+const POST_PROCESS: &str =
+    "run Accel-Sim's post-traces-processing on its folder, which makes .traceg files and a kernelslist.g of raw traces";
+const OLDER_TEXT: &str = "the text form is read: have a post-traces-processing of Accel-Sim that writes .traceg files \
+     process the raw traces";
+const UNPACK: &str = "unpack it, or pack it with xz, gzip or zstd";
+
+/// A kernel trace as the tracer leaves it: one line an instruction, those of all thread blocks in one.
+pub(super) const RAW: Foreign =
+    Foreign { what: "a raw trace, whose instructions are not sorted by thread block", remedy: POST_PROCESS };
+/// A folder of such traces.
+pub(super) const RAW_FOLDER: Foreign = Foreign { what: "a folder of raw traces", remedy: POST_PROCESS };
+/// The form of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp by warp.
+pub(super) const PER_WARP: Foreign = Foreign { what: "a per-warp trace of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
+/// A folder of such traces.
+pub(super) const PER_WARP_FOLDER: Foreign =
+    Foreign { what: "a folder of per-warp traces of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
+/// A folder of kernel traces without a list.
+pub(super) const UNLISTED: Foreign = Foreign {
+    what: "a folder of kernel traces without a list",
+    remedy: "write their names into a kernelslist.g, one a line in the order of their launches, or name one of them",
+};
+/// The form of Accel-Sim's binary tracer: the name's length, the name, then structures.
+const BINARY: Foreign = Foreign { what: "a binary kernel trace of Accel-Sim", remedy: OLDER_TEXT };
+const DATA: Foreign =
+    Foreign { what: "binary data", remedy: "a list or a kernel trace is text, plain or packed with xz, gzip or zstd" };
+
+/// A kind of file that a few bytes tell.
+struct Signature {
+    /// Where they stand.
+    at: usize,
+    bytes: &'static [u8],
+    kind: Foreign,
+}
+
+const fn signature(at: usize, bytes: &'static [u8], what: &'static str, remedy: &'static str) -> Signature {
+    Signature { at, bytes, kind: Foreign { what, remedy } }
+}
+
+const TWICE: &str = "packed twice";
+const UNPACK_ONCE: &str = "unpack it once";
+const UTF8: &str = "save it as UTF-8";
+
+/// Source: the formats' specifications; for tar, POSIX.1-2017, pax, "ustar Interchange Format".
+const SIGNATURES: &[Signature] = &[
+    signature(0, b"BZh", "packed with bzip2", UNPACK),
+    signature(0, b"\x04\x22\x4d\x18", "packed with lz4", UNPACK),
+    signature(0, b"PK\x03\x04", "a zip archive", "unpack it"),
+    signature(0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it"),
+    signature(257, b"ustar", "a tar archive", "unpack it and name the folder"),
+    signature(0, super::container::XZ_MAGIC, TWICE, UNPACK_ONCE),
+    signature(0, super::container::GZIP_MAGIC, TWICE, UNPACK_ONCE),
+    signature(0, super::container::ZSTD_MAGIC, TWICE, UNPACK_ONCE),
+    signature(0, native::MAGIC, "a packed native trace", UNPACK_ONCE),
+    signature(0, b"\xff\xfe", "text in UTF-16", UTF8),
+    signature(0, b"\xfe\xff", "text in UTF-16", UTF8),
+];
+
+impl Foreign {
+    /// What a file is whose text, unpacked, begins with `start`, where that is no text of a trace.
+    pub(super) fn of(start: &[u8]) -> Option<Foreign> {
+        let carries =
+            |signature: &&Signature| start.get(signature.at..).is_some_and(|s| s.starts_with(signature.bytes));
+        if let Some(signature) = SIGNATURES.iter().find(carries) {
+            return Some(signature.kind);
+        }
+        if !start.contains(&0) {
+            return None;
+        }
+        Some(match start.trim_ascii_start() {
+            [b'-', ..] => PER_WARP,
+            _ if names_a_kernel(start) => BINARY,
+            _ => DATA,
+        })
+    }
+
+    /// The error that says so of the file or folder at `path`.
+    #[cold]
+    pub(super) fn at(self, path: &Path) -> TraceError {
+        TraceError::Foreign { path: path.to_owned(), what: self.what, remedy: self.remedy }
+    }
+}
+
+/// Whether `start` is the length of a name, then the name.
+fn names_a_kernel(start: &[u8]) -> bool {
+    let Some((length, rest)) = start.split_first_chunk::<8>() else { return false };
+    let length = u64::from_le_bytes(*length);
+    let name = &rest[..rest.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
+    (1..=LONGEST_NAME).contains(&length) && !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(start: &[u8]) -> Option<&'static str> {
+        Foreign::of(start).map(|foreign| foreign.what)
+    }
+
+    #[test]
+    fn text_is_not_foreign() {
+        assert_eq!(what(b""), None);
+        assert_eq!(what("kernel-1.traceg\nMemcpyHtoD,0x10,é\r\n".as_bytes()), None);
+    }
+
+    #[test]
+    fn every_signature_is_told_wherever_it_stands() {
+        for Signature { at, bytes, kind } in SIGNATURES {
+            let file = [&vec![b'x'; *at], *bytes, b"more"].concat();
+            assert_eq!(what(&file), Some(kind.what));
+        }
+    }
+
+    #[test]
+    fn binary_forms_of_kernel_traces_are_told_apart() {
+        assert_eq!(what(b"-kernel name = k\n-kernel id = 1\n\0\x10\0\0\0"), Some(PER_WARP.what));
+        assert_eq!(what(b"\x05\0\0\0\0\0\0\0_Z1kv\x01\0\0\0"), Some(BINARY.what));
+        assert_eq!(what(b"\x05\0\0\0\0\0\0\0_Z\0kv"), Some(DATA.what));
+        assert_eq!(what(b"\0"), Some(DATA.what));
+    }
+}
