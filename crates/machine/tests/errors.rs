@@ -403,5 +403,8 @@ fn what_two_settings_break_together_is_blamed_on_both() {
 fn a_file_is_blamed_for_what_it_breaks_of_its_base() {
     let text = "base = \"hmg-4x4\"\n[sm]\nwarps = 1\n";
     let error = Description::<MachineConfig>::parse("own.toml", text).unwrap().check().unwrap_err().to_string();
-    assert!(error.starts_with("own.toml:3: sm.warps = 1: beside sm.sub_cores = 4 of preset machines/hmg-4x4.toml:"), "{error}");
+    assert!(
+        error.starts_with("own.toml:3: sm.warps = 1: beside sm.sub_cores = 4 of preset machines/hmg-4x4.toml:"),
+        "{error}"
+    );
 }

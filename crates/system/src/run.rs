@@ -2,10 +2,10 @@
 
 use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
+use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::launches;
 use crate::record::{CacheRecord, DramRecord, HostRecord, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
