@@ -88,7 +88,9 @@ impl Answer {
                 self.figure("latency", "Latency from load to load", Quantity::Cycles),
                 self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),
             ],
-            notes: vec!["A probe is run at two lengths, and the difference counts.".into()],
+            notes: vec!["A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own rate; the \
+                 bandwidth of memory is that of one long stream."
+                    .into(),],
             ..Document::default()
         }
     }
