@@ -106,12 +106,7 @@ impl<T: Described> Description<T> {
         let setting: Arc<str> = format!("{path}={value}").into();
         let inner = path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
         refuse_unknown_path::<T>(inner, &setting)?;
-        let text = tree::setting(value).map_err(|reason| ConfigError::Refused {
-            place: Place::Setting(Arc::clone(&setting)),
-            key: inner.to_owned(),
-            value: value.trim().to_owned(),
-            reason: format!("{reason}; expected one value, plain or as in a file"),
-        })?;
+        let text = tree::setting(value);
         let source = format!("set by {setting}");
         self.tree.put(inner, Leaf { text, source, place: Place::Setting(setting), below: None });
         Ok(())

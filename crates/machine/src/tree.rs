@@ -152,23 +152,16 @@ impl Table {
     }
 }
 
-/// A value as a setting gives it: plain, or as a file has it, such as `"64KB"` or `[1, 2]`.
-///
-/// # Errors
-/// Quotes or brackets that are not those of one value.
-pub(crate) fn setting(value: &str) -> Result<String, String> {
+/// The text of a value as a setting gives it: plain, or as a file has it, such as `"64KB"` or `["a", "b"]`. Quotes or brackets
+/// that are not those of one value are text, which no key takes.
+pub(crate) fn setting(value: &str) -> String {
     let value = value.trim();
-    if !value.starts_with(['"', '\'', '[']) {
-        return Ok(value.to_owned());
-    }
-    let tree = Table::parse("setting", &format!("value = {value}")).map_err(|error| match error {
-        ConfigError::Syntax { reason, .. } => reason,
-        other => other.to_string(),
-    })?;
-    match (tree.entries.len(), tree.entries.get("value")) {
-        (1, Some(Node::Leaf(leaf))) => Ok(leaf.text.trim().to_owned()),
-        _ => Err("more than one value".to_owned()),
-    }
+    let as_in_a_file = || {
+        let tree = Table::parse("setting", &format!("value = {value}")).ok().filter(|tree| tree.entries.len() == 1)?;
+        Some(tree.find("value")?.text().trim().to_owned())
+    };
+    let is_plain = !value.starts_with(['"', '\'', '[']);
+    if is_plain { None } else { as_in_a_file() }.unwrap_or_else(|| value.to_owned())
 }
 
 /// Turns offsets into places while a file is taken apart.
