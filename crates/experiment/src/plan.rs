@@ -16,9 +16,6 @@ use tombolo_system::TimeChoice;
 /// Most combinations of steps of all axes. Source: assumed, a hundred times what anybody would wait for.
 const MOST_STEPS: usize = 100_000;
 
-/// Path of the time of a whole run.
-const WHOLE: &str = "time_s";
-
 /// The scale that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
@@ -179,18 +176,6 @@ impl Plan {
     pub(crate) fn metric(&self, index: usize) -> &Metric {
         let own = &self.spec.metric;
         own.get(index).unwrap_or_else(|| &self.spec.left_out[index - own.len()].metric)
-    }
-
-    /// The path of a counter in the record of a run. Where a metric is normalised, its `time_s` is the time that was chosen.
-    pub(crate) fn path<'a>(&self, metric: &Metric, path: &'a str) -> &'a str {
-        if metric.relative.is_some() && path == WHOLE { self.time.path() } else { path }
-    }
-
-    /// Whether a number of it is of the time that was chosen.
-    pub(crate) fn compares_times(&self) -> bool {
-        let metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
-        let mut relative = metrics.filter(|metric| metric.relative.is_some());
-        relative.any(|metric| metric.value.iter().chain(&metric.per).any(|path| path.get() == WHOLE))
     }
 
     /// Whether anything runs: what machines alone say is computed, at scale 1.

@@ -405,6 +405,25 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_that_changes_is_no_longer_the_workload_of_its_points() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a,b.tombolo");
+        let machine = tombolo_machine::machine("hmg-1x4").unwrap().check().unwrap();
+        let write = |word: &str| {
+            let source = only(word).unwrap().record(Target::of(&machine), 1).unwrap();
+            trace::write(&*source.program, &path).unwrap();
+        };
+        write("triad,elements=4096,iterations=1");
+        let choice = WorkloadChoice::trace(&path);
+        let before = choice.parameters().unwrap();
+        assert!(choice.record(Target::of(&machine), 1).is_ok_and(|source| source.label == choice.label));
+        write("triad,elements=8192,iterations=1");
+        let refused = choice.record(Target::of(&machine), 1).map(|source| source.label).unwrap_err().to_string();
+        assert!(refused.contains("a,b.tombolo: it has changed"), "{refused}");
+        assert_ne!(only(&choice.label).unwrap().parameters().unwrap(), before, "the next command takes it as it is");
+    }
+
+    #[test]
     fn an_unknown_workload_gets_a_suggestion() {
         let message = labels(&["tria"]).unwrap_err();
         assert!(message.contains("\"tria\" (did you mean triad?)"), "{message}");
