@@ -169,10 +169,9 @@ impl WorkloadChoice {
 
     fn of_trace(written: &str, path: &str) -> Result<WorkloadChoice, PointError> {
         match path {
-            "" => Err(refused(
-                written,
-                "a path follows trace: — a folder with a kernelslist.g, such a list, or a file of `trace record`",
-            )),
+            "" => {
+                Err(refused(written, "a path follows: a folder with a kernelslist.g, such a list, or a native trace"))
+            }
             path => Ok(WorkloadChoice { label: written.to_owned(), ..WorkloadChoice::trace(Path::new(path)) }),
         }
     }
