@@ -319,7 +319,7 @@ impl<'a> Campaign<'a> {
 
     fn make(&self, ready: &Ready) -> Result<Outcome, PointError> {
         let Ready { point, source, pages, .. } = ready;
-        Ok(match point.pass {
+        let outcome = match point.pass {
             Pass::Simulation => {
                 let threads = (self.threads / self.workers).max(1);
                 let pages = Some(Arc::clone(pages));
@@ -329,7 +329,9 @@ impl<'a> Campaign<'a> {
                 inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages)
                     .map_err(|error| PointError::Stream { label: source.label.clone(), error })?,
             ),
-        })
+        };
+        point.workload.refuse_changes()?;
+        Ok(outcome)
     }
 
     /// About how long the rest will take; `None` where no point of this run or an earlier one says.

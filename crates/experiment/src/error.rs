@@ -6,6 +6,7 @@ use tombolo_machine::ConfigError;
 use tombolo_system::RunError;
 use tombolo_types::stream::StreamError;
 use tombolo_workload::bench::WorkloadError;
+use tombolo_workload::trace::TraceError;
 
 /// An experiment file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,9 @@ pub enum PointError {
     /// A workload's parameters, or its recording.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// A trace that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A file that a parameter names and that cannot be read.
     #[error("{path}: {error}")]
     File {

@@ -118,10 +118,16 @@ impl Plan {
             let (column, source) = (one.column.get().to_owned(), one.source.clone());
             Some(Published { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
         });
+        let (title, caption) = match self.compares_times() {
+            true => {
+                (format!("{} (time: {})", self.spec.title, self.time), format!(" Times are {}.", self.time.title()))
+            }
+            false => (self.spec.title.clone(), String::new()),
+        };
         Figure {
             id: self.spec.id.clone(),
-            title: self.spec.title.clone(),
-            caption: format!("{} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
+            title,
+            caption: format!("{}{caption} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
             left_out: self.what_is_left_out(table),
             chart: self.chart(),
             columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),

@@ -186,7 +186,7 @@ impl Plan {
                 && let Some(there) = self.measured(base, &change, numbers)
                 && !relative.of(here, there).is_finite()
             {
-                let paths: Vec<&str> = metric.value.iter().map(Text::get).collect();
+                let paths: Vec<&str> = metric.value.iter().map(|path| self.path(metric, path.get())).collect();
                 let (of, against) = (paths.join(" + "), self.label(base, &change));
                 let error = format!("{}, {}: {of} is {here}, and {there} of {against}", self.spec.id, metric.name);
                 found.push(Failure { point: self.label(at, &change), error });
@@ -203,7 +203,7 @@ impl Plan {
             return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));
         }
         let point = self.point(at, change).ok()?;
-        let value = numbers.quantity(&point, metric)?;
+        let value = numbers.quantity(&point, metric, |path| self.path(metric, path))?;
         let scale = point.machine.scale;
         let share = scale.numerator() as f64 / scale.denominator() as f64;
         Some(if metric.per_scale { value / share } else { value })
@@ -231,10 +231,10 @@ impl<'a> Numbers<'a> {
         Numbers { results, flat: BTreeMap::new() }
     }
 
-    fn quantity(&mut self, point: &Point, metric: &Metric) -> Option<f64> {
+    fn quantity(&mut self, point: &Point, metric: &Metric, path: impl Fn(&str) -> &str) -> Option<f64> {
         let outcome = self.results.get(point.key())?.as_ref().ok()?;
         let flat = self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome));
-        divided(metric, |path| flat.get(path).copied())
+        divided(metric, |name| flat.get(path(name)).copied())
     }
 }
 

@@ -44,9 +44,10 @@
 //!
 //! - [`reader`] and [`plan`]: from a file to checked points. `grid`: which points a figure needs, and their numbers.
 //! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
-//! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name.
-//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out.
-//!   [`mechanism`]: directed programs.
+//! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and traces; `words`:
+//!   how they are written.
+//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
+//!   which time of runs. [`mechanism`]: directed programs.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -56,6 +57,7 @@
 
 pub mod campaign;
 mod claim;
+mod compared;
 mod configuration;
 pub mod error;
 mod export;
@@ -75,6 +77,7 @@ pub mod slurm;
 pub mod spec;
 pub mod store;
 pub mod study;
+mod words;
 pub mod workload;
 
 pub use error::{PointError, SpecError, StoreError};

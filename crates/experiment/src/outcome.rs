@@ -61,12 +61,24 @@ impl Counter {
 
 /// Path of what is computed from the machine alone.
 pub(crate) const HARDWARE: &str = "hardware.";
-/// Path of links.
-const LINKS: &str = "links.";
-/// Links of a machine; a number follows the first word.
-const LINK_NAMES: [(&str, &str); 3] = [("gpu", ".in"), ("gpu", ".out"), ("module", ".out")];
-/// Counters of a link.
-const LINK_COUNTERS: [&str; 5] = ["bytes", "data_bytes", "utilization", "lanes", "lanes_turned"];
+
+/// A list of a record whose members only a machine says.
+struct Members {
+    path: &'static str,
+    /// Names: a number stands between the two words.
+    names: &'static [(&'static str, &'static str)],
+    counters: &'static [&'static str],
+}
+
+const MEMBERS: [Members; 2] = [
+    Members {
+        path: "links.",
+        names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
+        counters: &["bytes", "data_bytes", "utilization", "lanes", "lanes_turned"],
+    },
+    Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
+];
+
 /// Fields of a record that are no counters: of the host, for people, or a history.
 const NO_COUNTERS: [&str; 4] = ["host", "notes", "check", "local_ways"];
 
@@ -117,20 +129,29 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
     }
 }
 
-/// Whether `path` is a counter of a link. How many links there are only a machine says.
-fn is_of_link(path: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let named = |link: &str| {
-        let inner = |(word, way): (&str, &str)| link.strip_prefix(word)?.strip_suffix(way).map(is_number);
-        LINK_NAMES.into_iter().any(|name| inner(name) == Some(true))
-    };
-    let parts = path.strip_prefix(LINKS).and_then(|link| link.rsplit_once('.'));
-    parts.is_some_and(|(link, counter)| named(link) && LINK_COUNTERS.contains(&counter))
+impl Members {
+    /// Whether `path` is a counter of a member.
+    fn has(&self, path: &str) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let named = |member: &str| {
+            let inner = |(word, end): &(&str, &str)| member.strip_prefix(word)?.strip_suffix(end).map(is_number);
+            self.names.iter().any(|name| inner(name) == Some(true))
+        };
+        let parts = path.strip_prefix(self.path).and_then(|member| member.rsplit_once('.'));
+        parts.is_some_and(|(member, counter)| named(member) && self.counters.contains(&counter))
+    }
+
+    /// Every counter, with N for the number of a member.
+    fn paths(&self) -> impl Iterator<Item = String> {
+        let path = self.path;
+        let names = self.names.iter().flat_map(|name| self.counters.iter().map(move |counter| (name, counter)));
+        names.map(move |((word, end), counter)| format!("{path}{word}N{end}.{counter}"))
+    }
 }
 
-/// The pass that counts `path`; an error lists the paths there are, those of links with N for their number.
+/// The pass that counts `path`; an error lists the paths there are, those of links and GPUs with N for their number.
 pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
-    if is_of_link(path) {
+    if MEMBERS.iter().any(|members| members.has(path)) {
         return Ok(Pass::Simulation);
     }
     let sharing = Outcome::Sharing(SharingRecord::default()).counters();
@@ -141,10 +162,8 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if run.iter().any(|known| known == path) {
         return Ok(Pass::Simulation);
     }
-    let of_links = LINK_NAMES
-        .into_iter()
-        .flat_map(|(word, way)| LINK_COUNTERS.map(|counter| format!("{LINKS}{word}N{way}.{counter}")));
-    Err(run.into_iter().chain(sharing.into_keys()).chain(of_links).collect())
+    let of_members = MEMBERS.iter().flat_map(Members::paths);
+    Err(run.into_iter().chain(sharing.into_keys()).chain(of_members).collect())
 }
 
 /// Paths of the numbers of a run's record.
@@ -157,6 +176,7 @@ fn run_paths() -> Vec<String> {
         workload: String::new(),
         scale: String::new(),
         time_s: 0.0,
+        time: Default::default(),
         cycles: 0,
         kernel_launches: 0,
         warp_instructions: 0,
@@ -165,6 +185,7 @@ fn run_paths() -> Vec<String> {
         l1: Default::default(),
         l2: Default::default(),
         links: Vec::new(),
+        gpus: Vec::new(),
         inter_gpu_bytes: 0,
         dram: Default::default(),
         memory_cache: Default::default(),
@@ -194,6 +215,9 @@ mod tests {
         assert_eq!(pass_of("coherence.stores_on_shared"), Ok(Pass::Simulation));
         assert_eq!(pass_of("links.gpu0.out.bytes"), Ok(Pass::Simulation));
         assert_eq!(pass_of("links.module12.out.utilization"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("gpus.gpu3.busy_s"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("time.region_s"), Ok(Pass::Simulation));
+        assert!(pass_of("gpus.gpu0.in.link_bytes").is_err_and(|known| known.contains(&"gpus.gpuN.busy_s".to_owned())));
         for wrong in ["links.gpu0.out.byte", "links.gpu.out.bytes", "links.gpu0.up.bytes", "links.module1.in.bytes"] {
             assert!(pass_of(wrong).is_err_and(|known| known.contains(&"links.gpuN.out.bytes".to_owned())), "{wrong}");
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::error::near;
 use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale};
+use tombolo_system::TimeChoice;
 
 /// Most combinations of steps of all axes. Source: assumed, a hundred times what anybody would wait for.
 const MOST_STEPS: usize = 100_000;
@@ -90,6 +91,8 @@ pub struct Plan {
     pub(crate) choice: ScaleChoice,
     /// Whether it is one of a paper's that ship, and not a user's own.
     pub(crate) ships: bool,
+    /// Which time of runs is compared.
+    pub(crate) time: TimeChoice,
     /// Those of the file, then those of steps and baselines beside them.
     pub(crate) machines: Vec<Named<MachineConfig>>,
     /// As `machines`.
@@ -135,6 +138,7 @@ impl Plan {
             file,
             choice,
             ships: false,
+            time: TimeChoice::default(),
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;

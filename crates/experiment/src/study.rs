@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 use tombolo_report::Document;
 use tombolo_report::document::Failure;
+use tombolo_system::TimeChoice;
 
 /// Experiments that make one report.
 pub struct Study {
@@ -118,6 +119,12 @@ impl Study {
         let plan = Plan::open(path, choice)?;
         let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
         Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], choice })
+    }
+
+    /// The same, whose speed-ups are of this time of each run.
+    pub fn with_time(mut self, time: TimeChoice) -> Study {
+        self.plans.iter_mut().for_each(|plan| plan.time = time);
+        self
     }
 
     /// Short name: the paper's, or the experiment's.
@@ -225,6 +232,11 @@ impl Study {
             title: self.title.clone(),
             paper: self.paper.clone(),
             scale: self.scale(),
+            time: self
+                .plans
+                .iter()
+                .find(|plan| plan.compares_times())
+                .map_or(String::new(), |plan| plan.time.to_string()),
             tombolo: options.version.to_owned(),
             command: options.command.clone(),
             claims,

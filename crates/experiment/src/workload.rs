@@ -1,9 +1,11 @@
-//! Workloads as users name them, and the programs they become.
+//! Workloads and traces as users name them, and the programs they become.
 
 use crate::error::PointError;
+use crate::words::{Part, parts, quoted};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 use tombolo_machine::MachineConfig;
@@ -16,9 +18,13 @@ use tombolo_workload::parameter::Kind;
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::Scaling;
+use tombolo_workload::trace;
 
 /// Seed of generated inputs where none is asked for: any number, the same for everyone.
 pub const SEED: u64 = 1;
+
+/// Begins the name of a trace.
+const TRACE: &str = "trace:";
 
 /// A program, ready to run.
 #[derive(Clone)]
@@ -46,12 +52,10 @@ impl Source {
     }
 }
 
-/// A workload with its parameters and its seed.
+/// A workload with its parameters and its seed, or a trace.
 #[derive(Clone)]
 pub struct WorkloadChoice {
-    workload: &'static dyn Workload,
-    /// Key and value, in the order given.
-    given: Vec<(String, String)>,
+    chosen: Chosen,
     /// As given.
     pub label: String,
     /// Of generated inputs.
@@ -60,29 +64,44 @@ pub struct WorkloadChoice {
     known: OnceLock<Vec<(&'static str, String)>>,
 }
 
-/// Reads `W[,key=value…]`, several of them separated by commas or as several words: a part without `=` begins
-/// the next workload.
+#[derive(Clone)]
+enum Chosen {
+    /// One that ships, with its parameters: key and value, in the order given.
+    Shipped { workload: &'static dyn Workload, given: Vec<(String, String)> },
+    /// The trace at a path.
+    Trace(PathBuf),
+}
+
+/// Reads `W[,key=value…]` and `trace:PATH`, several of them separated by commas or as several words: a part without `=`
+/// begins the next workload. Within double quotes a comma, an equals sign and a blank are text, and two quotes are one:
+/// `trace:"a, b"`.
 ///
 /// # Errors
-/// A workload that does not exist, or a parameter before any workload.
+/// A workload that does not exist, a parameter before any workload or of a trace, or a quote that is not closed.
 pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
     let mut choices: Vec<WorkloadChoice> = Vec::new();
     for word in words {
         // A parameter belongs to a workload of its own word.
         let first = choices.len();
-        for part in word.split(',').map(str::trim) {
-            match part.split_once('=') {
+        let parts = parts(word).ok_or_else(|| refused(word, "a double quote is not closed"))?;
+        for Part { written, text, equals } in parts {
+            match equals {
+                _ if text.starts_with(TRACE) => choices.push(WorkloadChoice::of_trace(written, &text[TRACE.len()..])?),
                 None => choices.push(WorkloadChoice {
-                    workload: find(part)?,
-                    given: Vec::new(),
-                    label: part.into(),
+                    chosen: Chosen::Shipped { workload: find(&text)?, given: Vec::new() },
+                    label: written.to_owned(),
                     seed: SEED,
                     known: OnceLock::new(),
                 }),
-                Some((key, value)) => {
-                    let owner = choices[first..].last_mut().ok_or_else(|| orphan(part))?;
-                    owner.given.push((key.trim().to_owned(), value.trim().to_owned()));
-                    owner.label = format!("{},{part}", owner.label);
+                Some(at) => {
+                    let owner = choices[first..].last_mut();
+                    let owner =
+                        owner.ok_or_else(|| refused(written, "a parameter follows its workload: W,key=value"))?;
+                    let Chosen::Shipped { given, .. } = &mut owner.chosen else {
+                        return Err(refused(written, "a trace takes no parameters: it stays as it was recorded"));
+                    };
+                    given.push((text[..at].trim().to_owned(), text[at + 1..].trim().to_owned()));
+                    owner.label = format!("{},{written}", owner.label);
                 }
             }
         }
@@ -98,12 +117,12 @@ pub fn only(word: &str) -> Result<WorkloadChoice, PointError> {
     let mut chosen = workloads(&[word.to_owned()])?;
     match (chosen.pop(), chosen.is_empty()) {
         (Some(choice), true) => Ok(choice),
-        _ => Err(PointError::Workloads { value: word.to_owned(), reason: "one workload is expected here" }),
+        _ => Err(refused(word, "one workload is expected here")),
     }
 }
 
-fn orphan(part: &str) -> PointError {
-    PointError::Workloads { value: part.to_owned(), reason: "a parameter follows its workload: W,key=value" }
+fn refused(value: &str, reason: &'static str) -> PointError {
+    PointError::Workloads { value: value.to_owned(), reason }
 }
 
 fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
@@ -142,38 +161,77 @@ impl Target {
 }
 
 impl WorkloadChoice {
-    /// Name of the workload, without parameters.
+    /// The trace at `path`.
+    pub fn trace(path: &Path) -> WorkloadChoice {
+        let label = format!("{TRACE}{}", quoted(&path.display().to_string()));
+        WorkloadChoice { chosen: Chosen::Trace(path.to_owned()), label, seed: SEED, known: OnceLock::new() }
+    }
+
+    fn of_trace(written: &str, path: &str) -> Result<WorkloadChoice, PointError> {
+        match path {
+            "" => {
+                Err(refused(written, "a path follows: a folder with a kernelslist.g, such a list, or a native trace"))
+            }
+            path => Ok(WorkloadChoice { label: written.to_owned(), ..WorkloadChoice::trace(Path::new(path)) }),
+        }
+    }
+
+    /// Name of the workload, without parameters; `trace` of a trace.
     pub fn name(&self) -> &'static str {
-        self.workload.name()
+        match &self.chosen {
+            Chosen::Shipped { workload, .. } => workload.name(),
+            Chosen::Trace(_) => "trace",
+        }
+    }
+
+    /// Whether it is a trace.
+    pub fn is_trace(&self) -> bool {
+        matches!(self.chosen, Chosen::Trace(_))
     }
 
     /// The files that it reads.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        let is_file = |key: &str| {
-            self.workload.parameters().iter().any(|known| known.name == key && matches!(known.kind, Kind::File))
-        };
-        self.given.iter().filter(move |(key, value)| is_file(key) && !value.is_empty()).map(|(_, value)| value.as_str())
+    pub fn files(&self) -> Vec<PathBuf> {
+        match &self.chosen {
+            Chosen::Shipped { workload, given } => {
+                let is_file = |key: &str| {
+                    workload.parameters().iter().any(|known| known.name == key && matches!(known.kind, Kind::File))
+                };
+                let files = given.iter().filter(|(key, value)| is_file(key) && !value.is_empty());
+                files.map(|(_, value)| PathBuf::from(value)).collect()
+            }
+            Chosen::Trace(path) => trace::files(path),
+        }
     }
 
     /// An error where it cannot be laid out, before anything large is done.
     ///
     /// # Errors
-    /// Parameters that the workload does not take, or not at this scale.
+    /// Parameters that the workload does not take, or not at this scale; a trace that is not there.
     pub fn check(&self, target: Target) -> Result<(), PointError> {
-        footprint(self.workload, &self.request(target)?)?;
-        Ok(())
+        match &self.chosen {
+            Chosen::Shipped { workload, given } => {
+                footprint(*workload, &Request::new(*workload, target.scale, given, self.seed)?)?;
+                Ok(())
+            }
+            Chosen::Trace(path) => trace_hash(path).map(drop),
+        }
     }
 
     /// An error where a parameter is not what the workload takes. Lays nothing out.
     ///
     /// # Errors
-    /// Parameters that the workload does not take.
+    /// Parameters that the workload does not take; a trace that is not there.
     pub fn check_parameters(&self) -> Result<(), PointError> {
-        Request::new(self.workload, Scale::FULL, &self.given, self.seed).map(drop).map_err(PointError::from)
+        match &self.chosen {
+            Chosen::Shipped { workload, given } => {
+                Ok(Request::new(*workload, Scale::FULL, given, self.seed).map(drop)?)
+            }
+            Chosen::Trace(path) => trace_hash(path).map(drop),
+        }
     }
 
-    /// Every parameter with its value, given or not, in the order of the workload; of a file, a hash of what it
-    /// held when this was first asked: a point keeps its key, whatever becomes of its files.
+    /// Every parameter with its value, given or not, in the order of the workload; of a file or a trace, a hash of what
+    /// it held when this was first asked: a point keeps its key, whatever becomes of its files.
     ///
     /// # Errors
     /// Parameters that the workload does not take, or a file that cannot be read.
@@ -186,32 +244,40 @@ impl WorkloadChoice {
     }
 
     fn parameters_now(&self) -> Result<Vec<(&'static str, String)>, PointError> {
-        let request = Request::new(self.workload, Scale::FULL, &self.given, self.seed)?;
+        let (workload, given) = match &self.chosen {
+            Chosen::Shipped { workload, given } => (*workload, given),
+            Chosen::Trace(path) => return Ok(vec![("content", trace_hash(path)?)]),
+        };
+        let request = Request::new(workload, Scale::FULL, given, self.seed)?;
         let of = |parameter: &tombolo_workload::parameter::Parameter| {
             let value = request.values.text(parameter.name);
             let value = match parameter.kind {
-                Kind::File if !value.is_empty() => file_hash(value)?,
+                Kind::File if !value.is_empty() => file_hash(Path::new(value))?,
                 Kind::File | Kind::Count { .. } | Kind::Choice(_) => value.to_owned(),
             };
             Ok((parameter.name, value))
         };
-        self.workload.parameters().iter().map(of).collect()
+        workload.parameters().iter().map(of).collect()
     }
 
-    /// Runs it once with up to `threads` threads, and keeps its streams.
+    /// Runs it once with up to `threads` threads, and keeps its streams; opens a trace.
     ///
     /// # Errors
-    /// Parameters that do not fit, a program that breaks a rule of the language, or a file that is no longer what
+    /// Parameters that do not fit, a trace that cannot be read, a program that breaks a rule of the language, or a file that is no longer what
     /// [`WorkloadChoice::parameters`] says.
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
         self.record_part(target, threads, None)
     }
 
-    /// [`WorkloadChoice::record`], or a sample of it.
+    /// [`WorkloadChoice::record`], or a sample of it. A trace is opened whole.
     ///
     /// # Errors
     /// As [`WorkloadChoice::record`].
     pub fn record_part(&self, target: Target, threads: usize, sample: Option<Sample>) -> Result<Source, PointError> {
+        let (workload, given) = match &self.chosen {
+            Chosen::Shipped { workload, given } => (*workload, given),
+            Chosen::Trace(path) => return self.open(path, target),
+        };
         let options = RecordOptions {
             warp_width: target.warp_width,
             line: target.line,
@@ -219,55 +285,74 @@ impl WorkloadChoice {
             sample,
             ..RecordOptions::default()
         };
-        let recording = record(self.workload, &self.request(target)?, &options, Mode::Auto)?;
+        let request = Request::new(workload, target.scale, given, self.seed)?;
+        let recording = record(workload, &request, &options, Mode::Auto)?;
         self.refuse_changes()?;
-        let notes = self.notes(target, &recording);
+        let notes = self.notes(target, workload, &recording);
         let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
         let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
         let sample = recording.is_sampled().then(info);
         Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample, bytes })
     }
 
-    /// An error where a file is no longer what it was when the parameters were asked for.
-    fn refuse_changes(&self) -> Result<(), PointError> {
+    fn open(&self, path: &Path, target: Target) -> Result<Source, PointError> {
+        let (program, mut notes) = trace::open_with_notes(path, target.line, target.warp_width)?;
+        self.refuse_changes()?;
+        if target.scale != Scale::FULL {
+            notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", target.scale));
+        }
+        Ok(Source { label: self.label.clone(), program: Arc::from(program), notes, sample: None, bytes: 0 })
+    }
+
+    /// An error where a file is no longer what it was when the parameters were asked for: a trace is read while it runs.
+    pub(crate) fn refuse_changes(&self) -> Result<(), PointError> {
         let Some(known) = self.known.get() else { return Ok(()) };
         if self.parameters_now()? == *known {
             return Ok(());
         }
-        let paths: Vec<&str> = self.files().collect();
+        let paths: Vec<String> = match &self.chosen {
+            Chosen::Shipped { .. } => self.files().iter().map(|path| path.display().to_string()).collect(),
+            Chosen::Trace(path) => vec![path.display().to_string()],
+        };
         let error = io::Error::other("it has changed since its points were listed; the same command takes it as it is");
         Err(PointError::File { path: paths.join(", "), error })
     }
 
-    fn request(&self, target: Target) -> Result<Request, PointError> {
-        Ok(Request::new(self.workload, target.scale, &self.given, self.seed)?)
-    }
-
     /// What scaling does to it beyond making it smaller.
-    fn notes(&self, target: Target, recording: &Recording) -> Vec<String> {
+    fn notes(&self, target: Target, workload: &dyn Workload, recording: &Recording) -> Vec<String> {
         let (label, scale) = (&self.label, target.scale);
         let mut notes = Vec::new();
         if scale == Scale::FULL {
             return notes;
         }
-        if self.workload.nonlinear() {
+        if workload.nonlinear() {
             notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
         }
         let is_fixed = recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed);
-        if is_fixed || self.files().next().is_some() {
+        if is_fixed || !self.files().is_empty() {
             notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
         }
         notes
     }
 }
 
-/// Hash of a file's bytes, which many points ask for: a file is read again only where its length or its time is another.
-fn file_hash(path: &str) -> Result<String, PointError> {
-    hashed(path).map_err(|error| PointError::File { path: path.to_owned(), error })
+/// Hash of what a trace holds: of its list, or of its one file, and of each kernel of the list in order.
+fn trace_hash(path: &Path) -> Result<String, PointError> {
+    let hashes: Result<Vec<String>, _> = trace::files(path).iter().map(|file| file_hash(file)).collect();
+    match hashes {
+        Ok(hashes) => Ok(blake3::hash(hashes.concat().as_bytes()).to_hex().to_string()),
+        // What is no trace says better why.
+        Err(error) => Err(trace::info(path).err().map_or(error, PointError::from)),
+    }
 }
 
-fn hashed(path: &str) -> io::Result<String> {
-    static KNOWN: Mutex<BTreeMap<(String, u64, SystemTime), String>> = Mutex::new(BTreeMap::new());
+/// Hash of a file's bytes, which many points ask for: a file is read again only where its length or its time is another.
+fn file_hash(path: &Path) -> Result<String, PointError> {
+    hashed(path).map_err(|error| PointError::File { path: path.display().to_string(), error })
+}
+
+fn hashed(path: &Path) -> io::Result<String> {
+    static KNOWN: Mutex<BTreeMap<(PathBuf, u64, SystemTime), String>> = Mutex::new(BTreeMap::new());
     let found = std::fs::metadata(path)?;
     if !found.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
@@ -316,6 +401,25 @@ mod tests {
         };
         assert_eq!(at("1/32"), Ok(()));
         assert!(at("1").unwrap_err().contains("2466250752 elements exceed 2^31 - 1"));
+    }
+
+    #[test]
+    fn a_trace_that_changes_is_no_longer_the_workload_of_its_points() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a,b.tombolo");
+        let machine = tombolo_machine::machine("hmg-1x4").unwrap().check().unwrap();
+        let write = |word: &str| {
+            let source = only(word).unwrap().record(Target::of(&machine), 1).unwrap();
+            trace::write(&*source.program, &path).unwrap();
+        };
+        write("triad,elements=4096,iterations=1");
+        let choice = WorkloadChoice::trace(&path);
+        let before = choice.parameters().unwrap();
+        assert!(choice.record(Target::of(&machine), 1).is_ok_and(|source| source.label == choice.label));
+        write("triad,elements=8192,iterations=1");
+        let refused = choice.record(Target::of(&machine), 1).map(|source| source.label).unwrap_err().to_string();
+        assert!(refused.contains("a,b.tombolo: it has changed"), "{refused}");
+        assert_ne!(only(&choice.label).unwrap().parameters().unwrap(), before, "the next command takes it as it is");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! From a name, a file and settings to a checked configuration.
 
+use crate::blame::blamed;
 use crate::design::DesignConfig;
 use crate::error::{ConfigError, Place, near};
 use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
-use crate::tree::{Leaf, Table};
+use crate::tree::{self, Leaf, Table};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,10 +106,9 @@ impl<T: Described> Description<T> {
         let setting: Arc<str> = format!("{path}={value}").into();
         let inner = path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
         refuse_unknown_path::<T>(inner, &setting)?;
-        self.tree.put(
-            inner,
-            Leaf { text: value.trim().to_owned(), source: format!("set by {setting}"), place: Place::Setting(setting) },
-        );
+        let text = tree::setting(value);
+        let source = format!("set by {setting}");
+        self.tree.put(inner, Leaf { text, source, place: Place::Setting(setting), below: None });
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl<T: Described> Description<T> {
 
     /// The configuration, if every value is what its key takes and all go together.
     pub fn check(&self) -> Result<T, ConfigError> {
-        T::read(&self.tree)
+        T::read(&self.tree).map_err(|error| blamed::<T>(&self.tree, error))
     }
 }
 
@@ -257,7 +257,7 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 /// The tree of `file`, laid over that of its base.
 fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> {
     let mut tree = Table::parse(&file.label, &file.text)?;
-    let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new() };
+    let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new(), below: None };
     if tree.find("name").is_none() {
         tree.put("name", name);
     }
@@ -269,7 +269,8 @@ fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> 
         return Err(ConfigError::BaseTooDeep { place, name, limit: BASE_LIMIT });
     }
     if tree.find("description").is_none() {
-        tree.put("description", Leaf { text: format!("based on {name}"), place: place.clone(), source: String::new() });
+        let text = format!("based on {name}");
+        tree.put("description", Leaf { text, place: place.clone(), source: String::new(), below: None });
     }
     let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
     let mut whole = build::<T>(&below, depth + 1)?;

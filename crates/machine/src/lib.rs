@@ -23,6 +23,7 @@
 //!
 //! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 
+mod blame;
 mod check;
 pub mod description;
 pub mod design;

@@ -14,6 +14,15 @@ pub(crate) struct Leaf {
     pub(crate) place: Place,
     /// Where it comes from: what follows `# Source:` on its line; empty where nothing does.
     pub(crate) source: String,
+    /// The value that it replaced, of a file below or before a setting.
+    pub(crate) below: Option<Box<Leaf>>,
+}
+
+impl Leaf {
+    fn replace(&mut self, above: Leaf) {
+        let below = std::mem::replace(self, above);
+        self.below = Some(Box::new(below));
+    }
 }
 
 /// A value or a section.
@@ -71,6 +80,7 @@ impl Table {
         for (key, node) in upper.entries {
             match (self.entries.get_mut(&key), node) {
                 (Some(Node::Table(below)), Node::Table(above)) => below.overlay(above),
+                (Some(Node::Leaf(below)), Node::Leaf(above)) => below.replace(above),
                 (_, node) => {
                     self.entries.insert(key, node);
                 }
@@ -81,9 +91,10 @@ impl Table {
     /// Puts `leaf` at the dotted `path`, in the place of whatever stands there.
     pub(crate) fn put(&mut self, path: &str, leaf: Leaf) {
         match path.split_once('.') {
-            None => {
-                self.entries.insert(path.to_owned(), Node::Leaf(leaf));
-            }
+            None => match self.entries.get_mut(path) {
+                Some(Node::Leaf(below)) => below.replace(leaf),
+                Some(Node::Table(_)) | None => _ = self.entries.insert(path.to_owned(), Node::Leaf(leaf)),
+            },
             Some((section, rest)) => {
                 let place = self.place.clone();
                 let empty = || Node::Table(Table { place, entries: BTreeMap::new() });
@@ -91,6 +102,24 @@ impl Table {
                     Node::Table(table) => table.put(rest, leaf),
                     // A file that gives a value for a section is refused when it is read.
                     Node::Leaf(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Undoes the replacement of the value at the dotted `path`; removes it where it replaced none.
+    pub(crate) fn restore(&mut self, path: &str) {
+        match path.split_once('.') {
+            None => {
+                if let Some(Node::Leaf(leaf)) = self.entries.remove(path)
+                    && let Some(below) = leaf.below
+                {
+                    self.entries.insert(path.to_owned(), Node::Leaf(*below));
+                }
+            }
+            Some((section, rest)) => {
+                if let Some(Node::Table(table)) = self.entries.get_mut(section) {
+                    table.restore(rest);
                 }
             }
         }
@@ -121,6 +150,18 @@ impl Table {
             },
         }
     }
+}
+
+/// The text of a value as a setting gives it: plain, or as a file has it, such as `"64KB"` or `["a", "b"]`. Quotes or brackets
+/// that are not those of one value are text, which no key takes.
+pub(crate) fn setting(value: &str) -> String {
+    let value = value.trim();
+    let as_in_a_file = || {
+        let tree = Table::parse("setting", &format!("value = {value}")).ok().filter(|tree| tree.entries.len() == 1)?;
+        Some(tree.find("value")?.text().trim().to_owned())
+    };
+    let is_plain = !value.starts_with(['"', '\'', '[']);
+    if is_plain { None } else { as_in_a_file() }.unwrap_or_else(|| value.to_owned())
 }
 
 /// Turns offsets into places while a file is taken apart.
@@ -156,7 +197,7 @@ impl Source<'_> {
     fn leaf(&self, text: String, span: std::ops::Range<usize>) -> Leaf {
         let line = self.text.get(span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
         let source = line.split_once("# Source:").map(|(_, source)| source.trim().to_owned()).unwrap_or_default();
-        Leaf { text, place: self.place(span.start), source }
+        Leaf { text, place: self.place(span.start), source, below: None }
     }
 
     fn list(&self, key: &str, list: &DeArray<'_>) -> Result<String, ConfigError> {

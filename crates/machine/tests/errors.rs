@@ -359,3 +359,55 @@ fn a_scale_is_an_exact_fraction() {
         assert!(scale(wrong).unwrap_err().to_string().contains("such as 1/16, 0.0625 or 1"), "{wrong}");
     }
 }
+
+#[test]
+fn a_setting_may_give_its_value_as_a_file_does() {
+    let size = |value: &str| with(&[("l2.bytes", value)]).l2.bytes;
+    assert_eq!([size("\"3MB\""), size("'3MB'"), size(" \"3MB\" ")], [3 << 20; 3]);
+    let mut design = design("ideal").unwrap();
+    design.set("promises", "[\"nothing\"]").unwrap();
+    assert!(design.check().is_ok());
+    for wrong in ["\"3MB", "\"3MB\" \"4MB\"", "\"3MB\"\nx = 1", "[\"3MB\"", "[[1]]", "["] {
+        let error = refused("l2.bytes", wrong);
+        assert!(
+            error.starts_with(&format!("setting l2.bytes={wrong}: l2.bytes = {wrong}: expected a size")),
+            "{error}"
+        );
+    }
+    assert!(refused("l2.bytes", "\"3XB\"").contains("l2.bytes = 3XB: expected a size"));
+}
+
+#[test]
+fn what_a_setting_breaks_is_blamed_on_the_setting() {
+    for (path, value, beside) in [
+        ("sm.warps", "1", "sm.sub_cores = 4"),
+        ("sm.warps", "32", "sm.threads"),
+        ("directory.ways", "7", "directory.entries"),
+        ("page_bytes", "64GB", "dram.bytes"),
+        ("topology.gpus", "200", "topology.modules_per_gpu"),
+    ] {
+        let error = refused(path, value);
+        assert!(error.starts_with(&format!("setting {path}={value}: {path} = {value}: ")), "{error}");
+        assert!(error.contains(beside), "{error}");
+    }
+    assert!(refused("sm.warps", "1").contains("beside sm.sub_cores = 4 of preset machines/hmg-4x4.toml:"));
+}
+
+#[test]
+fn what_two_settings_break_together_is_blamed_on_both() {
+    let mut machine = machine("hmg-4x4").unwrap();
+    // Either alone leaves a multiple; both together leave 64 KB in 3 ways of 16 slices.
+    [("l2.slices", "5"), ("l2.ways", "7")].iter().for_each(|(path, value)| machine.set(path, value).unwrap());
+    let error = machine.check().unwrap_err().to_string();
+    assert!(error.starts_with("setting l2.slices=5, l2.ways=7: l2.bytes = "), "{error}");
+}
+
+#[test]
+fn a_file_is_blamed_for_what_it_breaks_of_its_base() {
+    let text = "base = \"hmg-4x4\"\n[sm]\nwarps = 1\n";
+    let error = Description::<MachineConfig>::parse("own.toml", text).unwrap().check().unwrap_err().to_string();
+    assert!(
+        error.starts_with("own.toml:3: sm.warps = 1: beside sm.sub_cores = 4 of preset machines/hmg-4x4.toml:"),
+        "{error}"
+    );
+}

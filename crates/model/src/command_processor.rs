@@ -3,6 +3,9 @@
 //!
 //! A kernel's start is an acquire and its end a release, of the whole machine at once, once per cache. One
 //! kernel runs at a time: streams of the host program are serialised.
+//!
+//! The launch latency is the host's. The acquire runs beside it; what of the acquire is left when the latency is over
+//! delays the kernel and is part of the kernel's time, as its release is.
 
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message};
@@ -21,20 +24,38 @@ enum State {
     Idle,
     /// The release of the kernel that has just ended.
     Releasing(Collector),
-    /// The acquire of the kernel about to start.
-    Acquiring(Collector, u32),
+    /// The acquire of the kernel about to start, and that kernel.
+    Acquiring(Collector, Launch),
     /// A kernel; how many modules still run it.
     Running(u8),
 }
 
-/// When one kernel ran.
+/// A kernel as the program launches it.
+#[derive(Clone, Copy, Debug)]
+struct Launch {
+    kernel: u32,
+    stream: u32,
+}
+
+/// When one kernel was open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelTime {
     /// Index of the kernel.
     pub kernel: u32,
-    /// Launch.
+    /// Stream of the host program.
+    pub stream: u32,
+    /// End of its launch latency.
     pub start: Ps,
     /// End of its release.
+    pub end: Ps,
+}
+
+/// When one copy between host and device memory ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyTime {
+    /// When the command processor came to it.
+    pub start: Ps,
+    /// When its last byte arrived.
     pub end: Ps,
 }
 
@@ -52,9 +73,9 @@ pub struct CommandProcessor {
     copies: Serializer,
     /// Whether the links are told of kernels.
     links_turn: bool,
+    /// When the launch latency of the kernel at hand began.
     started: Ps,
-    /// When the latest copy ends.
-    copied: Ps,
+    copied: Vec<CopyTime>,
     kernels: Vec<KernelTime>,
 }
 
@@ -78,7 +99,7 @@ impl CommandProcessor {
             copies: Serializer::new(machine.host.copy_rate),
             links_turn,
             started: Ps::ZERO,
-            copied: Ps::ZERO,
+            copied: Vec::new(),
             kernels: Vec::new(),
         }
     }
@@ -118,14 +139,20 @@ impl CommandProcessor {
         matches!(self.state, State::Idle) && self.next >= self.program.commands().len()
     }
 
-    /// When each kernel ran, in order.
+    /// When each kernel was open, in order.
     pub fn kernels(&self) -> &[KernelTime] {
         &self.kernels
     }
 
+    /// When each copy ran, in order.
+    pub fn copies(&self) -> &[CopyTime] {
+        &self.copied
+    }
+
     /// When the last command ended: a kernel with its release, or a copy.
     pub fn ended(&self) -> Ps {
-        self.kernels.last().map_or(self.copied, |kernel| kernel.end.max(self.copied))
+        let (kernel, copy) = (self.kernels.last(), self.copied.last());
+        kernel.map_or(Ps::ZERO, |kernel| kernel.end).max(copy.map_or(Ps::ZERO, |copy| copy.end))
     }
 
     /// What it waits for, for a report of who waits for whom.
@@ -133,7 +160,7 @@ impl CommandProcessor {
         match self.state {
             State::Idle => format!("the command processor is before command {}", self.next),
             State::Releasing(collector) => format!("the release lacks {} acknowledgments", collector.missing()),
-            State::Acquiring(collector, kernel) => {
+            State::Acquiring(collector, Launch { kernel, .. }) => {
                 format!("the acquire of kernel {kernel} lacks {} acknowledgments", collector.missing())
             }
             State::Running(left) => format!("{left} modules have not ended their kernel"),
@@ -146,12 +173,13 @@ impl CommandProcessor {
         match command {
             Command::Copy { bytes, .. } => {
                 let done = self.copies.send(out.now() + self.copy_latency, Bytes(*bytes));
-                self.copied = done;
+                self.copied.push(CopyTime { start: out.now(), end: done });
                 self.later(done, out);
             }
-            Command::Launch { kernel, .. } => {
+            Command::Launch { kernel, stream } => {
                 self.started = out.now();
-                self.state = State::Acquiring(Collector::new(protocol.acquire(Sync::Kernel), ModuleId(0)), *kernel);
+                let launch = Launch { kernel: *kernel, stream: *stream };
+                self.state = State::Acquiring(Collector::new(protocol.acquire(Sync::Kernel), ModuleId(0)), launch);
                 self.phase(topology, out);
             }
         }
@@ -176,7 +204,7 @@ impl CommandProcessor {
             return;
         }
         match self.state {
-            State::Acquiring(_, kernel) => self.launch(kernel, out),
+            State::Acquiring(_, launch) => self.launch(launch, out),
             State::Releasing(_) => {
                 let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
                 kernel.end = out.now();
@@ -194,14 +222,15 @@ impl CommandProcessor {
         }
     }
 
-    fn launch<D: Data>(&mut self, kernel: u32, out: &mut Out<'_, D>) {
+    fn launch<D: Data>(&mut self, Launch { kernel, stream }: Launch, out: &mut Out<'_, D>) {
         let delay = if self.kernels.is_empty() { self.launch_latency } else { self.dependent_launch_latency };
-        let at = (self.started + delay).max(out.now() + self.latency);
+        let opened = self.started + delay;
+        let at = opened.max(out.now() + self.latency);
         for module in (0..self.layout.modules).map(ModuleId) {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), Message::Launch { kernel });
         }
         self.tell_links(at, LinkEvent::Launch, out);
-        self.kernels.push(KernelTime { kernel, start: at, end: at });
+        self.kernels.push(KernelTime { kernel, stream, start: opened, end: at });
         self.state = State::Running(self.layout.modules);
     }
 }

@@ -3,6 +3,7 @@
 use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
+use crate::pace::{KernelStats, Pace};
 use crate::slice::Slice;
 use crate::sm::Sm;
 use crate::uncore::{Drainer, Out, Uncore};
@@ -73,32 +74,6 @@ struct Kernel {
     dispatch_at: Ps,
 }
 
-/// When the CTAs of one kernel started, by quarters of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    launched: Ps,
-    /// Of each quarter: the sum of the times from the launch on, in picoseconds, and how many CTAs.
-    quarters: [(u64, u32); 4],
-}
-
-impl Pace {
-    fn start(&mut self, at: Ps, quarter: usize) {
-        let (sum, count) = &mut self.quarters[quarter];
-        *sum += (at - self.launched).0;
-        *count += 1;
-    }
-
-    /// Seconds from the mean start of the second quarter to that of the third, and from there to the fourth's; 0
-    /// where they are empty.
-    pub fn seconds(&self) -> [f64; 2] {
-        let mean = |quarter: usize| {
-            let (sum, count) = self.quarters[quarter];
-            sum as f64 / f64::from(count.max(1)) * 1e-12
-        };
-        if self.quarters[1].1 == 0 { [0.0; 2] } else { [mean(2) - mean(1), mean(3) - mean(2)] }
-    }
-}
-
 /// The collection id under which the command processor's phases are answered.
 const KERNEL_COLLECTION: u16 = u16::MAX;
 
@@ -112,8 +87,10 @@ pub struct Controller {
     kernel: Option<Kernel>,
     /// Kernels started so far.
     launches: u32,
-    /// By launch: when the module's CTAs started.
+    /// By launch: the module's part of it.
     pub paces: Vec<Pace>,
+    /// What its SMs had counted when the latest kernel had ended.
+    counted: KernelStats,
     /// The slice that was the first to have a store credit that came free.
     first_served: usize,
     /// What went wrong while decoding a CTA.
@@ -181,6 +158,7 @@ impl Controller {
             kernel: None,
             launches: 0,
             paces: Vec::new(),
+            counted: KernelStats::default(),
             first_served: 0,
             failure: None,
         }
@@ -422,7 +400,7 @@ impl Controller {
             residency(&uncore.machine, info, self.program.warp_width()).expect("residency was checked before the run");
         let ctas = (end - next).div_ceil(step);
         self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: out.now(), ..Kernel::default() });
-        self.paces.push(Pace { launched: out.now(), ..Pace::default() });
+        self.paces.push(Pace::new(out.now()));
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
                 self.dispatch(sm, parts, out);
@@ -475,6 +453,10 @@ impl Controller {
         let kernel = self.kernel.as_mut().expect("a kernel drains while it is the module's");
         kernel.draining -= 1;
         if kernel.draining == 0 {
+            let (ctas, counted) = (kernel.ctas, KernelStats::of(parts.sms.iter().map(|sm| &sm.stats)));
+            let pace = self.paces.last_mut().expect("a kernel was launched");
+            pace.drain(if ctas == 0 { None } else { Some(out.now()) }, counted.since(&self.counted));
+            self.counted = counted;
             self.kernel = None;
             parts.uncore.ways.stop();
             let at = out.now() + parts.uncore.host_latency();

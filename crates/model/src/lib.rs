@@ -32,6 +32,7 @@ pub mod module;
 pub mod mshr;
 pub mod outcome;
 pub mod outstanding;
+pub mod pace;
 pub mod page_table;
 pub mod set_index;
 pub mod slice;

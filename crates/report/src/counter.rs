@@ -44,6 +44,12 @@ const fn counter(path: &'static str, name: &'static str, unit: &'static str, abo
 #[rustfmt::skip]
 pub const COUNTERS: &[Counter] = &[
     counter("time_s", "simulated time", "s", "Time from the start of the program to the end of its last kernel's release or last copy."),
+    counter("time.kernels_s", "time of kernels", "s", "Time while a kernel was open: from the end of its launch latency to the end of its release."),
+    counter("time.copies_s", "time of copies", "s", "Of the rest, time while a copy between host and device memory ran."),
+    counter("time.host_s", "time of the host program", "s", "Of the rest, time while the host program worked on memory."),
+    counter("time.launches_s", "time of launches", "s", "The rest of the time: launch latencies."),
+    counter("time.region_s", "time of the region", "s", "Time from the first kernel's opening to the last one's end, with the gaps and the copies between."),
+    counter("time.whole_s", "simulated time", "s", "Time from the start of the program to the end of its last command."),
     counter("cycles", "cycles", "cycles", "Simulated time in cycles of the SM clock."),
     counter("kernel_launches", "kernel launches", "", "Kernels launched."),
     counter("warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
@@ -67,6 +73,9 @@ pub const COUNTERS: &[Counter] = &[
     counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
     counter("links.*.lanes", "lanes", "", "Lanes that carried this way, on average over the run; 1 of a link without lanes."),
     counter("links.*.lanes_turned", "lanes turned", "", "Lanes that turned to this way."),
+    counter("gpus.*.busy_s", "busy time", "s", "Time in which the GPU had CTAs of a kernel, or stores of theirs that were not yet taken."),
+    counter("gpus.*.transactions", "transactions", "", "Line-granular requests that left the coalescers of the GPU's SMs."),
+    counter("gpus.*.link_bytes", "link traffic", "B", "Bytes on the GPU's link to other GPUs, both ways, headers included."),
     counter("dram.read_bytes", "memory reads", "B", "Bytes read from all memories, in whole bursts."),
     counter("dram.write_bytes", "memory writes", "B", "Bytes written to all memories, in whole bursts."),
     counter("memory_cache.hits", "memory-side cache hits", "", "Reads that found their line in a cache in front of memory."),

@@ -11,6 +11,9 @@ pub struct Document {
     pub paper: String,
     /// Scale that was realised, in words, such as `1/16`.
     pub scale: String,
+    /// Which time of runs speed-ups are of: `region`, `kernels` or `whole`; empty where none is compared.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub time: String,
     /// Version of the simulator.
     pub tombolo: String,
     /// Command that makes this document again.

@@ -5,7 +5,7 @@
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
 //! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
-//!   over time.
+//!   over time. [`time`]: kernels, copies and launches told apart. `launches`: each launch and each GPU.
 //! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
@@ -16,6 +16,7 @@
 pub mod checker;
 pub mod directed;
 pub mod energy;
+mod launches;
 mod links;
 pub mod partition;
 pub mod placement;
@@ -23,6 +24,7 @@ pub mod record;
 pub mod run;
 pub mod sample;
 pub mod sharing;
+pub mod time;
 pub mod timeline;
 mod ways;
 
@@ -30,4 +32,5 @@ pub use placement::{lines_together, place};
 pub use record::RunRecord;
 pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm};
 pub use sample::{SampleInfo, project, sample};
+pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

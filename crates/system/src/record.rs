@@ -2,6 +2,7 @@
 
 use crate::checker::Checked;
 use crate::energy::Energy;
+use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::dram::DramStats;
@@ -99,17 +100,34 @@ pub struct LocalWaysRecord {
     pub l2: u32,
 }
 
-/// When a kernel ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One launch: when its kernel was open, and what its CTAs did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelRecord {
     /// Its name.
     pub name: String,
-    /// Seconds from the start of the run to its launch.
+    /// The GPU that ran it, such as `gpu0`; null where all GPUs of several did.
+    pub gpu: Option<String>,
+    /// Stream of the host program.
+    pub stream: u32,
+    /// Seconds from the start of the run to the end of its launch latency.
     pub start_s: f64,
     /// Seconds from the start of the run to the end of its release.
     pub end_s: f64,
+    /// CTAs run.
+    pub ctas: u64,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// Of these, loads, stores, atomics and flag waits.
+    pub memory_instructions: u64,
+    /// Line transactions that left the coalescers.
+    pub transactions: u64,
+    /// Loads looked up in L1 caches, by line.
+    pub l1_loads: u64,
+    /// Of these, hits.
+    pub l1_load_hits: u64,
     /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
     /// to the fourth; the mean of the modules.
+    #[serde(skip)]
     pub quarters_s: [f64; 2],
 }
 
@@ -118,6 +136,19 @@ impl KernelRecord {
     pub fn spent(&self) -> Spent {
         Spent { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
     }
+}
+
+/// One GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GpuRecord {
+    /// Such as `gpu0`.
+    pub name: String,
+    /// Seconds in which it had CTAs of a kernel, or stores of theirs that were not yet taken.
+    pub busy_s: f64,
+    /// Line transactions that left its coalescers.
+    pub transactions: u64,
+    /// Bytes on its link to other GPUs, both ways, headers included.
+    pub link_bytes: u64,
 }
 
 /// What the run cost the machine it ran on. Differs from run to run.
@@ -150,8 +181,10 @@ pub struct RunRecord {
     pub workload: String,
     /// The fraction of the machine and the input that was run.
     pub scale: String,
-    /// Simulated seconds.
+    /// Simulated seconds: the whole.
     pub time_s: f64,
+    /// Its parts.
+    pub time: TimeRecord,
     /// Simulated cycles of the SM clock.
     pub cycles: u64,
     /// Kernels launched.
@@ -168,6 +201,8 @@ pub struct RunRecord {
     pub l2: CacheRecord,
     /// Each direction of each link between GPUs and modules.
     pub links: Vec<LinkRecord>,
+    /// Each GPU.
+    pub gpus: Vec<GpuRecord>,
     /// Bytes that crossed between GPUs.
     pub inter_gpu_bytes: u64,
     /// Memory.
@@ -190,14 +225,14 @@ pub struct RunRecord {
     pub digest: String,
     /// Hash of the counters that observe the simulation and decide nothing.
     pub statistics_digest: String,
-    /// When each kernel ran.
+    /// Each launch, in order. Kept results have none: there may be very many.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,
     /// What the checker of values found; only of a checked run. No kept record has it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub check: Option<Checked>,
     /// What was noted: what a trace cannot carry, what was approximated.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub notes: Vec<String>,
     /// What the run cost.
     pub host: HostRecord,

@@ -2,10 +2,11 @@
 
 use crate::checker::{Checker, Versions};
 use crate::energy::{Energy, Moved};
+use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{CacheRecord, DramRecord, HostRecord, KernelRecord, LinkRecord, MemoryCacheRecord, RunRecord};
+use crate::record::{CacheRecord, DramRecord, HostRecord, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::design::{self, Invalidate, Links};
 use tombolo_machine::machine::{AllocateOnStore, LinkConfig};
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::command_processor::{CommandProcessor, KernelTime};
+use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
 use tombolo_model::convert::sectors;
 use tombolo_model::fabric::Fabric;
@@ -361,8 +362,8 @@ impl Outcome<'_> {
             dram.add(module.uncore().dram());
             memory_cache.add(module.uncore().memory_cache());
         }
-        let kernels = hub.command_processor.kernels();
-        let end = hub.command_processor.ended();
+        let processor = &hub.command_processor;
+        let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
         let digests = Self::digests(parts, (&sm, &l2), &links, end);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
@@ -374,8 +375,9 @@ impl Outcome<'_> {
             workload: self.spec.program.name().into(),
             scale: self.machine.scale.to_string(),
             time_s: end.seconds(),
+            time: launches::time(processor),
             cycles: self.machine.sm.clock.cycle_at_or_after(end),
-            kernel_launches: kernels.len() as u64,
+            kernel_launches: processor.kernels().len() as u64,
             warp_instructions: sm.warp_instructions,
             memory_instructions: sm.memory_instructions,
             transactions: sm.transactions,
@@ -388,6 +390,7 @@ impl Outcome<'_> {
                 remote_hits: l2.remote_read_hits,
             },
             energy_pj: self.energy((&sm, &l2, dram), &links, inter_gpu_bytes),
+            gpus: launches::gpus(self.machine, &modules, &links),
             links,
             inter_gpu_bytes,
             dram,
@@ -398,7 +401,7 @@ impl Outcome<'_> {
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: digests[0].to_string(),
             statistics_digest: digests[1].to_string(),
-            kernels: self.kernels(kernels, &modules),
+            kernels: launches::records(self.machine, &*self.spec.program, processor, &modules),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
@@ -426,21 +429,6 @@ impl Outcome<'_> {
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
         [digest, statistics]
-    }
-
-    fn kernels<C: Coherence, D: Contents>(&self, times: &[KernelTime], modules: &[&Module<C, D>]) -> Vec<KernelRecord> {
-        let named = self.spec.program.kernels();
-        let record = |(launch, time): (usize, &KernelTime)| {
-            let paces = modules.iter().map(|module| module.controller().paces[launch].seconds());
-            let [third, fourth] = paces.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
-            KernelRecord {
-                name: named[time.kernel as usize].name.clone(),
-                start_s: time.start.seconds(),
-                end_s: time.end.seconds(),
-                quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
-            }
-        };
-        times.iter().enumerate().map(record).collect()
     }
 
     fn host(&self, sm: &SmStats) -> HostRecord {

@@ -28,15 +28,17 @@ pub struct SampleInfo {
     pub launches: u64,
 }
 
-/// The time that the whole program takes, and how far it may be off: the projected times of its launches, the copies
-/// and gaps between those that were run, and a gap for each launch that was not.
+/// Replaces the times of `record` by those of the whole program, and returns how far they may be off: the projected times
+/// of its launches, the copies and gaps between those that were run, and a gap for each launch that was not.
 ///
 /// Panics where `record` is of another program than `sample`.
-pub fn project(record: &RunRecord, sample: &SampleInfo, machine: &MachineConfig) -> Projection {
+pub fn project(record: &mut RunRecord, sample: &SampleInfo, machine: &MachineConfig) -> Projection {
     let spent: Vec<Spent> = record.kernels.iter().map(KernelRecord::spent).collect();
     let Projection { time_s, error_s } = Projection::of(&sample.parts, &spent);
     let running: f64 = spent.iter().map(|spent| spent.total_s).sum();
     let gap = machine.host.dependent_launch_latency.seconds();
     let gaps = (sample.launches as f64 - sample.parts.len() as f64) * gap;
-    Projection { time_s: record.time_s - running + time_s + gaps, error_s }
+    record.time = record.time.with(time_s - running, gaps);
+    record.time_s = record.time.whole_s;
+    Projection { time_s: record.time_s, error_s }
 }

@@ -3,8 +3,8 @@
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tombolo_system::RunRecord;
 use tombolo_system::record::CacheRecord;
+use tombolo_system::{RunRecord, TimeChoice};
 
 /// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
 const EQUAL: f64 = 0.005;
@@ -46,11 +46,13 @@ pub(crate) struct Comparison {
     set: Vec<String>,
     /// The design that speed-ups are over.
     baseline: String,
+    /// Which time of each run speed-ups are of.
+    time: TimeChoice,
     /// In the order given.
     designs: Vec<String>,
     /// In the order given.
     workloads: Vec<String>,
-    /// Time of the baseline by time of the design, by workload and design; null where a run failed.
+    /// That time of the baseline by that time of the design, by workload and design; null where a run failed.
     speedups: BTreeMap<String, BTreeMap<String, Option<f64>>>,
     /// Over all workloads, by design; null where any run failed.
     geometric_means: BTreeMap<String, Option<f64>>,
@@ -58,6 +60,8 @@ pub(crate) struct Comparison {
     runs: Vec<RunRecord>,
     /// Every run without a result.
     failures: Vec<FailedRun>,
+    /// What the runs noted, each once.
+    notes: Vec<String>,
     /// What it cost.
     host: Cost,
 }
@@ -72,6 +76,8 @@ pub(crate) struct Compared {
     pub(crate) set: Vec<String>,
     /// Name of the baseline, one of `designs`.
     pub(crate) baseline: String,
+    /// Which time of each run speed-ups are of.
+    pub(crate) time: TimeChoice,
     /// Names.
     pub(crate) designs: Vec<String>,
     /// As named on the command line.
@@ -81,7 +87,7 @@ pub(crate) struct Compared {
 impl Comparison {
     /// The comparison of `results`: by workload, then by design, in the order of `compared`.
     pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
-        let Compared { machine, scale, set, baseline, designs, workloads } = compared;
+        let Compared { machine, scale, set, baseline, time, designs, workloads } = compared;
         let (mut runs, mut failures) = (Vec::new(), Vec::new());
         for (workload, row) in workloads.iter().zip(results) {
             for (design, result) in designs.iter().zip(row) {
@@ -100,10 +106,12 @@ impl Comparison {
             scale,
             set,
             baseline,
+            time,
             designs,
             workloads,
             speedups: BTreeMap::new(),
             geometric_means: BTreeMap::new(),
+            notes: each_once(&runs),
             runs,
             failures,
             host,
@@ -139,20 +147,20 @@ impl Comparison {
     }
 
     fn speedup(&self, workload: &str, design: &str) -> Option<f64> {
-        let time = |design| self.run(workload, design).map(|run| run.time_s).filter(|time| *time > 0.0);
+        let time = |design| self.run(workload, design).map(|run| run.time.of(self.time)).filter(|time| *time > 0.0);
         Some(time(&self.baseline)? / time(design)?)
     }
 
     /// Both tables, the notes and the failures, for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
-        let Comparison { machine, scale, baseline, .. } = self;
-        let mut text = title(&format!("{machine} at scale {scale}: speed-up over {baseline}"));
+        let Comparison { machine, scale, baseline, time, .. } = self;
+        let mut text = title(&format!("{machine} at scale {scale}: speed-up over {baseline}, {}", time.title()));
         text.push_str(&self.speedup_table().render(colours));
         text.push('\n');
         text.push_str(&title("Why"));
         text.push_str(&self.cause_table().render(colours));
-        for note in self.notes() {
+        for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
         }
         for FailedRun { workload, design, error } in &self.failures {
@@ -163,17 +171,6 @@ impl Comparison {
         let runs = self.runs.len() + self.failures.len();
         text.push_str(&format!("\n{runs} runs in {} on {threads} threads\n", seconds(wall_s)));
         text
-    }
-
-    /// The notes of all runs, each once.
-    fn notes(&self) -> Vec<&str> {
-        let mut notes = Vec::new();
-        for note in self.runs.iter().flat_map(|run| &run.notes) {
-            if !notes.contains(&note.as_str()) {
-                notes.push(note.as_str());
-            }
-        }
-        notes
     }
 
     fn speedup_table(&self) -> Table {
@@ -208,6 +205,17 @@ impl Comparison {
         }
         table
     }
+}
+
+/// The notes of all runs, each once.
+fn each_once(runs: &[RunRecord]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for note in runs.iter().flat_map(|run| &run.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
 }
 
 fn speedup_cell(speedup: Option<f64>) -> Cell {
@@ -321,6 +329,7 @@ mod tests {
             scale: "1".into(),
             set: Vec::new(),
             baseline: "a".into(),
+            time: TimeChoice::default(),
             designs: vec!["a".into(), "b".into()],
             workloads: vec!["w".into()],
         };

@@ -1,9 +1,9 @@
 //! The command line: reads what is asked, runs it, prints the answer.
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
-//! [`source`] (traces), [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
+//! [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
 //! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
-//! [`threads`]. Many runs side by side are the crate `experiment`'s.
+//! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
 //! a message, and no file is written but the report of a study, which names what failed, and the timeline of a run
@@ -20,11 +20,11 @@ mod failure;
 mod hardware;
 mod output;
 mod progress;
-mod source;
 mod study;
 mod summary;
 mod table;
 mod threads;
+mod timed;
 mod verdict;
 
 /// Memory in huge pages, as `.cargo/config.toml` has it built. Source: measured, the programs of `cargo bench -p

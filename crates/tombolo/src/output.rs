@@ -95,14 +95,63 @@ fn colours_welcome() -> bool {
     io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
+/// Devices, pipes and sockets that are opened and not yet written: a pipe that is closed in between ends for its reader.
+static HELD: Mutex<Vec<(PathBuf, fs::File)>> = Mutex::new(Vec::new());
+
 /// Whether a device, a pipe or a socket is at `path`: written in place, for nothing can be put beside it.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
+/// Opens what is special, without waiting for whoever may read it: a pipe that nobody reads is an error.
+fn open_special(path: &Path) -> Result<fs::File, Failure> {
+    let failed = |error| Failure::File { path: path.to_owned(), action: "write", error };
+    let mut options = fs::File::options();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_setfl};
+        use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+        let kind = fs::metadata(path).map_err(failed)?.file_type();
+        if kind.is_block_device() {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is a block device")));
+        }
+        options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        let file = options.open(path).map_err(|error| match kind.is_fifo() && no_reader(&error) {
+            true => failed(io::Error::new(error.kind(), "it is a pipe that nobody reads")),
+            false => failed(error),
+        })?;
+        // From here on a slow reader is waited for.
+        fcntl_setfl(&file, OFlags::empty()).map_err(|error| failed(error.into()))?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    options.open(path).map_err(failed)
+}
+
+/// Whether a pipe was not opened because nobody reads it.
+#[cfg(unix)]
+fn no_reader(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+}
+
 /// An error where `path` could not be written: better now than after the run.
 pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
-    if is_special(path) { Ok(()) } else { Staged::beside(path).map(drop) }
+    if !is_special(path) {
+        return Staged::beside(path).map(drop);
+    }
+    let file = open_special(path)?;
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
+    Ok(())
+}
+
+/// What [`probe`] opened at `path`, or the same now.
+fn special(path: &Path) -> Result<fs::File, Failure> {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.iter().position(|(known, _)| known == path) {
+        Some(at) => Ok(held.swap_remove(at).1),
+        None => open_special(path),
+    }
 }
 
 /// An error where what is to be written at `out` would take the place of a file that the command reads.
@@ -124,7 +173,7 @@ pub(crate) fn refuse_input<P: AsRef<Path>>(
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
     if is_special(path) {
-        return fs::write(path, bytes).map_err(failed("write"));
+        return special(path)?.write_all(bytes).map_err(failed("write"));
     }
     let staged = Staged::beside(path)?;
     let write = || {

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output::{command_line, complain, show};
 use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
+use crate::timed::TimeArgument;
 use std::path::Path;
 use std::process::ExitCode;
 use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
@@ -23,6 +24,8 @@ pub(crate) struct StudyArguments {
     /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
     #[arg(long, value_name = "quick|paper|F", default_value = "quick", value_parser = scale, allow_negative_numbers = true)]
     pub(crate) scale: ScaleChoice,
+    #[command(flatten)]
+    pub(crate) time: TimeArgument,
     /// Makes the repetitions of directions that take long, too: assumed values halved and doubled, seeds and scales of
     /// sweeps; at paper scale nothing is repeated without it
     #[arg(long)]

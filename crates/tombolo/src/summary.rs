@@ -1,20 +1,34 @@
 //! The result of one run, for people.
 
-use crate::table::{Cell, Look, Table, bytes, count, percent, seconds, small};
-use tombolo_system::RunRecord;
+use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
 use tombolo_system::checker::{Checked, Violation};
-use tombolo_system::record::LinkRecord;
+use tombolo_system::record::{KernelRecord, LinkRecord};
+use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
+
+/// What of a run is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    /// Whether its times are projected from parts of it.
+    pub(crate) sampled: bool,
+    /// Whether each launch is.
+    pub(crate) kernels: bool,
+    /// The time that is told beside the whole.
+    pub(crate) time: TimeChoice,
+}
 
 /// What a person wants to know first.
-pub(crate) fn text(run: &RunRecord, sampled: bool, colours: bool) -> String {
+pub(crate) fn text(run: &RunRecord, shown: Shown, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let title = format!("{workload} on {machine} under {design} at scale {scale}");
     let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
     let mut table = Table::new(2);
-    for (name, value) in lines(run, sampled) {
+    for (name, value) in lines(run, shown) {
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
     text.push_str(&table.render(colours));
+    if shown.kernels {
+        text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
+    }
     if let Some(check) = &run.check {
         text.push_str(&values(check));
     }
@@ -43,11 +57,14 @@ fn values(check: &Checked) -> String {
     text
 }
 
-fn lines(run: &RunRecord, sampled: bool) -> Vec<(&'static str, String)> {
-    let projected = if sampled { ", projected from parts of it" } else { "" };
+fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
+    let projected = if shown.sampled { ", projected from parts of it" } else { "" };
     let work = format!("{} cycles, {} kernels", run.cycles, run.kernel_launches);
-    let mut lines = vec![
-        ("time", format!("{}{projected} ({work})", seconds(run.time_s))),
+    let mut lines = vec![("time", format!("{}{projected} ({work})", parts(&run.time)))];
+    if shown.time != TimeChoice::Whole && run.kernel_launches > 0 {
+        lines.push((shown.time.word(), seconds(run.time.of(shown.time))));
+    }
+    lines.extend([
         (
             "instructions",
             format!(
@@ -70,7 +87,7 @@ fn lines(run: &RunRecord, sampled: bool) -> Vec<(&'static str, String)> {
         ),
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
-    ];
+    ]);
     let reads = run.memory_cache.hits + run.memory_cache.misses;
     if reads > 0 {
         let hits = percent(run.memory_cache.hits, reads);
@@ -98,6 +115,40 @@ fn lines(run: &RunRecord, sampled: bool) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// The whole as the sum of its parts, all in the unit of the whole: `832.7 us = 27.4 kernels + 13.4 launches`.
+fn parts(time: &TimeRecord) -> String {
+    let unit = Unit::of(time.whole_s);
+    let named =
+        [(time.kernels_s, "kernels"), (time.launches_s, "launches"), (time.copies_s, "copies"), (time.host_s, "host")];
+    let parts = named.into_iter().filter(|(part, _)| *part > 0.0);
+    let parts: Vec<String> = parts.map(|(part, name)| format!("{} {name}", unit.digits(part))).collect();
+    let whole = format!("{} {}s", unit.digits(time.whole_s), unit.prefix);
+    if parts.is_empty() { whole } else { format!("{whole} = {}", parts.join(" + ")) }
+}
+
+/// A row for each launch.
+fn launches(kernels: &[KernelRecord]) -> Table {
+    let headings =
+        ["kernel", "GPU", "stream", "start", "end", "CTAs", "instructions", "to memory", "transactions", "L1"];
+    let mut table = Table::new(2).with_headings(headings);
+    for one in kernels {
+        let cells = [
+            one.name.clone(),
+            one.gpu.clone().unwrap_or_else(|| "all".to_owned()),
+            one.stream.to_string(),
+            seconds(one.start_s),
+            seconds(one.end_s),
+            count(one.ctas),
+            count(one.warp_instructions),
+            count(one.memory_instructions),
+            count(one.transactions),
+            percent(one.l1_load_hits, one.l1_loads),
+        ];
+        table.row(cells.map(Cell::plain).to_vec());
+    }
+    table
+}
+
 /// The link that sent for the largest share of the run, if any sent; the first of equals.
 fn busiest(links: &[LinkRecord]) -> Option<&LinkRecord> {
     links
@@ -108,4 +159,24 @@ fn busiest(links: &[LinkRecord]) -> Option<&LinkRecord> {
 
 fn busy(link: &LinkRecord) -> String {
     format!("{}: {} in {:.1} % of the time", link.name, bytes(link.bytes), 100.0 * link.utilization)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_told_in_the_unit_of_the_whole_and_only_where_there_are_any() {
+        let time = TimeRecord {
+            kernels_s: 27.36e-6,
+            launches_s: 13.4e-6,
+            copies_s: 791.94e-6,
+            whole_s: 832.7e-6,
+            ..TimeRecord::default()
+        };
+        assert_eq!(parts(&time), "832.7 us = 27.4 kernels + 13.4 launches + 791.9 copies");
+        let kernel = TimeRecord { kernels_s: 1.5e-6, launches_s: 4.4e-6, whole_s: 5.9e-6, ..TimeRecord::default() };
+        assert_eq!(parts(&kernel), "5.90 us = 1.50 kernels + 4.40 launches");
+        assert_eq!(parts(&TimeRecord::default()), "0.00 ns");
+    }
 }

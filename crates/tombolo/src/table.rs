@@ -146,10 +146,30 @@ pub(crate) fn seconds(value: f64) -> String {
 
 /// A number with the prefix of a unit that follows: `1.23 m`.
 pub(crate) fn small(value: f64) -> String {
-    const PREFIXES: [(f64, &str); 3] = [(1.0, ""), (1e-3, "m"), (1e-6, "u")];
-    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
-        Some((unit, prefix)) => format!("{:.2} {prefix}", value / unit),
-        None => format!("{:.2} n", value * 1e9),
+    let Unit { size, prefix, .. } = Unit::of(value);
+    format!("{:.2} {prefix}", value / size)
+}
+
+/// A decimal part of a unit, in which several numbers are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    size: f64,
+    /// Stands before the unit, such as `u`.
+    pub(crate) prefix: &'static str,
+    decimals: usize,
+}
+
+impl Unit {
+    /// That in which `value` is told.
+    pub(crate) fn of(value: f64) -> Unit {
+        const PREFIXES: [(f64, &str); 4] = [(1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
+        let (size, prefix) = PREFIXES.into_iter().find(|(size, _)| value >= *size).unwrap_or(PREFIXES[3]);
+        Unit { size, prefix, decimals: if value >= 100.0 * size { 1 } else { 2 } }
+    }
+
+    /// A number in it, with as many decimals as the first has.
+    pub(crate) fn digits(self, value: f64) -> String {
+        format!("{:.*}", self.decimals, value / self.size)
     }
 }
 

@@ -18,6 +18,10 @@ use tombolo_validation::probe::{Finding, PROBES, Probe, Quantity};
 /// The design that probes run under: on a machine of one module nothing is remote, and its own caches are kept.
 const DESIGN: &str = "no-remote-caching";
 
+/// How bandwidths and latencies are measured.
+const MEASURED: &str = "A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own \
+                        rate; the bandwidth of memory is that of one long stream.";
+
 /// The answer.
 #[derive(Serialize)]
 struct Answer {
@@ -88,7 +92,7 @@ impl Answer {
                 self.figure("latency", "Latency from load to load", Quantity::Cycles),
                 self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),
             ],
-            notes: vec!["A probe is run at two lengths, and the difference counts.".into()],
+            notes: vec![MEASURED.into()],
             ..Document::default()
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs it and prints figures and claims.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let known = papers();
+        let (known, time) = (papers(), self.study.time.choice());
         if let Some(paper) = PAPERS.iter().find(|paper| **paper == self.paper && !known.contains(paper)) {
             return Err(Failure::NotYet { paper, known: known.join(", ") });
         }
@@ -41,10 +41,11 @@ impl Arguments {
                 let reason = format!("every paper has figures of its own; name one of {}", known.join(", "));
                 return Err(Failure::Argument { flag: "--figure", value: figure.clone(), reason });
             }
-            let studies = known.iter().map(|paper| Study::of_paper(paper, None, self.study.scale));
-            return self.study.execute_all(&studies.collect::<Result<Vec<_>, _>>()?, &out);
+            let one = |paper: &&str| Ok(Study::of_paper(paper, None, self.study.scale)?.with_time(time));
+            let studies = known.iter().map(one);
+            return self.study.execute_all(&studies.collect::<Result<Vec<_>, Failure>>()?, &out);
         }
-        let study = Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?;
+        let study = Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?.with_time(time);
         self.study.execute(&study, &out, None)
     }
 }

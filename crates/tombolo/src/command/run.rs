@@ -4,21 +4,21 @@ use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
-use crate::source;
-use crate::summary;
+use crate::summary::{self, Shown};
 use crate::threads::ThreadsArgument;
+use crate::timed::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_machine::design::Promise;
+use tombolo_system::record::KernelRecord;
 use tombolo_system::{Projection, RunRecord, project, sample};
-use tombolo_workload::trace;
 
 /// What a sampled result says of itself.
 fn sampled(Projection { time_s, error_s }: Projection) -> String {
     format!(
-        "sampled: time_s is projected from the parts of kernels that ran, and halves of the sample differ from it by \
+        "sampled: the times are projected from the parts of kernels that ran, and halves of the sample differ from it by \
          {:.1} % (docs/validation.md compares that with the true error); all other numbers are those of the parts",
         100.0 * error_s / time_s
     )
@@ -33,19 +33,26 @@ pub(crate) struct Arguments {
     /// Design: a name of `list designs`, or the path of a .toml file
     #[arg(long, value_name = "D")]
     design: String,
-    /// Workload of `list workloads`, with parameters: triad,elements=4096
-    #[arg(long, value_name = "W[,KEY=VALUE…]")]
+    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
+    /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
+    /// quotes: 'trace:"a,b"'
+    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
-    /// Trace: a folder with a kernelslist.g, such a list, or a file of `trace import` or `trace record`
-    #[arg(long, value_name = "DIR|FILE")]
+    /// As `--workload trace:PATH`, without quotes
+    #[arg(long, value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     /// Hold loads to the memory model: lines carry which store wrote them
     #[arg(long)]
     check: bool,
     /// Runs parts of large kernels and of long series of launches, from which the time of the whole is projected;
     /// counters are those of the parts
-    #[arg(long, conflicts_with = "trace")]
+    #[arg(long)]
     sample: bool,
+    /// Prints a row for each launch: when its kernel was open, and what its CTAs did
+    #[arg(long)]
+    kernels: bool,
+    #[command(flatten)]
+    time: TimeArgument,
     /// Also writes what the links and the kernels did over time to FILE, which Perfetto opens (ui.perfetto.dev)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
     timeline: Option<PathBuf>,
@@ -55,11 +62,12 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-/// A record with what was set for it: its own names say nothing of that.
+/// A record with its launches, and with what was set for it: its own names say nothing of that.
 #[derive(serde::Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
     record: &'a RunRecord,
+    kernels: &'a [KernelRecord],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     set: &'a [String],
 }
@@ -68,7 +76,8 @@ impl Arguments {
     /// Runs it and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
-        let inputs = self.inputs()?;
+        let chosen = self.chosen()?;
+        let inputs = self.inputs(&chosen);
         self.output.check(&inputs)?;
         if let Some(timeline) = &self.timeline {
             refuse_input("--timeline", timeline, &inputs)?;
@@ -77,34 +86,45 @@ impl Arguments {
         }
         let threads = self.threads.count();
         let progress = Progress::new(1);
-        let source = self.source(&hardware, threads, &progress)?;
+        let source = self.source(&chosen, &hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
         let machine = &hardware.machine;
         let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
         if let Some(sample) = &source.sample {
-            let projection = project(&record, sample, machine);
+            let projection = project(&mut record, sample, machine);
             if projection.time_s < 0.0 {
                 let reason = format!("its parts project to {} s for the whole, which is no time", projection.time_s);
                 return Err(Failure::Argument { flag: "--sample", value: source.label.clone(), reason });
             }
-            record.time_s = projection.time_s;
             record.notes.push(sampled(projection));
         }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
-        let answer = Answer { record: &record, set: self.machine.settings() };
-        self.output.give(&answer, true, |colours| summary::text(&record, source.sample.is_some(), colours))?;
+        let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
+        let shown = Shown { sampled: source.sample.is_some(), kernels: self.kernels, time: self.time.choice() };
+        self.output.give(&answer, true, |colours| summary::text(&record, shown, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
     }
 
+    fn chosen(&self) -> Result<WorkloadChoice, Failure> {
+        let chosen = match (&self.workload, &self.trace) {
+            (Some(workload), _) => only(workload)?,
+            (None, Some(path)) => WorkloadChoice::trace(path),
+            (None, None) => unreachable!("one of the two is required"),
+        };
+        if self.sample && chosen.is_trace() {
+            let reason = "a trace runs whole: leave --sample out".to_owned();
+            return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
+        }
+        Ok(chosen)
+    }
+
     /// What of the arguments may be files that are read.
-    fn inputs(&self) -> Result<Vec<PathBuf>, Failure> {
-        let chosen = self.workload.as_deref().map(only).transpose()?;
-        let files = chosen.iter().flat_map(WorkloadChoice::files);
-        let named = files.chain([self.machine.machine(), self.design.as_str()]).map(PathBuf::from);
-        Ok(named.chain(self.trace.iter().flat_map(|path| trace::files(path))).collect())
+    fn inputs(&self, chosen: &WorkloadChoice) -> Vec<PathBuf> {
+        let named = [self.machine.machine(), self.design.as_str()].map(PathBuf::from);
+        chosen.files().into_iter().chain(named).collect()
     }
 
     /// Runs it, and writes its timeline where that was asked for.
@@ -119,17 +139,16 @@ impl Arguments {
         Ok(record)
     }
 
-    fn source(&self, hardware: &Hardware, threads: usize, progress: &Progress) -> Result<Source, Failure> {
+    fn source(
+        &self,
+        chosen: &WorkloadChoice,
+        hardware: &Hardware,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Source, Failure> {
         let machine = &hardware.machine;
-        match (&self.workload, &self.trace) {
-            (Some(workload), _) => {
-                let chosen = only(workload)?;
-                let what = format!("recording {}", chosen.label);
-                let sample = self.sample.then(|| sample(machine, &hardware.designs[0]));
-                Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
-            }
-            (None, Some(path)) => progress.during("reading the trace", || source::trace(path, machine)),
-            (None, None) => unreachable!("one of the two is required"),
-        }
+        let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
+        let sample = self.sample.then(|| sample(machine, &hardware.designs[0]));
+        Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
     }
 }

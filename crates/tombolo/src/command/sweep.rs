@@ -47,7 +47,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 impl Arguments {
     /// Runs it and prints the figure, or writes the script.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let study = Study::of_file(&self.spec, self.study.scale)?;
+        let study = Study::of_file(&self.spec, self.study.scale)?.with_time(self.study.time.choice());
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
         if let Some(shard) = self.shard {
             self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
@@ -79,6 +79,7 @@ impl Arguments {
         let program = std::env::current_exe().map_or_else(|_| "tombolo".to_owned(), |path| path.display().to_string());
         let mut words = vec![program, "sweep".into(), word(&self.spec), "--out".into(), word(out)];
         words.extend(["--scale".to_owned(), self.study.scale.to_string()]);
+        words.extend(["--time".to_owned(), self.study.time.choice().to_string()]);
         words.extend(self.study.robust.then(|| "--robust".to_owned()));
         words
     }

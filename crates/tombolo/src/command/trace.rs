@@ -81,7 +81,7 @@ impl Recording {
     fn execute(&self) -> Result<(), Failure> {
         let machine = machine(&self.machine)?.check()?;
         let chosen = only(&self.workload)?;
-        refuse_input("--out", &self.out, chosen.files().chain([self.machine.as_str()]))?;
+        refuse_input("--out", &self.out, chosen.files().into_iter().chain([PathBuf::from(&self.machine)]))?;
         let staged = Staged::beside(&self.out)?;
         let source = chosen.record(Target::new(&machine, self.scale), self.threads.count())?;
         source.notes.iter().for_each(|note| complain(&format!("warning: {note}")));

@@ -169,6 +169,54 @@ fn an_interrupt_leaves_nothing_behind() {
     assert_eq!(files(folder.path()), 0);
 }
 
+/// A named pipe.
+#[cfg(target_os = "linux")]
+fn pipe(folder: &Path) -> std::path::PathBuf {
+    let pipe = folder.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
+    pipe
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pipe_that_nobody_reads_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = pipe(folder.path());
+    for flag in ["--out", "--timeline"] {
+        let words = ["--design", "hmg", "--workload", TINY, flag, pipe.to_str().expect("UTF-8")];
+        let output = outcome(&small_run(&words));
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{flag}");
+        assert!(stderr(&output).contains("it is a pipe that nobody reads"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pipe_that_is_read_gets_the_whole_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = pipe(folder.path());
+    let mut reader = std::process::Command::new("cat");
+    let reader = reader.arg(&pipe).stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let words = ["--design", "hmg", "--workload", TINY, "--kernels", "--out", pipe.to_str().expect("UTF-8")];
+    // The reader opens the pipe when it comes to it: until then nobody reads.
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while outcome(&small_run(&words)).status.code() != Some(0) {
+        assert!(std::time::Instant::now() < patience, "the reader never came");
+    }
+    let read = reader.wait_with_output().expect("it ends").stdout;
+    let record: Value = serde_json::from_slice(&read).expect("one whole document");
+    assert_eq!(record["design"], "hmg");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn devices_that_take_anything_are_written_as_they_are() {
+    for path in ["/dev/null", "/dev/stdout"] {
+        let output = run_into(Path::new(path));
+        assert!(output.status.success(), "{path}: {}", stderr(&output));
+    }
+}
+
 #[test]
 fn a_timeline_is_a_trace_of_the_same_run() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -7,6 +7,8 @@ mod report;
 mod results;
 mod screen;
 mod study;
+mod times;
+mod traces;
 mod validate;
 
 use serde_json::Value;

@@ -243,7 +243,7 @@ fn a_run_that_cannot_be_compared_is_told_with_its_numbers() {
     let output = bench.sweep("out", &["--json"]);
     assert_eq!(output.status.code(), Some(2));
     let expected =
-        "small, speed-up: time_s is 0, and 0 of memcopy,mib=1,direction=h2d on hmg-4x4 under no-remote-caching";
+        "small, speed-up: time.region_s is 0, and 0 of memcopy,mib=1,direction=h2d on hmg-4x4 under no-remote-caching";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     assert!(document["failures"].as_array().is_some_and(|failures| failures.len() == 4), "{}", document["failures"]);

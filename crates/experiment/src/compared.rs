@@ -1,0 +1,43 @@
+//! Which time of runs a metric compares.
+
+use crate::plan::Plan;
+use crate::spec::Metric;
+
+/// Path of the time of a whole run; where a metric is normalised, of the time that was chosen.
+const TIME: &str = "time_s";
+
+impl Plan {
+    /// The path of a counter in the record of a run. Where a metric is normalised, its `time_s` is the time that was chosen.
+    pub(crate) fn path<'a>(&self, metric: &Metric, path: &'a str) -> &'a str {
+        if metric.relative.is_some() && path == TIME { self.time.path() } else { path }
+    }
+
+    /// Whether a number of it is of the time that was chosen.
+    pub(crate) fn compares_times(&self) -> bool {
+        let metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
+        let mut relative = metrics.filter(|metric| metric.relative.is_some());
+        relative.any(|metric| metric.value.iter().chain(&metric.per).any(|path| path.get() == TIME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::ScaleChoice;
+    use crate::preset;
+    use tombolo_system::TimeChoice;
+
+    #[test]
+    fn a_normalised_time_is_the_one_that_was_chosen_and_a_pinned_one_stays() {
+        let (_, experiments) = preset::paper("hmg").unwrap();
+        let plan = |id: &str| {
+            let (file, spec) = experiments.iter().find(|(_, spec)| spec.id == id).unwrap();
+            Plan { time: TimeChoice::Kernels, ..Plan::new(file.clone(), spec.clone(), ScaleChoice::Quick).unwrap() }
+        };
+        let (speedups, rates) = (plan("figure-8"), plan("figure-11"));
+        let path = |plan: &Plan, path: &str| plan.path(plan.metric(0), path).to_owned();
+        assert_eq!((path(&speedups, "time_s").as_str(), speedups.compares_times()), ("time.kernels_s", true));
+        assert_eq!(path(&speedups, "time.whole_s"), "time.whole_s");
+        assert_eq!((path(&rates, "time_s").as_str(), rates.compares_times()), ("time_s", false));
+    }
+}

@@ -1,0 +1,74 @@
+//! Whom an error names: where values do not go together, the one that was set last, not the one that was there before.
+
+use crate::description::Described;
+use crate::error::{ConfigError, Place};
+use crate::tree::{Leaf, Table};
+
+/// `error` of reading `tree`, told of the value whose replacement brought it about: a setting, or else a value of a file
+/// that builds on the one where the error stands.
+pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigError {
+    let Some((place, key)) = where_from(&error) else { return error };
+    let leaves = tree.leaves();
+    let is_setting = |leaf: &Leaf| matches!(leaf.place, Place::Setting(_));
+    let is_gone = |paths: &[&str]| {
+        let mut before = tree.clone();
+        paths.iter().for_each(|path| before.restore(path));
+        T::read(&before).err().is_none_or(|other| where_from(&other).is_none_or(|(_, other)| other != key))
+    };
+    let settings = || leaves.iter().filter(|(_, leaf)| is_setting(leaf));
+    let is_above = |leaf: &Leaf| leaf.below.is_some() && !is_setting(leaf) && file(&leaf.place) != file(place);
+    let overlaid = leaves.iter().filter(|(_, leaf)| is_above(leaf));
+    if let Some((path, leaf)) = settings().chain(overlaid).find(|(path, _)| is_gone(&[path])) {
+        return beside(path, leaf, error);
+    }
+    let all: Vec<&str> = settings().map(|(path, _)| path.as_str()).collect();
+    if all.len() > 1 && is_gone(&all) {
+        let texts = settings().map(|(_, leaf)| match &leaf.place {
+            Place::Setting(text) => text.to_string(),
+            line @ Place::Line { .. } => line.to_string(),
+        });
+        return at(Place::Setting(texts.collect::<Vec<_>>().join(", ").into()), error);
+    }
+    error
+}
+
+/// The place and the key of a value of a file that is wrong by itself or beside others.
+fn where_from(error: &ConfigError) -> Option<(&Place, &str)> {
+    match error {
+        ConfigError::Value { place, key, .. } | ConfigError::Refused { place, key, .. } => {
+            matches!(place, Place::Line { .. }).then_some((place, key))
+        }
+        _ => None,
+    }
+}
+
+fn file(place: &Place) -> Option<&str> {
+    match place {
+        Place::Line { file, .. } => Some(file),
+        Place::Setting(_) => None,
+    }
+}
+
+/// The error told of the value at `path`.
+fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
+    let (place, key, value, reason) = match error {
+        ConfigError::Value { place, key, value, expected } => (place, key, value, format!("expected {expected}")),
+        ConfigError::Refused { place, key, value, reason } => (place, key, value, reason),
+        other => return other,
+    };
+    ConfigError::Refused {
+        place: leaf.place.clone(),
+        key: path.to_owned(),
+        value: leaf.text.clone(),
+        reason: format!("beside {key} = {value} of {place}: {reason}"),
+    }
+}
+
+/// The error at another place.
+fn at(place: Place, error: ConfigError) -> ConfigError {
+    match error {
+        ConfigError::Value { key, value, expected, .. } => ConfigError::Value { place, key, value, expected },
+        ConfigError::Refused { key, value, reason, .. } => ConfigError::Refused { place, key, value, reason },
+        other => other,
+    }
+}

@@ -1,0 +1,108 @@
+//! A module's part of one launch: when its CTAs ran, and what its SMs counted meanwhile. It decides nothing.
+
+use crate::stats::SmStats;
+use tombolo_types::Ps;
+
+/// What SMs counted of one kernel: of its own CTAs, for one kernel runs at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelStats {
+    /// CTAs run.
+    pub ctas: u64,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// Of these, loads, stores, atomics and flag waits.
+    pub memory_instructions: u64,
+    /// Line transactions that left the coalescers.
+    pub transactions: u64,
+    /// L1 load lookups, by line.
+    pub l1_loads: u64,
+    /// Of these, hits.
+    pub l1_load_hits: u64,
+}
+
+impl KernelStats {
+    /// The sum over SMs, from the start of the run.
+    pub fn of<'a>(sms: impl Iterator<Item = &'a SmStats>) -> KernelStats {
+        let one = |sm: &SmStats| KernelStats {
+            ctas: sm.ctas,
+            warp_instructions: sm.warp_instructions,
+            memory_instructions: sm.memory_instructions,
+            transactions: sm.transactions,
+            l1_loads: sm.l1_accesses,
+            l1_load_hits: sm.l1_hits,
+        };
+        sms.map(one).fold(KernelStats::default(), |sum, sm| sum.with(&sm, u64::wrapping_add))
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &KernelStats) -> KernelStats {
+        self.with(earlier, u64::wrapping_sub)
+    }
+
+    /// Both together.
+    pub fn and(&self, other: &KernelStats) -> KernelStats {
+        self.with(other, u64::wrapping_add)
+    }
+
+    fn with(&self, other: &KernelStats, join: impl Fn(u64, u64) -> u64) -> KernelStats {
+        KernelStats {
+            ctas: join(self.ctas, other.ctas),
+            warp_instructions: join(self.warp_instructions, other.warp_instructions),
+            memory_instructions: join(self.memory_instructions, other.memory_instructions),
+            transactions: join(self.transactions, other.transactions),
+            l1_loads: join(self.l1_loads, other.l1_loads),
+            l1_load_hits: join(self.l1_load_hits, other.l1_load_hits),
+        }
+    }
+}
+
+/// A module's part of one launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    launched: Ps,
+    /// How long the module had CTAs of it, until their stores were taken.
+    busy: Ps,
+    counted: KernelStats,
+    /// Of each quarter of its CTAs: the sum of the times from the launch to their starts, in picoseconds, and how many.
+    quarters: [(u64, u32); 4],
+}
+
+impl Pace {
+    /// Of a kernel launched at `launched`.
+    pub fn new(launched: Ps) -> Pace {
+        Pace { launched, ..Pace::default() }
+    }
+
+    /// A CTA of a quarter starts.
+    pub(crate) fn start(&mut self, at: Ps, quarter: usize) {
+        let (sum, count) = &mut self.quarters[quarter];
+        *sum += (at - self.launched).0;
+        *count += 1;
+    }
+
+    /// The module's part is over; `ended`: when, where it had a CTA.
+    pub(crate) fn drain(&mut self, ended: Option<Ps>, counted: KernelStats) {
+        self.busy = ended.map_or(Ps::ZERO, |at| at - self.launched);
+        self.counted = counted;
+    }
+
+    /// How long the module had CTAs of the kernel, until the stores of all were taken.
+    pub fn busy(&self) -> Ps {
+        self.busy
+    }
+
+    /// What its SMs counted.
+    pub fn counted(&self) -> &KernelStats {
+        &self.counted
+    }
+
+    /// Seconds from the mean start of the second quarter to that of the third, and from there to the fourth's; 0
+    /// where they are empty.
+    pub fn seconds(&self) -> [f64; 2] {
+        let mean = |quarter: usize| {
+            let (sum, count) = self.quarters[quarter];
+            sum as f64 / f64::from(count.max(1)) * 1e-12
+        };
+        if self.quarters[1].1 == 0 { [0.0; 2] } else { [mean(2) - mean(1), mean(3) - mean(2)] }
+    }
+}

@@ -1,0 +1,77 @@
+//! The launches of a run, and what they left of its time to each GPU.
+
+use crate::record::{GpuRecord, KernelRecord, LinkRecord};
+use crate::time::{Span, Split, TimeRecord};
+use tombolo_machine::MachineConfig;
+use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::module::Module;
+use tombolo_model::pace::KernelStats;
+use tombolo_model::watch::Contents;
+use tombolo_protocol::Coherence;
+use tombolo_types::stream::Program;
+use tombolo_types::{GpuId, Ps};
+
+/// Where the time went. The host program works on no memory here: there is nothing of it.
+pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
+    let kernels: Vec<Span> = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end }).collect();
+    let copies: Vec<Span> = processor.copies().iter().map(|one| Span { start: one.start, end: one.end }).collect();
+    let whole = processor.ended();
+    TimeRecord::new(&Split::of(&kernels, &copies, &[], whole), whole)
+}
+
+/// A record of each launch, in order.
+pub(crate) fn records<C: Coherence, D: Contents>(
+    machine: &MachineConfig,
+    program: &dyn Program,
+    processor: &CommandProcessor,
+    modules: &[&Module<C, D>],
+) -> Vec<KernelRecord> {
+    let named = program.kernels();
+    let gpu = (machine.topology.gpus == 1).then(|| GpuId(0).to_string());
+    let launches = processor.kernels().iter().enumerate();
+    let record = |(launch, time): (usize, &tombolo_model::command_processor::KernelTime)| {
+        let paces = || modules.iter().map(|module| &module.controller().paces[launch]);
+        let seconds = paces().map(|pace| pace.seconds());
+        let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
+        let counted = paces().fold(KernelStats::default(), |sum, pace| sum.and(pace.counted()));
+        KernelRecord {
+            name: named[time.kernel as usize].name.clone(),
+            gpu: gpu.clone(),
+            stream: time.stream,
+            start_s: time.start.seconds(),
+            end_s: time.end.seconds(),
+            ctas: counted.ctas,
+            warp_instructions: counted.warp_instructions,
+            memory_instructions: counted.memory_instructions,
+            transactions: counted.transactions,
+            l1_loads: counted.l1_loads,
+            l1_load_hits: counted.l1_load_hits,
+            quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
+        }
+    };
+    launches.map(record).collect()
+}
+
+/// A record of each GPU; `modules` and `links` are those of the run.
+pub(crate) fn gpus<C: Coherence, D: Contents>(
+    machine: &MachineConfig,
+    modules: &[&Module<C, D>],
+    links: &[LinkRecord],
+) -> Vec<GpuRecord> {
+    let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
+    let record = |(gpu, modules): (GpuId, &[&Module<C, D>])| {
+        let name = gpu.to_string();
+        let launches = modules.iter().map(|module| module.controller().paces.len()).max().unwrap_or(0);
+        // Modules begin a kernel together: the GPU is busy until the last of them has ended.
+        let busy = |launch: usize| modules.iter().map(|module| module.controller().paces[launch].busy()).max();
+        let sms = modules.iter().flat_map(|module| module.sms());
+        let ways = [format!("{name}.in"), format!("{name}.out")];
+        GpuRecord {
+            busy_s: (0..launches).filter_map(busy).fold(Ps::ZERO, |sum, one| sum + one).seconds(),
+            transactions: sms.map(|sm| sm.stats.transactions).sum(),
+            link_bytes: links.iter().filter(|link| ways.contains(&link.name)).map(|link| link.bytes).sum(),
+            name,
+        }
+    };
+    (0..machine.topology.gpus).map(GpuId).zip(of_gpu).map(record).collect()
+}
