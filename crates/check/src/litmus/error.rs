@@ -35,12 +35,14 @@ pub enum LitmusError {
         found: String,
     },
     /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not take it.
-    #[error("{place}: `{name}` is not supported")]
+    #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
         /// Where.
         place: Place,
         /// The construct.
         name: String,
+        /// Why not.
+        reason: &'static str,
     },
     /// The file could not be read.
     #[error("{file}: cannot be read: {source}")]
