@@ -15,6 +15,15 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// The place behind `text`, which `file` begins with.
+    pub fn behind(file: Arc<str>, text: &str) -> Place {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        Place { file, line: number(text.matches('\n').count()), column: number(last.chars().count()) }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)

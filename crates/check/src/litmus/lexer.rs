@@ -121,7 +121,9 @@ impl Cursor<'_> {
         let name = name.split(['"', '{']).next().unwrap_or("").trim();
         if !language.eq_ignore_ascii_case("ptx") {
             let first: String = language.chars().take(20).collect();
-            return Err(self.error("`PTX` and the name of the test", format!("`{}`", first.escape_default())));
+            let shown = format!("`{}`", first.escape_default());
+            let found = if self.rest.is_empty() { Kind::End.to_string() } else { shown };
+            return Err(self.error("`PTX` and the name of the test", found));
         }
         if name.is_empty() {
             return Err(self.error("the name of the test after `PTX`", "the end of the line".to_owned()));

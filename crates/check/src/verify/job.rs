@@ -152,6 +152,7 @@ impl<'a> Job<'a> {
 
     fn not_run(&self, obstacle: Obstacle) -> TestReport {
         let (verdict, reason) = match obstacle {
+            Obstacle::Unreadable(reason) => (Verdict::Unreadable, reason),
             Obstacle::Unsupported(reason) => (Verdict::Unsupported, reason),
             Obstacle::Bounded(reason) => (Verdict::Bounded, reason),
         };
