@@ -1,6 +1,6 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
-use super::l2::{is_posted, watch_parked};
+use super::l2::{is_awaited, watch_parked};
 use super::machine::Machine;
 use super::state::{Body, Channel, Message, Source, State, ThreadState};
 use crate::litmus::Instruction;
@@ -28,11 +28,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn watch_sm(&self, state: &mut State, sm: u8, bit: u8) {
         for message in &mut state.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
+            if let (Channel::ToL2 { sm: from, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
                 && from == sm
-                && is_posted(order)
+                && is_awaited(posted)
             {
-                order.watched |= bit;
+                posted.watched |= bit;
             }
         }
         watch_parked(state, Source::Sm(sm), bit, |_| true);
