@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{
-    Budget, Case, Design, DesignReport, Event, Expected, Promise, Verdict, Watch, read_tests, verify,
-};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_types::Promise;
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;

@@ -8,7 +8,7 @@ use crate::preset::{DESIGNS, Preset};
 use crate::quantity::{Plain, Quantity, choice};
 use crate::section::{Key, Reader, Section, names, section};
 use crate::tree::Table;
-use tombolo_types::Clock;
+use tombolo_types::{Clock, Promise};
 
 choice! {
     /// Who keeps caches coherent, and how.
@@ -106,18 +106,6 @@ choice! {
     }
 }
 
-choice! {
-    /// What a program may rely on.
-    pub enum Promise {
-        /// The PTX memory model with scopes.
-        Ptx = "ptx",
-        /// Visibility at kernel boundaries only.
-        KernelBoundary = "kernel-boundary",
-        /// No coherence at all.
-        Nothing = "nothing",
-    }
-}
-
 /// The promises of a design: at least one, none twice; `nothing` stands alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promises(Vec<Promise>);
@@ -126,6 +114,11 @@ impl Promises {
     /// Whether `promise` is among them.
     pub fn contains(&self, promise: Promise) -> bool {
         self.0.contains(&promise)
+    }
+
+    /// The most that is promised.
+    pub fn strongest(&self) -> Promise {
+        self.iter().max().unwrap_or(Promise::Nothing)
     }
 
     /// All, in the order of the file.
@@ -137,8 +130,8 @@ impl Promises {
 impl Quantity for Promises {
     const EXPECTED: &'static str = "a list of \"ptx\" and \"kernel-boundary\", each at most once, or of \"nothing\" alone (--set promises=ptx,kernel-boundary)";
 
-    fn parse(text: &str, clock: Clock) -> Option<Promises> {
-        let words = text.split(',').map(|word| Promise::parse(word.trim(), clock));
+    fn parse(text: &str, _: Clock) -> Option<Promises> {
+        let words = text.split(',').map(|word| Promise::of(word.trim()));
         let promises = words.collect::<Option<Vec<Promise>>>()?;
         let repeated = promises.iter().enumerate().any(|(at, promise)| promises[..at].contains(promise));
         let contradictory = promises.len() > 1 && promises.contains(&Promise::Nothing);

@@ -22,7 +22,7 @@ use crate::directory::Sharers;
 use crate::fault::Fault;
 use crate::plan::Phase;
 use crate::topology::{Class, Homes, Topology};
-use tombolo_types::{Line, Mask, ModuleId, Scope};
+use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
 
 /// How a class of messages between two modules must be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,15 +248,6 @@ pub enum Refusal {
     Stall,
     /// Must not happen: the protocol or its host is broken.
     Unexpected(&'static str),
-}
-
-/// What a design guarantees to programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// The PTX memory model.
-    Ptx,
-    /// Nothing.
-    Nothing,
 }
 
 /// A synchronisation, as the plans of a protocol distinguish it.

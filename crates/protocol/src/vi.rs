@@ -9,7 +9,7 @@
 //! directories track sharers, what acquire and release do.
 
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, Pending, Promise, Refusal, Reply, Request, Requester, Slot, Sync,
+    Cause, Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot, Sync,
 };
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
@@ -17,7 +17,7 @@ use crate::fault::Fault;
 pub use crate::options::{BulkInvalidation, Options, WritePolicy};
 use crate::plan::Phase;
 use crate::topology::{Class, Topology};
-use tombolo_types::{Mask, ModuleId, Scope};
+use tombolo_types::{Mask, ModuleId, Promise, Scope};
 
 /// What tells one valid/invalid protocol from another.
 pub trait Rules: Copy + Send + std::marker::Sync + 'static {

@@ -195,8 +195,9 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
 mod tests {
     use super::*;
     use tombolo_check::verify::mutants::MutantReport;
-    use tombolo_check::verify::{Budget, Case, Design, Promise, verify};
+    use tombolo_check::verify::{Budget, Case, Design, verify};
     use tombolo_protocol::vi::Options;
+    use tombolo_types::Promise;
 
     const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
         st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\

@@ -5,6 +5,7 @@ use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_types::Promise;
 
 /// What is verified.
 #[derive(Clone, Debug)]
@@ -15,18 +16,8 @@ pub struct Design {
     pub(super) protocol: &'static str,
     /// The protocol's options.
     pub(super) options: Options,
+    /// The most that it promises to programs.
     promise: Promise,
-}
-
-/// The most that a design promises to programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// The PTX memory model.
-    Ptx,
-    /// The same for programs whose threads meet at kernel boundaries alone ([`Program::meets_at_boundaries_alone`]).
-    KernelBoundary,
-    /// Nothing.
-    Nothing,
 }
 
 /// An option that differs from its default, by the word that [`Design::configured`] takes for it.
@@ -104,7 +95,7 @@ impl Design {
         self.protocol
     }
 
-    /// Whether it promises the memory model to `program`.
+    /// Whether it promises the memory model to `program`: at kernel boundaries to those whose threads meet there alone.
     pub(super) fn promises(&self, program: &Program) -> bool {
         match self.promise {
             Promise::Ptx => true,
@@ -121,10 +112,7 @@ impl Visitor for PromiseOf {
     type Output = Promise;
 
     fn visit<P: Coherence>(self, protocol: P) -> Promise {
-        match protocol.promise() {
-            tombolo_protocol::coherence::Promise::Ptx => Promise::Ptx,
-            tombolo_protocol::coherence::Promise::Nothing => Promise::Nothing,
-        }
+        protocol.promise()
     }
 }
 

@@ -19,7 +19,7 @@ pub mod shapes;
 
 pub use case::{Case, Placements};
 pub use corpus::{CorpusError, read_tests};
-pub use design::{ConfigurationError, Design, Promise};
+pub use design::{ConfigurationError, Design};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 
 use job::Job;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_check::verify::mutants::{Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, Promise, Watch, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, Watch, read_tests, verify};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_machine::{DesignConfig, design, list_designs};
 use tombolo_system::protocol_options;
@@ -111,12 +111,7 @@ impl Arguments {
 
 /// The part of a design that is checked.
 fn checked(design: &DesignConfig) -> Design {
-    let promise = match &design.promises {
-        promises if promises.contains(design::Promise::Ptx) => Promise::Ptx,
-        promises if promises.contains(design::Promise::KernelBoundary) => Promise::KernelBoundary,
-        _ => Promise::Nothing,
-    };
-    Design::new(&design.name, design.coherence.word(), protocol_options(design), promise)
+    Design::new(&design.name, design.coherence.word(), protocol_options(design), design.promises.strongest())
         .expect("a test finds a protocol for every coherence")
 }
 

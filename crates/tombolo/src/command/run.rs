@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
-use tombolo_machine::design::Promise;
 use tombolo_system::{Projection, RunRecord, project, sample};
+use tombolo_types::Promise;
 use tombolo_workload::trace;
 
 /// What a sampled result says of itself.
