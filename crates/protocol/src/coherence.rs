@@ -20,7 +20,7 @@
 use crate::data::Data;
 use crate::directory::Sharers;
 use crate::fault::Fault;
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
 
@@ -248,15 +248,6 @@ pub enum Refusal {
     Stall,
     /// Must not happen: the protocol or its host is broken.
     Unexpected(&'static str),
-}
-
-/// A synchronisation, as the plans of a protocol distinguish it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// By one thread, at this scope.
-    Thread(Scope),
-    /// At a kernel's boundary, of the whole machine at once.
-    Kernel,
 }
 
 /// A cache-coherence protocol between the L2 caches of the modules.

@@ -6,8 +6,7 @@
 //!   line cross twice. L1s may hold any line; software keeps these coherent.
 //! - Acquire: the L1 only. Release: waits until the homes have taken every store of the module.
 
-use crate::coherence::Sync;
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};

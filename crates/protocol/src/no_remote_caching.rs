@@ -5,8 +5,7 @@
 //!   may hold any line.
 //! - Acquire and release as in flat software coherence.
 
-use crate::coherence::Sync;
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};

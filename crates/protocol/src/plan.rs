@@ -22,10 +22,18 @@
 //! Only the sender of an invalidation can say that it has arrived: invalidations travel from home to
 //! sharer, so a marker from the issuer of a release would order nothing behind them.
 
-use crate::coherence::Sync;
 use crate::fault::Fault;
 use crate::topology::{ClassSet, Topology};
 use tombolo_types::{ModuleId, Scope};
+
+/// A synchronisation, as the plans of a protocol distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// By one thread, at this scope.
+    Thread(Scope),
+    /// At a kernel's boundary, of the whole machine at once.
+    Kernel,
+}
 
 /// Which L2s take part in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

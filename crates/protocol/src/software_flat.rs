@@ -4,8 +4,7 @@
 //! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have taken every
 //!   store of the local L2.
 
-use crate::coherence::Sync;
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};

@@ -8,8 +8,7 @@
 //!   (another thread's `.gpu` release stopped there, and this one is cumulative). Where lines are written back, a GPU
 //!   home keeps what it takes: the local L2 drains to the GPU homes first.
 
-use crate::coherence::Sync;
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};

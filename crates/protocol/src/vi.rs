@@ -9,13 +9,13 @@
 //! directories track sharers, what acquire and release do.
 
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot, Sync,
+    Cause, Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot,
 };
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
 use crate::fault::Fault;
 pub use crate::options::{BulkInvalidation, Options, WritePolicy};
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope};
 

@@ -37,8 +37,8 @@ use super::state::{Body, Channel, Hold, Message, Posted, SlotSet, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
-use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Stage};
+use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Class, Coherence, Request, l1};
 use tombolo_types::{ModuleId, Scope};
 

@@ -4,7 +4,7 @@ use super::l2::{is_awaited, watch_parked};
 use super::machine::Machine;
 use super::state::{Body, Channel, Message, Source, State, ThreadState};
 use crate::litmus::Instruction;
-use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Coherence, Collector, Fault, Phase, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
