@@ -17,9 +17,9 @@
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
 //! 5. A miss that was pending when its class was invalidated is handed over with `stale` set from then on.
 
+use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
-use crate::fault::Fault;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
@@ -296,10 +296,10 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     fn promise(&self) -> Promise;
 
     /// The rule that is broken on purpose, if any.
-    fn fault(&self) -> Option<Fault>;
+    fn broken_rule(&self) -> Option<BrokenRule>;
 
-    /// Whether `fault` is the broken rule.
-    fn broken(&self, fault: Fault) -> bool {
-        self.fault() == Some(fault)
+    /// Whether `rule` is the broken rule.
+    fn broken(&self, rule: BrokenRule) -> bool {
+        self.broken_rule() == Some(rule)
     }
 }

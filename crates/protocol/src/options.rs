@@ -1,6 +1,6 @@
 //! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
 
-use crate::fault::Fault;
+use crate::broken_rule::BrokenRule;
 
 /// When a store leaves an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,5 +36,5 @@ pub struct Options {
     /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
     pub keep_l1: bool,
     /// The broken rule, if any.
-    pub fault: Option<Fault>,
+    pub broken_rule: Option<BrokenRule>,
 }

@@ -25,7 +25,7 @@ use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
-use tombolo_protocol::{Coherence, Fault, Sharers, Topology};
+use tombolo_protocol::{BrokenRule, Coherence, Sharers, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate};
 
@@ -129,13 +129,13 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
-/// [`run`], but for what it cost and what was found. `fault`: a broken rule, to see it caught.
+/// [`run`], but for what it cost and what was found. `broken_rule`: one broken on purpose, to see it caught.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, fault: Option<Fault>) -> Result<RunRecord, RunError> {
+pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line));
-    let record = dispatch::<Versions>(spec, Extras { fault, ..Extras::default() }, &checker)?.0;
+    let record = dispatch::<Versions>(spec, Extras { broken_rule, ..Extras::default() }, &checker)?.0;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
@@ -145,7 +145,7 @@ struct Extras<'a> {
     /// What memory-side caches hold at the start.
     resident: &'a [Resident],
     /// A broken rule.
-    fault: Option<Fault>,
+    broken_rule: Option<BrokenRule>,
     /// Length of the timeline's windows, where there is to be one.
     window: Option<Ps>,
 }
@@ -162,7 +162,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let simulation = Simulation::<D> { spec, pages, extras, watch };
     let name = spec.design.coherence.word();
-    let options = Options { fault: extras.fault, ..protocol_options(&spec.design) };
+    let options = Options { broken_rule: extras.broken_rule, ..protocol_options(&spec.design) };
     choose(name, options, simulation).expect("a test finds a protocol for every coherence")
 }
 
@@ -180,7 +180,7 @@ pub fn protocol_options(design: &DesignConfig) -> Options {
             Invalidate::None => BulkInvalidation::None,
         },
         keep_l1: !design.l1_coherent,
-        fault: None,
+        broken_rule: None,
     }
 }
 

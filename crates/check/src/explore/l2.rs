@@ -5,7 +5,7 @@ use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State, Th
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Effects, Event, Fault, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, BrokenRule, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -282,9 +282,9 @@ impl<P: Coherence> Machine<'_, P> {
                 self.must_step(state, at, other, Event::InvalidateLine, None);
             }
         }
-        if !self.protocol.broken(Fault::InvalidationTakenEarly) {
+        if !self.protocol.broken(BrokenRule::InvalidationTakenEarly) {
             let region = self.region(line);
-            let first = if self.protocol.broken(Fault::ReplacementNotAwaited) { earlier } else { 0 };
+            let first = if self.protocol.broken(BrokenRule::ReplacementNotAwaited) { earlier } else { 0 };
             watch_invalidations(&mut state.messages[first..], watched, |from, _, of| from == at && of == region);
         }
     }

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::state::{Body, Channel, Message, Source, State, ThreadState};
 use crate::litmus::Instruction;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, Fault, Phase, Topology, l1};
+use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Phase, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> Machine<'_, P> {
@@ -84,11 +84,11 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// [`Fault::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
+    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
     /// has written. Which those are the plan cannot know; the host can.
     fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
-        if !drains || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
+        if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
             return false;
         }
         let issuer = self.sms[self.sm_of[thread] as usize].module;
