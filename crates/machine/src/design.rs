@@ -1,7 +1,7 @@
 //! The design: a memory system as one option on each axis. The options that exist are the enums below;
 //! adding one is one variant, and a rule in [`DesignConfig`]'s checks where it does not fit everything.
 
-use crate::check::Fault;
+use crate::check::Conflict;
 use crate::description::{Described, NO_DESCRIPTION};
 use crate::error::ConfigError;
 use crate::preset::{DESIGNS, Preset};
@@ -214,7 +214,7 @@ impl Coherence {
 
 impl L2Capacity {
     /// What of its settings has no meaning beside the rest of a design.
-    fn fault(self, design: &DesignConfig) -> Option<(&'static str, String)> {
+    fn conflict(self, design: &DesignConfig) -> Option<(&'static str, String)> {
         let (coherence, capacity) = (design.coherence.word(), self.word());
         let sampled = design.partition_sample != SAMPLE_CYCLES;
         let unused = |key| {
@@ -235,7 +235,7 @@ impl L2Capacity {
 
 impl DesignConfig {
     /// The first combination that makes no sense, with the reason.
-    fn fault(&self) -> Option<Fault> {
+    fn conflict(&self) -> Option<Conflict> {
         let coherence = self.coherence.word();
         let rules = [
             (
@@ -277,7 +277,7 @@ impl DesignConfig {
             ),
         ];
         let broken = rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| (key, reason));
-        broken.or_else(|| self.l2_capacity.fault(self)).map(|(key, reason)| Fault { key, reason })
+        broken.or_else(|| self.l2_capacity.conflict(self)).map(|(key, reason)| Conflict { key, reason })
     }
 }
 
@@ -297,6 +297,6 @@ impl Described for DesignConfig {
         let reader = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
         reader.refuse_unknown(&names(<DesignConfig as Section>::KEYS))?;
         let design = <DesignConfig as Section>::read(&reader)?;
-        design.fault().map_or(Ok(design), |fault| Err(fault.at(tree)))
+        design.conflict().map_or(Ok(design), |conflict| Err(conflict.at(tree)))
     }
 }
