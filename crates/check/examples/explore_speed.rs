@@ -3,13 +3,11 @@
 //!
 //! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|kernels|FILE|DIR|random:FROM:TO] [NAME]`
 //!
-//! A design is a protocol's name, with `+back` where lines are written back, `+remote` where bulk invalidations
-//! spare home lines, `+downgrade` where L2s tell homes of what they drop. `NAME`: only tests whose file or name
-//! holds it.
+//! A design is what [`Design::configured`] takes, such as `software-flat+back+remote`. `NAME`: only tests whose file or
+//! name holds it.
 
 use std::path::Path;
-use tombolo_check::verify::{Budget, Case, Design, Promise, Verdict, read_tests, verify};
-use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_check::verify::{Budget, Case, Design, Verdict, read_tests, verify};
 
 /// The series of random programs.
 const SEED: u64 = 7;
@@ -108,18 +106,6 @@ fn cases(from: &str) -> Vec<Case> {
     read_tests(Path::new(from)).expect("the files hold litmus tests")
 }
 
-fn design(name: &str) -> Design {
-    let mut parts = name.split('+');
-    let protocol = parts.next().unwrap_or_default();
-    let mut options = Options::default();
-    for part in parts {
-        match part {
-            "back" => options.write = WritePolicy::Back,
-            "remote" => options.bulk = BulkInvalidation::Remote,
-            "downgrade" => options.downgrade = true,
-            _ => panic!("{part:?} is none of back, remote, downgrade"),
-        }
-    }
-    let promise = if protocol == "ideal" { Promise::Nothing } else { Promise::Ptx };
-    Design::new(name, protocol, options, promise).expect("the protocol is listed")
+fn design(configuration: &str) -> Design {
+    Design::configured(configuration).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,4 +1,4 @@
-//! The reductions lose no outcome and hide no fault, and nothing changes how many states there are
+//! The reductions lose no outcome and hide no broken rule, and nothing changes how many states there are
 //! unnoticed.
 
 mod explore_shapes;
@@ -10,7 +10,7 @@ use explore_shapes::{
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict, Violation, gpus_of};
 use tombolo_check::litmus::{self, Program};
 use tombolo_check::random;
-use tombolo_protocol::Fault;
+use tombolo_protocol::BrokenRule;
 use tombolo_protocol::vi::WritePolicy;
 use tombolo_types::ModuleId;
 
@@ -240,15 +240,15 @@ fn modules_without_threads_have_no_company() {
 }
 
 #[test]
-fn reductions_hide_no_fault() {
+fn reductions_hide_no_broken_rule() {
     let mut caught = 0;
-    for fault in Fault::ALL {
+    for rule in BrokenRule::ALL {
         each_small_case(|test, layout, config| {
-            let of_dirty_bytes = matches!(fault, Fault::DirtyEvictionLost | Fault::DirtyInvalidationLost);
+            let of_dirty_bytes = matches!(rule, BrokenRule::DirtyEvictionLost | BrokenRule::DirtyInvalidationLost);
             if config.options.write == WritePolicy::Back && !of_dirty_bytes {
                 return;
             }
-            let config = Config { max_states: 500, ..config }.with_fault(fault);
+            let config = Config { max_states: 500, ..config }.with_broken_rule(rule);
             let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
             // A copy that no access can reach any more is no fault of a program's, and is forgotten.
             let at_rest = |violation| matches!(violation, Violation::Stale { .. } | Violation::Untracked { .. });
@@ -257,7 +257,7 @@ fn reductions_hide_no_fault() {
             {
                 let reduced = explore(test, layout, &Config { max_states: 20_000, ..config });
                 let seen = matches!(reduced.verdict, Verdict::Violated(_));
-                assert!(seen, "{fault:?} ({violation}) in {} at {layout} under {config:?}", test.name);
+                assert!(seen, "{rule:?} ({violation}) in {} at {layout} under {config:?}", test.name);
                 caught += 1;
             }
         });

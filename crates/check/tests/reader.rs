@@ -121,12 +121,15 @@ fn a_state_prints_with_names() {
 
 #[test]
 fn errors_name_place_and_what_is_allowed() {
-    assert_eq!(error(""), "file:1:1: expected `PTX` and the name of the test, found ``");
+    assert_eq!(error(""), "file:1:1: expected `PTX` and the name of the test, found the end of the file");
     assert_eq!(error("X86 t"), "file:1:1: expected `PTX` and the name of the test, found `X86`");
     assert_eq!(error("PTX t\n{ x=0;"), "file:2:7: expected a location, found the end of the file");
     assert_eq!(row_error("ld.weak.cta r0, x ;"), "file:6:8: expected a register (r0, r1, …), found `.`");
-    assert_eq!(row_error("ld.release.gpu r0, x ;"), "file:6:4: expected .weak, .relaxed, .acquire, found `release`");
-    assert_eq!(row_error("st.relaxed x, 1 ;"), "file:6:12: expected .cta, .gpu, .sys, found `x`");
+    assert_eq!(
+        row_error("ld.release.gpu r0, x ;"),
+        "file:6:4: expected .weak, .relaxed, .acquire, .volatile, found `release`"
+    );
+    assert_eq!(row_error("st.relaxed x, 1 ;"), "file:6:12: expected .cta, .cluster, .gpu, .sys, found `x`");
     assert_eq!(row_error("st.weak x, y ;"), "file:6:12: expected a register (r0, r1, …), found `y`");
     assert_eq!(row_error("ld.weak r0, x | | ;"), "file:6:19: expected `;`: there are no more threads, found `;`");
     assert_eq!(row_error("ld.weak r0, x ld.weak r1, x ;"), "file:6:15: expected `|` or `;`, found `ld`");

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{
-    Budget, Case, Design, DesignReport, Event, Expected, Promise, Verdict, Watch, read_tests, verify,
-};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
+use tombolo_types::Promise;
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
@@ -155,7 +154,7 @@ fn reports_do_not_depend_on_the_number_of_threads() {
 fn constructs_that_are_not_supported_are_named() {
     let parse = |row: &str| {
         let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{row}\nexists x==1\n");
-        Case::parse("folder/test.litmus", &text).expect("the grammar holds")
+        Case::parse("folder/test.litmus", &text)
     };
     let loops = "LC00: | ;\n ld.relaxed.gpu r0,x | st.weak x,1 ;\n bne r0,1,LC00 | ;";
     let expected = BTreeMap::from([
@@ -176,7 +175,7 @@ fn barriers_and_forward_branches_are_explored() {
     let text = "PTX test\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n\
         ld.relaxed.gpu r0,y | st.weak x,1 ;\n bar.cta.sync 0 | bar.cta.sync 0 ;\n\
         bne r0,0,LC00 | ;\n ld.weak r1,x | ;\n LC00: | ;\nexists P0:r1==0\n";
-    let case = Case::parse("test", text).expect("the grammar holds");
+    let case = Case::parse("test", text);
     let reports = verify(&promising(), &[case], Budget::default(), 1, &());
     assert_clean(&reports);
     assert!(reports.iter().all(|design| design.tests[0].expected == Some(Expected::Forbidden)));
@@ -190,7 +189,7 @@ fn a_barrier_does_not_wait_for_who_stands_at_the_end_of_its_kernel() {
     ];
     for rows in rows {
         let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n{rows}\n~exists P0:r0==1\n");
-        let case = Case::parse("test", &text).expect("the grammar holds");
+        let case = Case::parse("test", &text);
         let reports = verify(&promising(), &[case], Budget::default(), THREADS, &());
         assert_clean(&reports);
         for test in reports.iter().flat_map(|design| &design.tests) {
@@ -203,7 +202,7 @@ fn a_barrier_does_not_wait_for_who_stands_at_the_end_of_its_kernel() {
 fn barriers_that_may_never_meet_are_not_supported() {
     let verdict = |rows: &str| {
         let text = format!("PTX test\n{{x=0;}}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n{rows}\nexists x==0\n");
-        let case = Case::parse("test", &text).expect("the grammar holds");
+        let case = Case::parse("test", &text);
         let reports = verify(&promising()[..1], &[case], Budget::default(), 1, &());
         (reports[0].tests[0].verdict, reports[0].tests[0].reason.clone())
     };

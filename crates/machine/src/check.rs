@@ -7,14 +7,14 @@ use tombolo_types::Ps;
 
 /// A value that does not go with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct Conflict {
     /// Dotted path of the key.
     pub(crate) key: &'static str,
     /// Why, and what is allowed.
     pub(crate) reason: String,
 }
 
-impl Fault {
+impl Conflict {
     /// The error, with the place and value of the key in `tree`.
     pub(crate) fn at(self, tree: &Table) -> ConfigError {
         let node = tree.find(self.key);
@@ -48,16 +48,16 @@ pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 /// Levels of requests at an L2 slice, each of which must find a miss register that the others leave it.
 pub const MISS_LEVELS: u32 = 3;
 
-/// `Some` fault unless `holds`.
-fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Fault> {
-    (!holds).then(|| Fault { key, reason: reason() })
+/// `Some` conflict unless `holds`.
+fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Conflict> {
+    (!holds).then(|| Conflict { key, reason: reason() })
 }
 
-fn at_most(value: u64, limit: u64, key: &'static str) -> Option<Fault> {
+fn at_most(value: u64, limit: u64, key: &'static str) -> Option<Conflict> {
     demand(value <= limit, key, || format!("at most {limit} is supported"))
 }
 
-fn power_of_two(value: u64, key: &'static str) -> Option<Fault> {
+fn power_of_two(value: u64, key: &'static str) -> Option<Conflict> {
     demand(value.is_power_of_two(), key, || "it must be a power of two".to_owned())
 }
 
@@ -67,7 +67,7 @@ fn sets(
     (caches, bytes): (u64, u64),
     (parts, ways, line): (u64, u64, u64),
     index: SetIndex,
-) -> Option<Fault> {
+) -> Option<Conflict> {
     let [key, ways_key, index_key] = keys;
     let grain = parts * ways * line;
     at_most(ways, WAYS_LIMIT, ways_key)
@@ -87,18 +87,18 @@ fn sets(
 
 impl MachineConfig {
     /// The first thing that does not fit, with the reason.
-    pub(crate) fn fault(&self) -> Option<Fault> {
-        self.topology_fault()
-            .or_else(|| self.sm_fault())
-            .or_else(|| self.cache_fault())
-            .or_else(|| self.sector_fault())
-            .or_else(|| self.directory_fault())
-            .or_else(|| self.network_fault())
-            .or_else(|| self.dram_fault())
-            .or_else(|| self.queue_fault())
+    pub(crate) fn conflict(&self) -> Option<Conflict> {
+        self.topology_conflict()
+            .or_else(|| self.sm_conflict())
+            .or_else(|| self.cache_conflict())
+            .or_else(|| self.sector_conflict())
+            .or_else(|| self.directory_conflict())
+            .or_else(|| self.network_conflict())
+            .or_else(|| self.dram_conflict())
+            .or_else(|| self.queue_conflict())
     }
 
-    fn topology_fault(&self) -> Option<Fault> {
+    fn topology_conflict(&self) -> Option<Conflict> {
         let modules = self.topology.modules() as u64;
         let units = u64::from(self.topology.sms_per_module) + u64::from(self.l2.slices) + OTHER_COMPONENTS;
         demand(modules <= 255, "topology.modules_per_gpu", || {
@@ -112,7 +112,7 @@ impl MachineConfig {
         })
     }
 
-    fn sm_fault(&self) -> Option<Fault> {
+    fn sm_conflict(&self) -> Option<Conflict> {
         let sm = &self.sm;
         demand(matches!(sm.warp_width, 32 | 64), "sm.warp_width", || "a warp has 32 or 64 lanes".into())
             .or_else(|| at_most(sm.warps.into(), 64, "sm.warps"))
@@ -140,7 +140,7 @@ impl MachineConfig {
             })
     }
 
-    fn cache_fault(&self) -> Option<Fault> {
+    fn cache_conflict(&self) -> Option<Conflict> {
         let line = self.line.bytes();
         let (l1, l2) = (&self.l1, &self.l2);
         let (sms, modules) = (self.topology.sms() as u64, self.topology.modules() as u64);
@@ -151,7 +151,7 @@ impl MachineConfig {
         })
     }
 
-    fn sector_fault(&self) -> Option<Fault> {
+    fn sector_conflict(&self) -> Option<Conflict> {
         let (line, grain) = (self.line.bytes(), self.line.grain());
         let bytes = self.l1.sector_bytes;
         demand(bytes.is_power_of_two() && (grain..=line).contains(&bytes), "l1.sector_bytes", || {
@@ -159,7 +159,7 @@ impl MachineConfig {
         })
     }
 
-    fn directory_fault(&self) -> Option<Fault> {
+    fn directory_conflict(&self) -> Option<Conflict> {
         let directory = &self.directory;
         let limit = LINES_LIMIT / self.topology.modules() as u64;
         at_most(directory.ways.into(), WAYS_LIMIT, "directory.ways")
@@ -181,7 +181,7 @@ impl MachineConfig {
     }
 
     /// Partitions run side by side for as long as the shortest latency between them: none may be zero.
-    fn network_fault(&self) -> Option<Fault> {
+    fn network_conflict(&self) -> Option<Conflict> {
         let positive = |needed: bool, latency: Ps, key: &'static str| {
             demand(!needed || latency > Ps::ZERO, key, || "a message between components takes time".to_owned())
         };
@@ -190,10 +190,10 @@ impl MachineConfig {
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
-            .or_else(|| self.message_fault())
+            .or_else(|| self.message_conflict())
     }
 
-    fn message_fault(&self) -> Option<Fault> {
+    fn message_conflict(&self) -> Option<Conflict> {
         let sizes = &self.messages;
         [
             ("messages.header_bytes", sizes.header_bytes.0),
@@ -206,7 +206,7 @@ impl MachineConfig {
         .find_map(|(key, bytes)| at_most(bytes, MESSAGE_LIMIT, key))
     }
 
-    fn dram_fault(&self) -> Option<Fault> {
+    fn dram_conflict(&self) -> Option<Conflict> {
         let (dram, line, modules) = (&self.dram, self.line.bytes(), self.topology.modules() as u64);
         demand(dram.row_bytes.is_power_of_two() && dram.row_bytes >= line, "dram.row_bytes", || {
             format!("expected a power of two, at least the line of {line} bytes")
@@ -235,7 +235,7 @@ impl MachineConfig {
         })
     }
 
-    fn queue_fault(&self) -> Option<Fault> {
+    fn queue_conflict(&self) -> Option<Conflict> {
         let misses = [
             ("l1.mshrs", self.l1.mshrs),
             ("l1.merges", self.l1.merges),

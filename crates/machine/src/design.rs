@@ -1,14 +1,14 @@
 //! The design: a memory system as one option on each axis. The options that exist are the enums below;
 //! adding one is one variant, and a rule in [`DesignConfig`]'s checks where it does not fit everything.
 
-use crate::check::Fault;
+use crate::check::Conflict;
 use crate::description::{Described, NO_DESCRIPTION};
 use crate::error::ConfigError;
 use crate::preset::{DESIGNS, Preset};
 use crate::quantity::{Plain, Quantity, choice};
 use crate::section::{Key, Reader, Section, names, section};
 use crate::tree::Table;
-use tombolo_types::Clock;
+use tombolo_types::{Clock, Promise};
 
 choice! {
     /// Who keeps caches coherent, and how.
@@ -106,18 +106,6 @@ choice! {
     }
 }
 
-choice! {
-    /// What a program may rely on.
-    pub enum Promise {
-        /// The PTX memory model with scopes.
-        Ptx = "ptx",
-        /// Visibility at kernel boundaries only.
-        KernelBoundary = "kernel-boundary",
-        /// No coherence at all.
-        Nothing = "nothing",
-    }
-}
-
 /// The promises of a design: at least one, none twice; `nothing` stands alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promises(Vec<Promise>);
@@ -126,6 +114,11 @@ impl Promises {
     /// Whether `promise` is among them.
     pub fn contains(&self, promise: Promise) -> bool {
         self.0.contains(&promise)
+    }
+
+    /// The most that is promised.
+    pub fn strongest(&self) -> Promise {
+        self.iter().max().unwrap_or(Promise::Nothing)
     }
 
     /// All, in the order of the file.
@@ -137,8 +130,8 @@ impl Promises {
 impl Quantity for Promises {
     const EXPECTED: &'static str = "a list of \"ptx\" and \"kernel-boundary\", each at most once, or of \"nothing\" alone (--set promises=ptx,kernel-boundary)";
 
-    fn parse(text: &str, clock: Clock) -> Option<Promises> {
-        let words = text.split(',').map(|word| Promise::parse(word.trim(), clock));
+    fn parse(text: &str, _: Clock) -> Option<Promises> {
+        let words = text.split(',').map(|word| Promise::of(word.trim()));
         let promises = words.collect::<Option<Vec<Promise>>>()?;
         let repeated = promises.iter().enumerate().any(|(at, promise)| promises[..at].contains(promise));
         let contradictory = promises.len() > 1 && promises.contains(&Promise::Nothing);
@@ -221,7 +214,7 @@ impl Coherence {
 
 impl L2Capacity {
     /// What of its settings has no meaning beside the rest of a design.
-    fn fault(self, design: &DesignConfig) -> Option<(&'static str, String)> {
+    fn conflict(self, design: &DesignConfig) -> Option<(&'static str, String)> {
         let (coherence, capacity) = (design.coherence.word(), self.word());
         let sampled = design.partition_sample != SAMPLE_CYCLES;
         let unused = |key| {
@@ -242,7 +235,7 @@ impl L2Capacity {
 
 impl DesignConfig {
     /// The first combination that makes no sense, with the reason.
-    fn fault(&self) -> Option<Fault> {
+    fn conflict(&self) -> Option<Conflict> {
         let coherence = self.coherence.word();
         let rules = [
             (
@@ -284,7 +277,7 @@ impl DesignConfig {
             ),
         ];
         let broken = rules.into_iter().find(|(broken, ..)| *broken).map(|(_, key, reason)| (key, reason));
-        broken.or_else(|| self.l2_capacity.fault(self)).map(|(key, reason)| Fault { key, reason })
+        broken.or_else(|| self.l2_capacity.conflict(self)).map(|(key, reason)| Conflict { key, reason })
     }
 }
 
@@ -304,6 +297,6 @@ impl Described for DesignConfig {
         let reader = Reader { table: tree, section: "", clock: Clock::from_hz(1_000_000_000) };
         reader.refuse_unknown(&names(<DesignConfig as Section>::KEYS))?;
         let design = <DesignConfig as Section>::read(&reader)?;
-        design.fault().map_or(Ok(design), |fault| Err(fault.at(tree)))
+        design.conflict().map_or(Ok(design), |conflict| Err(conflict.at(tree)))
     }
 }

@@ -460,7 +460,7 @@ impl Described for MachineConfig {
             };
         }
         let machine = sections!(read_all);
-        machine.fault().map_or(Ok(machine), |fault| Err(fault.at(tree)))
+        machine.conflict().map_or(Ok(machine), |conflict| Err(conflict.at(tree)))
     }
 }
 

@@ -148,9 +148,9 @@ impl MachineConfig {
         small.module_link.rate = rate(self.module_link.rate, scale);
         small.gpu_link.rate = rate(self.gpu_link.rate, scale);
         small.host.copy_rate = rate(self.host.copy_rate, scale);
-        match small.fault() {
+        match small.conflict() {
             None => Ok(small),
-            Some(fault) => Err(self.not_at(scale, format!("{} would not fit: {}", fault.key, fault.reason))),
+            Some(conflict) => Err(self.not_at(scale, format!("{} would not fit: {}", conflict.key, conflict.reason))),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::message::{LinkEvent, Message};
 use crate::uncore::Out;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Coherence, Collector, Data, Topology};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer};

@@ -9,7 +9,7 @@ use crate::sm::Sm;
 use crate::uncore::{Drainer, Out, Uncore};
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
-use tombolo_protocol::coherence::Sync;
+use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};

@@ -59,11 +59,12 @@ protocols! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tombolo_types::Promise;
 
-    struct Promise;
+    struct PromiseOf;
 
-    impl Visitor for Promise {
-        type Output = crate::coherence::Promise;
+    impl Visitor for PromiseOf {
+        type Output = Promise;
 
         fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
             protocol.promise()
@@ -73,10 +74,10 @@ mod tests {
     #[test]
     fn every_name_finds_its_protocol_and_others_are_refused() {
         for name in PROTOCOLS {
-            let nothing = choose(name, Options::default(), Promise) == Ok(crate::coherence::Promise::Nothing);
+            let nothing = choose(name, Options::default(), PromiseOf) == Ok(Promise::Nothing);
             assert_eq!(nothing, *name == "ideal");
         }
-        let refusal = choose("mesi", Options::default(), Promise).unwrap_err().to_string();
+        let refusal = choose("mesi", Options::default(), PromiseOf).unwrap_err().to_string();
         assert!(refusal.contains("\"mesi\"") && refusal.contains("nhcc"), "{refusal}");
     }
 }

@@ -17,12 +17,12 @@
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
 //! 5. A miss that was pending when its class was invalidated is handed over with `stale` set from then on.
 
+use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
-use crate::fault::Fault;
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
-use tombolo_types::{Line, Mask, ModuleId, Scope};
+use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
 
 /// How a class of messages between two modules must be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,24 +250,6 @@ pub enum Refusal {
     Unexpected(&'static str),
 }
 
-/// What a design guarantees to programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// The PTX memory model.
-    Ptx,
-    /// Nothing.
-    Nothing,
-}
-
-/// A synchronisation, as the plans of a protocol distinguish it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
-    /// By one thread, at this scope.
-    Thread(Scope),
-    /// At a kernel's boundary, of the whole machine at once.
-    Kernel,
-}
-
 /// A cache-coherence protocol between the L2 caches of the modules.
 pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     /// One transition of the L2 (and directory) of module `at`.
@@ -314,10 +296,10 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     fn promise(&self) -> Promise;
 
     /// The rule that is broken on purpose, if any.
-    fn fault(&self) -> Option<Fault>;
+    fn broken_rule(&self) -> Option<BrokenRule>;
 
-    /// Whether `fault` is the broken rule.
-    fn broken(&self, fault: Fault) -> bool {
-        self.fault() == Some(fault)
+    /// Whether `rule` is the broken rule.
+    fn broken(&self, rule: BrokenRule) -> bool {
+        self.broken_rule() == Some(rule)
     }
 }

@@ -11,11 +11,10 @@
 //!   then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
 //!   back, a GPU home keeps what it takes: the local L2 drains to the GPU homes first.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
-use tombolo_types::Scope;
+use tombolo_types::{Promise, Scope};
 
 /// The rules of HMG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,11 +3,11 @@
 //! Hierarchical routing, no directory, L2s never invalidated; L1s exactly as in HMG. It promises nothing,
 //! and the explorer must see it violate the model.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use tombolo_types::Promise;
 
 /// The rules of the ideal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

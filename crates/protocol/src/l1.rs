@@ -4,9 +4,9 @@
 //! every earlier request of its line on the way to the L2. Source: HMG IV-A ("software-managed and
 //! write-through"); readings: fill epochs, acquire order.
 
+use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, Pending};
 use crate::data::Data;
-use crate::fault::Fault;
 use tombolo_types::{Mask, Scope};
 
 /// A line in an L1.
@@ -49,7 +49,7 @@ pub fn load<D: Data>(
     mask: Mask,
     scope: Scope,
 ) -> Load<D> {
-    let may_hit = scope == Scope::Cta || protocol.broken(Fault::LoadIgnoresScope);
+    let may_hit = scope == Scope::Cta || protocol.broken(BrokenRule::LoadIgnoresScope);
     if let Some(present) = line
         && may_hit
         && present.valid.contains(mask)
@@ -70,8 +70,8 @@ pub fn load<D: Data>(
 
 /// Whether a load may wait for a miss that is already on its way.
 fn may_merge(protocol: &impl Coherence, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
-    let fresh = !pending.miss.stale || protocol.broken(Fault::LoadMergesAcrossAcquire);
-    let clean = !pending.poisoned || protocol.broken(Fault::StoreKeepsFill);
+    let fresh = !pending.miss.stale || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
+    let clean = !pending.poisoned || protocol.broken(BrokenRule::StoreKeepsFill);
     fresh && clean && pending.miss.mask.contains(mask) && pending.miss.scope >= scope
 }
 
@@ -98,7 +98,7 @@ pub fn atomic<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, 
 
 fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>) {
     if let Some(pending) = pending
-        && !protocol.broken(Fault::StoreKeepsFill)
+        && !protocol.broken(BrokenRule::StoreKeepsFill)
     {
         pending.poisoned = true;
     }
@@ -106,7 +106,7 @@ fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>) {
 
 /// The fill of a miss: whether and how it installs. Its waiters take `data` in any case.
 pub fn fill<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pending: L1Pending, mask: Mask, data: D) {
-    let fresh = !pending.miss.stale || protocol.broken(Fault::FillSurvivesAcquire);
+    let fresh = !pending.miss.stale || protocol.broken(BrokenRule::FillSurvivesAcquire);
     if !fresh || pending.poisoned {
         return;
     }
@@ -119,5 +119,5 @@ pub fn fill<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pe
 /// when everything the acquire waits for has happened, as its last act. Source: HMG IV-B, "greater than
 /// .cta".
 pub fn acquire_invalidates(protocol: &impl Coherence, scope: Scope) -> bool {
-    scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(Fault::AcquireKeepsL1)
+    scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
 }

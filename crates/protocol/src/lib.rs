@@ -14,15 +14,15 @@
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
-//! - [`fault`]: deliberately broken rules, for showing that the explorer catches them.
+//! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
 
+pub mod broken_rule;
 pub mod catalogue;
 pub mod coherence;
 pub mod data;
 pub mod directory;
-pub mod fault;
 pub mod front;
 pub mod hmg;
 pub mod ideal;
@@ -37,10 +37,10 @@ pub mod software_hierarchical;
 pub mod topology;
 pub mod vi;
 
+pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
 pub use coherence::{Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot};
 pub use data::Data;
 pub use directory::Sharers;
-pub use fault::Fault;
 pub use plan::{Action, Collector, Members, Phase};
 pub use topology::{Class, ClassSet, Homes, Topology};

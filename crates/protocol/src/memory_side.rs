@@ -6,11 +6,11 @@
 //!   line cross twice. L1s may hold any line; software keeps these coherent.
 //! - Acquire: the L1 only. Release: waits until the homes have taken every store of the module.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use tombolo_types::Promise;
 
 /// The rules of L2 caches beside memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

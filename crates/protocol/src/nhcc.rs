@@ -5,11 +5,10 @@
 //! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its
 //!   invalidations; `.gpu` and `.sys` are one.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
-use tombolo_types::Scope;
+use tombolo_types::{Promise, Scope};
 
 /// The rules of NHCC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

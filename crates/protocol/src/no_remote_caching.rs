@@ -5,11 +5,11 @@
 //!   may hold any line.
 //! - Acquire and release as in flat software coherence.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use tombolo_types::Promise;
 
 /// The rules of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
 
-use crate::fault::Fault;
+use crate::broken_rule::BrokenRule;
 use tombolo_types::Sectors;
 
 /// When a store leaves an L2.
@@ -51,5 +51,5 @@ pub struct Options {
     /// What an atomic that misses reads of its line: the sectors it touches.
     pub sectors: Sectors,
     /// The broken rule, if any.
-    pub fault: Option<Fault>,
+    pub broken_rule: Option<BrokenRule>,
 }

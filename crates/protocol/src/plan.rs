@@ -22,10 +22,18 @@
 //! Only the sender of an invalidation can say that it has arrived: invalidations travel from home to
 //! sharer, so a marker from the issuer of a release would order nothing behind them.
 
-use crate::coherence::Sync;
-use crate::fault::Fault;
+use crate::broken_rule::BrokenRule;
 use crate::topology::{ClassSet, Topology};
 use tombolo_types::{ModuleId, Scope};
+
+/// A synchronisation, as the plans of a protocol distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// By one thread, at this scope.
+    Thread(Scope),
+    /// At a kernel's boundary, of the whole machine at once.
+    Kernel,
+}
 
 /// Which L2s take part in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,7 +196,7 @@ impl Collector {
 }
 
 /// The plan with a broken rule in it.
-pub(crate) fn with_fault(plan: &'static [Phase], sync: Sync, fault: Option<Fault>) -> &'static [Phase] {
+pub(crate) fn with_broken_rule(plan: &'static [Phase], sync: Sync, rule: Option<BrokenRule>) -> &'static [Phase] {
     const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
     const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
     const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
@@ -197,14 +205,18 @@ pub(crate) fn with_fault(plan: &'static [Phase], sync: Sync, fault: Option<Fault
     const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
     let drains_invalidations = |phase: &Phase| matches!(phase.action, Action::DrainInvalidations(_));
     let (stores, invalidations) = plan.split_at(plan.iter().take_while(|phase| !drains_invalidations(phase)).count());
-    match (fault, sync) {
-        (Some(Fault::ReleaseSkipsStores), _) => invalidations,
-        (Some(Fault::ReleaseSkipsInvalidations), _) => stores,
+    match (rule, sync) {
+        (Some(BrokenRule::ReleaseSkipsStores), _) => invalidations,
+        (Some(BrokenRule::ReleaseSkipsInvalidations), _) => stores,
         // An issuer can mark only the channels it sends on itself.
-        (Some(Fault::ReleaseMarkedByIssuer), _) => &[GPU_STORES, OWN_INVALIDATIONS],
-        (Some(Fault::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => &[OWN_STORES, ALL_INVALIDATIONS],
-        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Thread(Scope::Sys)) => &[OWN_STORES_IN_GPU, ALL_INVALIDATIONS],
-        (Some(Fault::SystemReleaseStopsAtGpuHome), Sync::Kernel) => &[ALL_STORES_IN_GPU, ALL_INVALIDATIONS],
+        (Some(BrokenRule::ReleaseMarkedByIssuer), _) => &[GPU_STORES, OWN_INVALIDATIONS],
+        (Some(BrokenRule::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => {
+            &[OWN_STORES, ALL_INVALIDATIONS]
+        }
+        (Some(BrokenRule::SystemReleaseStopsAtGpuHome), Sync::Thread(Scope::Sys)) => {
+            &[OWN_STORES_IN_GPU, ALL_INVALIDATIONS]
+        }
+        (Some(BrokenRule::SystemReleaseStopsAtGpuHome), Sync::Kernel) => &[ALL_STORES_IN_GPU, ALL_INVALIDATIONS],
         (Some(_) | None, _) => plan,
     }
 }

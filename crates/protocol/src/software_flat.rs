@@ -4,11 +4,10 @@
 //! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have taken every
 //!   store of the local L2.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
-use tombolo_types::Scope;
+use tombolo_types::{Promise, Scope};
 
 /// The rules of flat software coherence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,11 +8,10 @@
 //!   (another thread's `.gpu` release stopped there, and this one is cumulative). Where lines are written back, a GPU
 //!   home keeps what it takes: the local L2 drains to the GPU homes first.
 
-use crate::coherence::{Promise, Sync};
-use crate::plan::{Action, Members, Phase};
+use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
-use tombolo_types::Scope;
+use tombolo_types::{Promise, Scope};
 
 /// The rules of hierarchical software coherence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,16 +8,16 @@
 //! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
 //! directories track sharers, what acquire and release do.
 
+use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, Pending, Promise, Refusal, Reply, Request, Requester, Slot, Sync,
+    Cause, Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot,
 };
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
-use crate::fault::Fault;
 pub use crate::options::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
-use crate::plan::Phase;
+use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
-use tombolo_types::{Mask, ModuleId, Scope};
+use tombolo_types::{Mask, ModuleId, Promise, Scope};
 
 /// What tells one valid/invalid protocol from another.
 pub trait Rules: Copy + Send + std::marker::Sync + 'static {
@@ -97,7 +97,7 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
-        let ignored = self.options.bulk == BulkInvalidation::None || self.broken(Fault::AcquireKeepsL2);
+        let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
         if ignored { &[] } else { R::acquire(sync, self.options.bulk) }
     }
 
@@ -105,7 +105,7 @@ impl<R: Rules> Coherence for Vi<R> {
         let options = self.options;
         // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
         let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
-        crate::plan::with_fault(plan, sync, options.fault)
+        crate::plan::with_broken_rule(plan, sync, options.broken_rule)
     }
 
     fn caches(&self, class: Class) -> bool {
@@ -140,8 +140,8 @@ impl<R: Rules> Coherence for Vi<R> {
         if self.options.bulk == BulkInvalidation::None { Promise::Nothing } else { R::PROMISE }
     }
 
-    fn fault(&self) -> Option<Fault> {
-        self.options.fault
+    fn broken_rule(&self) -> Option<BrokenRule> {
+        self.options.broken_rule
     }
 }
 
@@ -164,8 +164,8 @@ struct Visit<'a, R, T, D: Data, E> {
 }
 
 impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
-    fn broken(&self, fault: Fault) -> bool {
-        self.protocol.broken(fault)
+    fn broken(&self, rule: BrokenRule) -> bool {
+        self.protocol.broken(rule)
     }
 
     fn is_system_home(&self) -> bool {
@@ -196,7 +196,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     fn may_hit(&self, scope: Scope) -> bool {
-        scope == Scope::Cta || self.serves(scope) || self.broken(Fault::LoadIgnoresScope)
+        scope == Scope::Cta || self.serves(scope) || self.broken(BrokenRule::LoadIgnoresScope)
     }
 
     fn cached(&self) -> bool {
@@ -234,7 +234,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             self.miss(mask, scope);
             self.effects.wait();
         }
-        if self.broken(Fault::SharerRecordedAtRequest) {
+        if self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
         }
         Ok(())
@@ -242,7 +242,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
 
     /// Whether a read may wait for the miss on its way.
     fn may_merge(&self, pending: Pending, mask: Mask, scope: Scope) -> bool {
-        let fresh = !pending.stale || self.broken(Fault::LoadMergesAcrossAcquire);
+        let fresh = !pending.stale || self.broken(BrokenRule::LoadMergesAcrossAcquire);
         fresh && pending.mask.contains(mask) && pending.scope >= scope
     }
 
@@ -258,7 +258,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         let Some(pending) = self.slot.pending else {
             return Err(Refusal::Unexpected("a fill without a miss"));
         };
-        let fresh = !pending.stale || self.broken(Fault::FillSurvivesAcquire);
+        let fresh = !pending.stale || self.broken(BrokenRule::FillSurvivesAcquire);
         if fresh && self.cached() {
             let current = self.current();
             let line = self.slot.line.get_or_insert_with(LineState::default);
@@ -281,14 +281,14 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             data.merge(line.data, self.current());
         }
         self.effects.reply(Reply::Fill { mask, data });
-        if !self.broken(Fault::SharerRecordedAtRequest) {
+        if !self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
         }
     }
 
     fn record(&mut self, from: Requester) {
         if let Requester::Module(module) = from
-            && !self.broken(Fault::SharerNotRecorded)
+            && !self.broken(BrokenRule::SharerNotRecorded)
         {
             let access = Access::RemoteLoad(self.sharer(module));
             self.table(access, Cause::Store);
@@ -297,7 +297,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
 
     fn write(&mut self, from: Requester, mask: Mask, scope: Scope, data: D, tracked: bool) -> Result<(), Refusal> {
         // At the system home it merges with the miss: what it writes is newer than what comes.
-        if self.slot.pending.is_some() && !self.is_system_home() && !self.broken(Fault::StorePassesMiss) {
+        if self.slot.pending.is_some() && !self.is_system_home() && !self.broken(BrokenRule::StorePassesMiss) {
             return Err(Refusal::Stall);
         }
         self.invalidate_others(from, tracked);
@@ -351,7 +351,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         if self.slot.pending.is_some() {
             return Err(Refusal::Stall);
         }
-        if !self.serves(operation.scope) && !self.broken(Fault::AtomicBelowHome) {
+        if !self.serves(operation.scope) && !self.broken(BrokenRule::AtomicBelowHome) {
             self.pass_atomic(from, operation);
             return Ok(());
         }
@@ -411,9 +411,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         let (entry, invalidated) = directory::transition(self.slot.entry, access);
         self.slot.entry = entry;
         let silent = match cause {
-            Cause::Store => Fault::StoreKeepsSharers,
-            Cause::DirectoryEviction => Fault::SilentDirectoryEviction,
-            Cause::Forwarded => Fault::InvalidationNotForwarded,
+            Cause::Store => BrokenRule::StoreKeepsSharers,
+            Cause::DirectoryEviction => BrokenRule::SilentDirectoryEviction,
+            Cause::Forwarded => BrokenRule::InvalidationNotForwarded,
         };
         if !self.broken(silent) {
             self.send_invalidations(self.without_forgotten(access, invalidated), cause);
@@ -423,10 +423,10 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     /// The sharers to invalidate, without those that a broken rule forgets.
     fn without_forgotten(&self, access: Access, sharers: Sharers) -> Sharers {
         match access {
-            Access::RemoteStore(Sharer::Module(_)) if self.broken(Fault::StoreKeepsSiblings) => {
+            Access::RemoteStore(Sharer::Module(_)) if self.broken(BrokenRule::StoreKeepsSiblings) => {
                 Sharers { modules: 0, ..sharers }
             }
-            Access::Invalidation if self.broken(Fault::InvalidationForwardedOnce) => {
+            Access::Invalidation if self.broken(BrokenRule::InvalidationForwardedOnce) => {
                 sharers.iter().next().map(Sharers::only).unwrap_or_default()
             }
             Access::LocalLoad
@@ -465,7 +465,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     /// elsewhere they stay until a release writes them back. At the system home a line with a fill on its way stays
     /// whole: the fill was read before the stores that merged with it, and serves those who wait.
     fn invalidate_line(&mut self) {
-        if self.broken(Fault::DirtyInvalidationLost) {
+        if self.broken(BrokenRule::DirtyInvalidationLost) {
             self.slot.line = None;
             return;
         }
@@ -491,7 +491,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         let Some(line) = self.slot.line.take() else { return Ok(()) };
         // A GPU home whose modules hold copies still stands for them at the system home.
         let drops_region = last_of_region && self.slot.entry.is_none();
-        if !line.dirty.is_empty() && !self.broken(Fault::DirtyEvictionLost) {
+        if !line.dirty.is_empty() && !self.broken(BrokenRule::DirtyEvictionLost) {
             self.send_up(line.dirty, Scope::Cta, line.data, !drops_region);
         }
         if drops_region

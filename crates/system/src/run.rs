@@ -28,7 +28,7 @@ use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
-use tombolo_protocol::{Coherence, Fault, Sharers, Topology};
+use tombolo_protocol::{BrokenRule, Coherence, Sharers, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate, Sectors};
 
@@ -132,13 +132,13 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
-/// [`run`], but for what it cost and what was found. `fault`: a broken rule, to see it caught.
+/// [`run`], but for what it cost and what was found. `broken_rule`: one broken on purpose, to see it caught.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, fault: Option<Fault>) -> Result<RunRecord, RunError> {
+pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line));
-    let record = dispatch::<Versions>(spec, Extras { fault, ..Extras::default() }, &checker)?.0;
+    let record = dispatch::<Versions>(spec, Extras { broken_rule, ..Extras::default() }, &checker)?.0;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
@@ -148,7 +148,7 @@ struct Extras<'a> {
     /// What memory-side caches hold at the start.
     resident: &'a [Resident],
     /// A broken rule.
-    fault: Option<Fault>,
+    broken_rule: Option<BrokenRule>,
     /// Length of the timeline's windows, where there is to be one.
     window: Option<Ps>,
 }
@@ -165,7 +165,8 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let simulation = Simulation::<D> { spec, pages, extras, watch };
     let name = spec.design.coherence.word();
-    let options = Options { fault: extras.fault, ..on_machine(protocol_options(&spec.design), &spec.machine) };
+    let (options, broken_rule) = (protocol_options(&spec.design), extras.broken_rule);
+    let options = Options { broken_rule, ..on_machine(options, &spec.machine) };
     choose(name, options, simulation).expect("a test finds a protocol for every coherence")
 }
 
@@ -185,7 +186,7 @@ pub fn protocol_options(design: &DesignConfig) -> Options {
         keep_l1: !design.l1_coherent,
         stores: StoreAllocation::Literal,
         sectors: Sectors::default(),
-        fault: None,
+        broken_rule: None,
     }
 }
 

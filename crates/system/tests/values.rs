@@ -5,7 +5,7 @@ mod common;
 use common::{DESIGNS, design, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_protocol::Fault;
+use tombolo_protocol::BrokenRule;
 use tombolo_system::checker::Checked;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run_checked};
@@ -16,10 +16,10 @@ fn checked(
     machine: &Arc<MachineConfig>,
     design: DesignConfig,
     program: Arc<Directed>,
-    fault: Option<Fault>,
+    rule: Option<BrokenRule>,
 ) -> Checked {
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 2 };
-    let record = run_checked(&spec, fault).unwrap_or_else(|error| panic!("{error}"));
+    let record = run_checked(&spec, rule).unwrap_or_else(|error| panic!("{error}"));
     record.check.expect("a checked run says what it found")
 }
 
@@ -139,25 +139,25 @@ fn values_change_nothing_but_the_cost() {
 
 #[test]
 fn broken_rules_are_seen_in_a_timing_run() {
-    let seen = |name: &str, fault| {
-        let settings: &[&str] = if fault == Fault::DirtyInvalidationLost { &["design.l2_write=back"] } else { &[] };
-        let violations = |program| checked(&tight(), design(name, settings), program, Some(fault)).violations;
+    let seen = |name: &str, rule| {
+        let settings: &[&str] = if rule == BrokenRule::DirtyInvalidationLost { &["design.l2_write=back"] } else { &[] };
+        let violations = |program| checked(&tight(), design(name, settings), program, Some(rule)).violations;
         programs().into_iter().any(|program| violations(program) > 0)
     };
-    for (name, fault) in [
-        ("hmg", Fault::AcquireKeepsL1),
-        ("software-flat", Fault::AcquireKeepsL2),
-        ("software-hierarchical", Fault::AcquireKeepsL2),
-        ("hmg", Fault::SharerNotRecorded),
-        ("nhcc", Fault::SharerNotRecorded),
-        ("hmg", Fault::StoreKeepsSharers),
-        ("nhcc", Fault::StoreKeepsSharers),
-        ("hmg", Fault::InvalidationNotForwarded),
-        ("software-flat", Fault::DirtyInvalidationLost),
-        ("software-hierarchical", Fault::DirtyInvalidationLost),
-        ("hmg", Fault::SilentDirectoryEviction),
-        ("nhcc", Fault::SilentDirectoryEviction),
+    for (name, rule) in [
+        ("hmg", BrokenRule::AcquireKeepsL1),
+        ("software-flat", BrokenRule::AcquireKeepsL2),
+        ("software-hierarchical", BrokenRule::AcquireKeepsL2),
+        ("hmg", BrokenRule::SharerNotRecorded),
+        ("nhcc", BrokenRule::SharerNotRecorded),
+        ("hmg", BrokenRule::StoreKeepsSharers),
+        ("nhcc", BrokenRule::StoreKeepsSharers),
+        ("hmg", BrokenRule::InvalidationNotForwarded),
+        ("software-flat", BrokenRule::DirtyInvalidationLost),
+        ("software-hierarchical", BrokenRule::DirtyInvalidationLost),
+        ("hmg", BrokenRule::SilentDirectoryEviction),
+        ("nhcc", BrokenRule::SilentDirectoryEviction),
     ] {
-        assert!(seen(name, fault), "{fault:?} in {name} goes unseen");
+        assert!(seen(name, rule), "{rule:?} in {name} goes unseen");
     }
 }

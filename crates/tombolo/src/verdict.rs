@@ -1,5 +1,6 @@
 //! What `check` prints: a line a test, the ways to violations, and sums.
 
+use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
 use serde::Serialize;
 use tombolo_check::verify::mutants::MutantReport;
@@ -13,6 +14,8 @@ pub(crate) struct Verification {
     violations: usize,
     bounded: usize,
     unsupported: usize,
+    unreadable: usize,
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Vec<MutantReport>>,
     host: Host,
@@ -33,15 +36,39 @@ impl Verification {
             violations: count(Verdict::Violation),
             bounded: count(Verdict::Bounded),
             unsupported: count(Verdict::Unsupported),
+            unreadable: count(Verdict::Unreadable),
+            notes: notes(&designs),
             designs,
             mutants,
             host,
         }
     }
 
+    /// The exit status: 1 where a promise is broken or a mutant passes, which answers the question whatever was not run;
+    /// else 2 where a test was not run, unless the answer may be `partial`.
+    pub(crate) fn status(&self, partial: bool) -> u8 {
+        if !self.holds() {
+            1
+        } else if !self.is_whole() && !partial {
+            WRONG_INPUT
+        } else {
+            0
+        }
+    }
+
     /// Whether every promise was kept and every mutant caught.
-    pub(crate) fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.violations == 0 && self.mutants.iter().flatten().all(|mutant| mutant.caught)
+    }
+
+    /// Whether every test was run under every design.
+    fn is_whole(&self) -> bool {
+        self.designs.iter().flat_map(|design| &design.tests).all(|test| test.verdict.is_answer())
+    }
+
+    /// What is left out of the answer: each test that could not be read, then how many were not run.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// All of it, for people.
@@ -87,17 +114,31 @@ impl Verification {
     }
 
     fn sums(&self, colours: bool) -> String {
-        let verdicts = [Verdict::Ok, Verdict::Violation, Verdict::Bounded, Verdict::Unsupported, Verdict::NotPromised];
-        let words = verdicts.iter().map(|verdict| verdict.word());
+        let words = Verdict::ALL.iter().map(|verdict| verdict.word());
         let mut table = Table::new(1).with_headings(["design", "tests"].into_iter().chain(words).chain(["states"]));
         for design in &self.designs {
             let mut cells = vec![Cell::plain(&design.design), Cell::plain(design.tests.len().to_string())];
-            cells.extend(verdicts.iter().map(|verdict| Cell::plain(design.count(*verdict).to_string())));
+            cells.extend(Verdict::ALL.iter().map(|verdict| Cell::plain(design.count(*verdict).to_string())));
             cells.push(Cell::plain(count(design.tests.iter().map(|test| test.states).sum())));
             table.row(cells);
         }
         format!("\n{}", table.render(colours))
     }
+}
+
+/// A test is read once for all designs: the first one's tests tell.
+fn notes(designs: &[DesignReport]) -> Vec<String> {
+    let tests = designs.first().map_or(&[][..], |design| &design.tests);
+    let of = |verdict: Verdict| tests.iter().filter(move |test| test.verdict == verdict);
+    let mut notes: Vec<String> = of(Verdict::Unreadable).filter_map(|test| test.reason.clone()).collect();
+    let (unreadable, unsupported) = (notes.len(), of(Verdict::Unsupported).count());
+    if unreadable + unsupported > 0 {
+        let (all, left_out) = (tests.len(), unreadable + unsupported);
+        let what = if left_out == 1 { "test was" } else { "tests were" };
+        let why = format!("{unreadable} unreadable, {unsupported} unsupported");
+        notes.push(format!("{left_out} of {all} {what} not run: {why} (--partial accepts that)"));
+    }
+    notes
 }
 
 fn is_notable(test: &TestReport) -> bool {
@@ -108,7 +149,7 @@ fn line(design: &str, test: &TestReport) -> Vec<Cell> {
     let look = match test.verdict {
         Verdict::Ok => Look::Good,
         Verdict::Violation => Look::Bad,
-        Verdict::Bounded | Verdict::Unsupported | Verdict::NotPromised => Look::Plain,
+        Verdict::Bounded | Verdict::Unsupported | Verdict::Unreadable | Verdict::NotPromised => Look::Plain,
     };
     let event = match test.event {
         Event::Reached => "reached",
@@ -154,28 +195,30 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
 mod tests {
     use super::*;
     use tombolo_check::verify::mutants::MutantReport;
-    use tombolo_check::verify::{Budget, Case, Design, Promise, verify};
+    use tombolo_check::verify::{Budget, Case, Design, verify};
     use tombolo_protocol::vi::Options;
+    use tombolo_types::Promise;
 
     const MESSAGE: &str = "PTX message\n{x=0; y=0;}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
         st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\
         ~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
 
     /// A design that promises what it does not keep.
-    fn broken(mutants: Option<Vec<MutantReport>>) -> Verification {
-        let design = Design::new("boast", "ideal", Options::default(), Promise::Ptx).unwrap();
-        let case = Case::parse("message.litmus", MESSAGE).unwrap();
-        Verification::of(
-            verify(&[design], &[case], Budget::default(), 1, &()),
-            mutants,
-            Host { wall_s: 0.0, threads: 1 },
-        )
+    fn broken(texts: &[&str]) -> Verification {
+        of("ideal", texts)
+    }
+
+    /// The tests of these texts under a design that runs `protocol` and promises the model.
+    fn of(protocol: &str, texts: &[&str]) -> Verification {
+        let design = Design::new("boast", protocol, Options::default(), Promise::Ptx).unwrap();
+        let cases: Vec<Case> = texts.iter().map(|text| Case::parse("folder/any.litmus", text)).collect();
+        Verification::of(verify(&[design], &cases, Budget::default(), 1, &()), None, Host { wall_s: 0.0, threads: 1 })
     }
 
     #[test]
     fn a_broken_promise_does_not_hold_and_is_shown() {
-        let verification = broken(None);
-        assert!(!verification.holds());
+        let verification = broken(&[MESSAGE]);
+        assert_eq!(verification.status(false), 1);
         assert_eq!(verification.violations, 1);
         let text = verification.text(false);
         assert!(text.contains("violation: forbidden outcome") && text.contains("--->|"), "{text}");
@@ -183,10 +226,29 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_are_not_run_leave_the_answer_in_parts() {
+        let whole = of("hmg", &[MESSAGE]);
+        assert!(whole.status(false) == 0 && whole.notes().is_empty());
+        let parts = of("hmg", &[MESSAGE, "", &MESSAGE.replace("st.weak x,1", "fence.proxy.alias")]);
+        assert_eq!((parts.status(false), parts.status(true)), (2, 0));
+        assert_eq!((parts.unreadable, parts.unsupported), (1, 1));
+        let [unreadable, count] = parts.notes() else { panic!("{:?}", parts.notes()) };
+        assert!(unreadable.starts_with("folder/any.litmus:1:1: expected `PTX`"), "{unreadable}");
+        assert_eq!(count, "2 of 3 tests were not run: 1 unreadable, 1 unsupported (--partial accepts that)");
+        assert!(parts.text(false).contains("unreadable: folder/any.litmus:1:1"), "{}", parts.text(false));
+    }
+
+    #[test]
+    fn a_violation_is_the_answer_whatever_was_not_run() {
+        let verification = broken(&[MESSAGE, ""]);
+        assert_eq!((verification.status(false), verification.status(true)), (1, 1));
+    }
+
+    #[test]
     fn a_mutant_that_passes_does_not_hold() {
         let passed = MutantReport { name: "any".into(), protocol: "hmg", caught: false, by: None, trace: None };
         let verification = Verification::of(Vec::new(), Some(vec![passed]), Host { wall_s: 0.0, threads: 1 });
-        assert!(!verification.holds());
+        assert_eq!(verification.status(true), 1);
         assert!(verification.text(false).contains("0 of 1 broken protocols"));
     }
 }

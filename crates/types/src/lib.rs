@@ -1,10 +1,11 @@
-//! The vocabulary every crate shares: time, sizes and rates, addresses, ids, scopes, and the stream of
+//! The vocabulary every crate shares: time, sizes and rates, addresses, ids, scopes, promises, and the stream of
 //! warp instructions that a workload produces and an SM consumes.
 //!
 //! Newtypes only: nothing here simulates. Read [`stream`] next, then the crates `protocol` and `engine`.
 
 pub mod address;
 pub mod id;
+pub mod promise;
 pub mod scope;
 pub mod size;
 pub mod stream;
@@ -12,6 +13,7 @@ pub mod time;
 
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
+pub use promise::Promise;
 pub use scope::{Order, Scope, Semantics};
 pub use size::{Bytes, Interval, Rate, Serializer};
 pub use time::{Clock, Ps};

@@ -122,7 +122,7 @@ fn ends<P: Coherence>(machine: &Machine<'_, P>, channel: Channel) -> (usize, usi
 fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
     let line = message.line;
     match message.body {
-        Body::Order(order) => match order.request {
+        Body::Posted(posted) => match posted.request {
             Request::Read { scope, .. } => format!("read.{scope} {}", names(machine, line)),
             Request::Write { scope, data, mask, .. } => {
                 format!("write.{scope} {}", contents(machine, line, mask, data))

@@ -1,6 +1,6 @@
 //! What to explore: protocol, options, caches at the start, evictions, reductions, budget.
 
-use tombolo_protocol::Fault;
+use tombolo_protocol::BrokenRule;
 use tombolo_protocol::vi::{Options, WritePolicy};
 
 /// What the caches hold before the first instruction.
@@ -82,8 +82,8 @@ impl Config {
     }
 
     /// The same with a broken rule.
-    pub fn with_fault(mut self, fault: Fault) -> Config {
-        self.options.fault = Some(fault);
+    pub fn with_broken_rule(mut self, rule: BrokenRule) -> Config {
+        self.options.broken_rule = Some(rule);
         self
     }
 

@@ -1,11 +1,11 @@
 //! The L2s, directories, memories and links: the host side of [`Coherence::step`].
 
 use super::machine::Machine;
-use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State, ThreadSet, Violation};
+use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Effects, Event, Fault, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, BrokenRule, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -13,7 +13,7 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId};
 #[derive(Clone, Copy)]
 struct Hand {
     source: Source,
-    order: Order,
+    posted: Posted,
 }
 
 /// Carries out the effects of one step at one L2.
@@ -68,13 +68,13 @@ impl Effects<Values> for Sink<'_> {
         let to = self.other_module(to);
         self.demand(self.above >> to.0 & 1 != 0, "a request to a module that is no home");
         let result = match request {
-            Request::Atomic { .. } => self.hand.and_then(|hand| hand.order.result),
+            Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
             Request::Read { .. } | Request::Write { .. } => None,
         };
         let channel = Channel::Up { from: self.at, to, lane: self.lane };
-        let mut order = Order { request, result, passed: None, watched: 0 };
-        order.watched = if is_posted(&order) { self.watched } else { 0 };
-        self.send(channel, Body::Order(order));
+        let mut posted = Posted { request, result, passed: None, watched: 0 };
+        posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
+        self.send(channel, Body::Posted(posted));
     }
 
     fn pass(&mut self, to: ModuleId, request: Request<Values>) {
@@ -84,8 +84,8 @@ impl Effects<Values> for Sink<'_> {
             self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
             return;
         };
-        let order = Order { request, passed: Some(hand.source), ..hand.order };
-        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Order(order));
+        let posted = Posted { request, passed: Some(hand.source), ..hand.posted };
+        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Posted(posted));
     }
 
     fn fetch(&mut self, mask: Mask) {
@@ -113,7 +113,7 @@ impl Effects<Values> for Sink<'_> {
                 self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Fill { mask, data });
             }
             (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
-            (Reply::Old { data }, _) => match hand.order.result {
+            (Reply::Old { data }, _) => match hand.posted.result {
                 Some(register) => self.send(Channel::Result { register }, Body::Old(data)),
                 None => self.state.break_with(Violation::Unexpected("a result that nobody wants")),
             },
@@ -121,7 +121,7 @@ impl Effects<Values> for Sink<'_> {
     }
 
     fn wait(&mut self) {
-        let mask = match self.hand.map(|hand| hand.order.request) {
+        let mask = match self.hand.map(|hand| hand.posted.request) {
             Some(Request::Read { mask, .. }) => mask,
             _ => {
                 self.state.break_with(Violation::Unexpected("only a read waits for a fill"));
@@ -132,7 +132,7 @@ impl Effects<Values> for Sink<'_> {
     }
 
     fn park(&mut self) {
-        self.hold(self.hand, |hand| Hold::Park(hand.order));
+        self.hold(self.hand, |hand| Hold::Park(hand.posted));
     }
 
     fn invalidate(&mut self, to: ModuleId, _: Cause) {
@@ -193,7 +193,7 @@ impl<P: Coherence> Machine<'_, P> {
         let region = self.region(line);
         let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
         let named = self.named(state, at, line);
-        let watched = hand.map_or(0, |hand| hand.order.watched & state.waiting_to_the_end());
+        let watched = hand.map_or(0, |hand| hand.posted.watched & state.waiting_to_the_end());
         let lane = self.lane(line);
         let mut sink = Sink { state, at, line, lane, region, above, named, hand, watched, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
@@ -223,14 +223,14 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// A request arrives at an L2, or runs again there.
-    pub(super) fn take_order(&self, state: &mut State, at: ModuleId, line: u8, source: Source, order: Order) {
+    pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: Posted) {
         let parks =
             state.held.iter().any(|held| held.module == at && held.line == line && matches!(held.how, Hold::Park(_)));
-        let hand = Hand { source, order };
+        let hand = Hand { source, posted };
         let from = self.requester(at, source);
-        let event = Event::Request { from, request: order.request };
+        let event = Event::Request { from, request: posted.request };
         if parks || self.step(state, at, line, event, Some(hand)) == Err(Refusal::Stall) {
-            state.held.push(Held { module: at, line, source, how: Hold::Park(order) });
+            state.held.push(Held { module: at, line, source, how: Hold::Park(posted) });
         }
     }
 
@@ -256,7 +256,7 @@ impl<P: Coherence> Machine<'_, P> {
                 let from = self.requester(at, held.source);
                 let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
                 let hand =
-                    Hand { source: held.source, order: Order { request, result: None, passed: None, watched: 0 } };
+                    Hand { source: held.source, posted: Posted { request, result: None, passed: None, watched: 0 } };
                 self.must_step(state, at, line, Event::Serve { from, mask, data }, Some(hand));
             }
         }
@@ -266,8 +266,8 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         for held in held {
-            if let Hold::Park(order) = held.how {
-                self.take_order(state, at, line, held.source, order);
+            if let Hold::Park(posted) = held.how {
+                self.take_posted(state, at, line, held.source, posted);
             }
         }
     }
@@ -282,9 +282,9 @@ impl<P: Coherence> Machine<'_, P> {
                 self.must_step(state, at, other, Event::InvalidateLine, None);
             }
         }
-        if !self.protocol.broken(Fault::InvalidationTakenEarly) {
+        if !self.protocol.broken(BrokenRule::InvalidationTakenEarly) {
             let region = self.region(line);
-            let first = if self.protocol.broken(Fault::ReplacementNotAwaited) { earlier } else { 0 };
+            let first = if self.protocol.broken(BrokenRule::ReplacementNotAwaited) { earlier } else { 0 };
             watch_invalidations(&mut state.messages[first..], watched, |from, _, of| from == at && of == region);
         }
     }
@@ -375,8 +375,8 @@ impl<P: Coherence> Machine<'_, P> {
 }
 
 /// Whether a release waits for it.
-pub(super) fn is_posted(order: &Order) -> bool {
-    match order.request {
+pub(super) fn is_awaited(posted: &Posted) -> bool {
+    match posted.request {
         Request::Write { .. } | Request::Atomic { .. } => true,
         Request::Read { .. } => false,
     }
@@ -385,11 +385,11 @@ pub(super) fn is_posted(order: &Order) -> bool {
 /// Marks stores on their way up, chosen by where from, where to and which line.
 fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
     for message in state.messages.iter_mut() {
-        if let (Channel::Up { from, to, .. }, Body::Order(order)) = (message.channel, &mut message.body)
-            && is_posted(order)
+        if let (Channel::Up { from, to, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
+            && is_awaited(posted)
             && chosen(from, to, message.line)
         {
-            order.watched |= threads;
+            posted.watched |= threads;
         }
     }
 }
@@ -408,10 +408,10 @@ fn watch_invalidations(messages: &mut [Message], threads: ThreadSet, chosen: imp
 /// Marks what `source` has posted and is parked, where `chosen` says so of the module.
 pub(super) fn watch_parked(state: &mut State, source: Source, bit: u8, chosen: impl Fn(ModuleId) -> bool) {
     for held in state.held.iter_mut().filter(|held| held.source == source && chosen(held.module)) {
-        if let Hold::Park(order) = &mut held.how
-            && is_posted(order)
+        if let Hold::Park(posted) = &mut held.how
+            && is_awaited(posted)
         {
-            order.watched |= bit;
+            posted.watched |= bit;
         }
     }
 }

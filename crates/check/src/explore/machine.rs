@@ -5,7 +5,7 @@ use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
-use super::state::{FlatRegister, L1Slot, L2Slot, Order, RegisterState, SlotSet, Source, State, ThreadState};
+use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
 use super::values::{CELLS, Values};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
@@ -147,7 +147,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
     fn warm(&self, state: &mut State) {
-        let read = |line: usize| Order {
+        let read = |line: usize| Posted {
             request: Request::Read { mask: self.sectors[line], scope: Scope::Cta },
             result: None,
             passed: None,
@@ -155,7 +155,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         };
         for line in 0..self.lines {
             for module in self.modules() {
-                self.take_order(state, module, line as u8, Source::Prefetch, read(line));
+                self.take_posted(state, module, line as u8, Source::Prefetch, read(line));
                 self.run_down(state);
             }
             for sm in 0..self.sms.len() {

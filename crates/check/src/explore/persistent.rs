@@ -25,7 +25,7 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, Order, SlotSet, Source, State};
+use super::state::{Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
@@ -131,19 +131,19 @@ impl<P: Coherence> Machine<'_, P> {
             };
             let slot = self.slot(to, message.line);
             scene.passing |= slot;
-            let Body::Order(order) = &message.body else { continue };
-            if posts(&order.request) {
+            let Body::Posted(posted) = &message.body else { continue };
+            if posts(&posted.request) {
                 scene.sending |= slot;
             }
-            if self.may_run_through(order) {
+            if self.may_run_through(posted) {
                 scene.running.push((slot, self.path(to, message.line)));
             }
         }
         for held in &state.held {
             let slot = self.slot(held.module, held.line);
-            if let Hold::Park(order) = &held.how {
+            if let Hold::Park(posted) = &held.how {
                 scene.passing |= slot;
-                scene.sending |= if posts(&order.request) { slot } else { 0 };
+                scene.sending |= if posts(&posted.request) { slot } else { 0 };
             }
         }
         if self.sends_unasked() {
@@ -189,7 +189,7 @@ impl<P: Coherence> Machine<'_, P> {
                 let message = state.messages.iter().find(|message| message.channel == channel);
                 let line = message.map_or(0, |message| message.line);
                 let runs = message.is_some_and(|message| match &message.body {
-                    Body::Order(order) => self.may_run_through(order),
+                    Body::Posted(posted) => self.may_run_through(posted),
                     _ => false,
                 });
                 let taken = |module| {
@@ -212,8 +212,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether a request may start a read that is sent on at once.
-    fn may_run_through(&self, order: &Order) -> bool {
-        self.runs_through() && !matches!(order.request, Request::Write { .. })
+    fn may_run_through(&self, posted: &Posted) -> bool {
+        self.runs_through() && !matches!(posted.request, Request::Write { .. })
     }
 
     fn sm_part(&self, thread: usize) -> Part {
@@ -440,8 +440,8 @@ impl<P: Coherence> Machine<'_, P> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {
             let (to, watched) = match (message.channel, &message.body) {
-                (Channel::ToL2 { sm, .. }, Body::Order(order)) => (self.sms[sm as usize].module, order.watched),
-                (Channel::Up { to, .. }, Body::Order(order)) => (to, order.watched),
+                (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => (self.sms[sm as usize].module, posted.watched),
+                (Channel::Up { to, .. }, Body::Posted(posted)) => (to, posted.watched),
                 (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched),
                 _ => return None,
             };
@@ -450,7 +450,7 @@ impl<P: Coherence> Machine<'_, P> {
         in_flight.or_else(|| {
             state.held.iter().find_map(|held| {
                 let watched = match &held.how {
-                    Hold::Park(order) => order.watched,
+                    Hold::Park(posted) => posted.watched,
                     Hold::Flush(threads) => *threads,
                     Hold::Wait(_) => 0,
                 };

@@ -33,12 +33,12 @@
 use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::operation;
-use super::state::{Body, Channel, Hold, Message, Order, SlotSet, State};
+use super::state::{Body, Channel, Hold, Message, Posted, SlotSet, State};
 use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
-use tombolo_protocol::coherence::Sync;
 use tombolo_protocol::front::{self, Stage};
+use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Class, Coherence, Request, l1};
 use tombolo_types::{ModuleId, Scope};
 
@@ -112,8 +112,8 @@ impl Outlook {
     }
 }
 
-fn is_write(order: &Order) -> bool {
-    matches!(order.request, Request::Write { .. })
+fn is_write(posted: &Posted) -> bool {
+    matches!(posted.request, Request::Write { .. })
 }
 
 /// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
@@ -216,7 +216,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         for message in &state.messages {
-            let reads = matches!(&message.body, Body::Order(order) if !is_write(order));
+            let reads = matches!(&message.body, Body::Posted(posted) if !is_write(posted));
             match message.channel {
                 Channel::ToL2 { sm, line } => outlook.visit(self.path_of(self.sms[sm as usize].module, line), reads),
                 Channel::Up { to, .. } => outlook.visit(self.path_of(to, message.line), reads),
@@ -224,8 +224,8 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         for held in &state.held {
-            if let Hold::Park(order) = &held.how {
-                outlook.visit(self.path_of(held.module, held.line), !is_write(order));
+            if let Hold::Park(posted) = &held.how {
+                outlook.visit(self.path_of(held.module, held.line), !is_write(posted));
             }
         }
         if self.config.writes_back() {
@@ -418,7 +418,7 @@ impl<P: Coherence> Machine<'_, P> {
                 let early = self.plain_fills && self.config.evictions != Evictions::Never;
                 (if early { far_loads } else { loads }) >> line & 1 == 0
             }
-            (Channel::Up { .. }, Body::Order(Order { request: Request::Read { .. }, .. })) if self.runs_through() => {
+            (Channel::Up { .. }, Body::Posted(Posted { request: Request::Read { .. }, .. })) if self.runs_through() => {
                 true
             }
             (Channel::Down { to, .. }, Body::Invalidate { .. }) => {
@@ -433,8 +433,8 @@ impl<P: Coherence> Machine<'_, P> {
                 let slot = self.l2_index(to, line);
                 state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0
             }
-            (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Order(order)) => {
-                matches!(order.request, Request::Read { .. })
+            (Channel::ToL2 { .. } | Channel::Up { .. }, Body::Posted(posted)) => {
+                matches!(posted.request, Request::Read { .. })
                     && !self.runs_through()
                     && self
                         .visits(state, message.channel)

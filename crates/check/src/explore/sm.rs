@@ -2,13 +2,13 @@
 //! [`tombolo_protocol::l1`].
 
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Message, Order, RegisterState, Source, State, Violation};
+use super::state::{Awaited, Body, Channel, Message, Posted, RegisterState, Source, State, Violation};
 use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::front::{Operation, Stage};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Coherence, Pending, Request};
-use tombolo_types::{Mask, Order as Ordering, Scope};
+use tombolo_types::{Mask, Order, Scope};
 
 /// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
 /// Assumed: litmus tests compute a few values.
@@ -197,7 +197,7 @@ impl<P: Coherence> Machine<'_, P> {
         &self,
         state: &mut State,
         thread: usize,
-        order: Ordering,
+        order: Order,
         into: Register,
         location: Location,
         evict_first: bool,
@@ -229,14 +229,7 @@ impl<P: Coherence> Machine<'_, P> {
         true
     }
 
-    fn issue_store(
-        &self,
-        state: &mut State,
-        thread: usize,
-        order: Ordering,
-        location: Location,
-        value: Operand,
-    ) -> bool {
+    fn issue_store(&self, state: &mut State, thread: usize, order: Order, location: Location, value: Operand) -> bool {
         let Some(value) = self.value(state, thread, value) else { return false };
         let (sm, at) = (self.sm_of[thread], self.layout.cell(location));
         let mut data = Values::default();
@@ -252,7 +245,7 @@ impl<P: Coherence> Machine<'_, P> {
         &self,
         state: &mut State,
         thread: usize,
-        order: Ordering,
+        order: Order,
         into: Option<Register>,
         location: Location,
         update: Update,
@@ -287,7 +280,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<u16>) {
-        let body = Body::Order(Order { request, result, passed: None, watched: 0 });
+        let body = Body::Posted(Posted { request, result, passed: None, watched: 0 });
         state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
     }
 
@@ -332,7 +325,13 @@ impl<P: Coherence> Machine<'_, P> {
         state.l1[index].pending =
             Some(L1Pending { miss: Pending { mask, scope: Scope::Cta, stale: false }, poisoned: false });
         let request = Request::Read { mask, scope: Scope::Cta };
-        self.take_order(state, module, line, Source::Sm(sm), Order { request, result: None, passed: None, watched: 0 });
+        self.take_posted(
+            state,
+            module,
+            line,
+            Source::Sm(sm),
+            Posted { request, result: None, passed: None, watched: 0 },
+        );
         self.run_down(state);
     }
 
@@ -370,7 +369,7 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
 }
 
 /// What a memory operation or fence is to [`tombolo_protocol::front`]; `None` for anything else.
-pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Ordering)> {
+pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Order)> {
     match *instruction {
         Instruction::Load { order, .. } => Some((Operation::Load, order)),
         Instruction::Store { order, .. } => Some((Operation::Store, order)),

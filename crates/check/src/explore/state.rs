@@ -90,7 +90,7 @@ pub(super) enum Source {
 
 /// A request and where its answer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Order {
+pub(super) struct Posted {
     /// What is asked.
     pub(super) request: Request<Values>,
     /// Where the result of an atomic goes.
@@ -118,7 +118,7 @@ pub(super) enum Hold {
     /// The releases of these threads write the line back after the fill. Its source is the module itself.
     Flush(ThreadSet),
     /// Parked: it runs again after the fill.
-    Park(Order),
+    Park(Posted),
 }
 
 impl Hold {
@@ -171,7 +171,7 @@ impl Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
     /// A request.
-    Order(Order),
+    Posted(Posted),
     /// The sender has dropped the region.
     Downgrade,
     /// Bytes of a line.
@@ -373,7 +373,7 @@ impl State {
     /// The threads whose releases wait for something.
     pub(super) fn watched(&self) -> ThreadSet {
         let in_flight = self.messages.iter().fold(0, |threads, message| match message.body {
-            Body::Order(order) => threads | order.watched,
+            Body::Posted(posted) => threads | posted.watched,
             Body::Invalidate { watched } => threads | watched,
             Body::Downgrade | Body::Fill { .. } | Body::Old(_) | Body::Act(_) => threads,
         });
@@ -392,10 +392,10 @@ impl State {
     pub(super) fn watched_from_sm(&self, sm: u8) -> ThreadSet {
         let mut threads = 0;
         for message in &self.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, message.body)
+            if let (Channel::ToL2 { sm: from, .. }, Body::Posted(posted)) = (message.channel, message.body)
                 && from == sm
             {
-                threads |= order.watched;
+                threads |= posted.watched;
             }
         }
         threads | self.watched_held(|source| source == Source::Sm(sm))
@@ -404,7 +404,7 @@ impl State {
     fn watched_held(&self, chosen: impl Fn(Source) -> bool) -> ThreadSet {
         let held = self.held.iter().filter(|held| chosen(held.source));
         held.fold(0, |threads, held| match held.how {
-            Hold::Park(order) => threads | order.watched,
+            Hold::Park(posted) => threads | posted.watched,
             Hold::Flush(watched) => threads | watched,
             Hold::Wait(_) => threads,
         })

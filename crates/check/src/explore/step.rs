@@ -1,7 +1,7 @@
 //! What can happen next.
 
 use super::config::Evictions;
-use super::l2::is_posted;
+use super::l2::is_awaited;
 use super::machine::Machine;
 use super::state::{Body, Channel, Source, State, Violation};
 use tombolo_protocol::Coherence;
@@ -128,9 +128,9 @@ impl<P: Coherence> Machine<'_, P> {
         let first = state.messages.iter().find(|message| message.channel == channel)?;
         let (module, matters) = match (channel, &first.body) {
             (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched != 0),
-            (_, Body::Order(order)) => {
+            (_, Body::Posted(posted)) => {
                 let silent = !self.config.writes_back() && !self.protocol.downgrades();
-                (self.visits(state, channel)?.0, is_posted(order) || !silent || !self.plain_misses)
+                (self.visits(state, channel)?.0, is_awaited(posted) || !silent || !self.plain_misses)
             }
             (_, Body::Downgrade) => (self.visits(state, channel)?.0, true),
             _ => return None,
@@ -264,11 +264,11 @@ impl<P: Coherence> Machine<'_, P> {
         let message = state.messages.remove(first);
         let line = message.line;
         match (channel, message.body) {
-            (Channel::ToL2 { sm, .. }, Body::Order(order)) => {
-                self.take_order(state, self.sms[sm as usize].module, line, Source::Sm(sm), order);
+            (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+                self.take_posted(state, self.sms[sm as usize].module, line, Source::Sm(sm), posted);
             }
-            (Channel::Up { from, to, .. }, Body::Order(order)) => {
-                self.take_order(state, to, line, order.passed.unwrap_or(Source::Module(from)), order);
+            (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
+                self.take_posted(state, to, line, posted.passed.unwrap_or(Source::Module(from)), posted);
             }
             (Channel::Up { from, to, .. }, Body::Downgrade) => self.take_downgrade(state, to, line, from),
             (Channel::Down { to, .. }, Body::Fill { mask, data }) => self.take_fill(state, to, line, mask, data),

@@ -1,11 +1,11 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
-use super::l2::{is_posted, watch_parked};
+use super::l2::{is_awaited, watch_parked};
 use super::machine::Machine;
 use super::state::{Body, Channel, Message, Source, State, ThreadState};
 use crate::litmus::Instruction;
-use tombolo_protocol::coherence::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, Fault, Phase, Topology, l1};
+use tombolo_protocol::plan::Sync;
+use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Phase, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> Machine<'_, P> {
@@ -28,11 +28,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn watch_sm(&self, state: &mut State, sm: u8, bit: u8) {
         for message in &mut state.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Order(order)) = (message.channel, &mut message.body)
+            if let (Channel::ToL2 { sm: from, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
                 && from == sm
-                && is_posted(order)
+                && is_awaited(posted)
             {
-                order.watched |= bit;
+                posted.watched |= bit;
             }
         }
         watch_parked(state, Source::Sm(sm), bit, |_| true);
@@ -84,11 +84,11 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// [`Fault::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
+    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
     /// has written. Which those are the plan cannot know; the host can.
     fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
-        if !drains || !self.protocol.broken(Fault::ReleaseDrainsOwnHomesOnly) {
+        if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
             return false;
         }
         let issuer = self.sms[self.sm_of[thread] as usize].module;

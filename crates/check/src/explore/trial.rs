@@ -2,7 +2,7 @@
 //! and not carried out.
 
 use super::machine::Machine;
-use super::state::{Body, Channel, Held, Hold, Message, Order, Source, State};
+use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
 use super::values::Values;
 use crate::litmus::{Operand, Update};
 use rustc_hash::FxHasher;
@@ -92,13 +92,13 @@ pub(super) struct Trial {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// What `order` from `source` would do at the slot of `line` at `module`, `emptied` of its copy or not.
+    /// What `posted` from `source` would do at the slot of `line` at `module`, `emptied` of its copy or not.
     fn trial(
         &self,
         state: &State,
         (module, line): (ModuleId, u8),
         source: Source,
-        order: &Order,
+        posted: &Posted,
         emptied: bool,
     ) -> Trial {
         let mut slot = self.slot_of(state, module, line);
@@ -106,7 +106,7 @@ impl<P: Coherence> Machine<'_, P> {
             slot.line = None;
         }
         let mut notes = Notes::default();
-        let event = Event::Request { from: self.requester(module, source), request: order.request };
+        let event = Event::Request { from: self.requester(module, source), request: posted.request };
         let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
         Trial { refused: result == Err(Refusal::Stall), effects: notes.digest.finish(), reads_at: notes.reads_at }
     }
@@ -115,13 +115,13 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
         let at = self.visits(state, channel)?;
         let message = state.messages.iter().find(|message| message.channel == channel)?;
-        let Body::Order(order) = &message.body else { return None };
+        let Body::Posted(posted) = &message.body else { return None };
         let source = match channel {
             Channel::ToL2 { sm, .. } => Source::Sm(sm),
-            Channel::Up { from, .. } => order.passed.unwrap_or(Source::Module(from)),
+            Channel::Up { from, .. } => posted.passed.unwrap_or(Source::Module(from)),
             _ => return None,
         };
-        Some(self.trial(state, at, source, order, emptied))
+        Some(self.trial(state, at, source, posted, emptied))
     }
 
     /// Whether an eviction of a line that is present would send anything.

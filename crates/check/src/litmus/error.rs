@@ -15,6 +15,15 @@ pub struct Place {
     pub column: u32,
 }
 
+impl Place {
+    /// The place behind `text`, which `file` begins with.
+    pub fn behind(file: Arc<str>, text: &str) -> Place {
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        Place { file, line: number(text.matches('\n').count()), column: number(last.chars().count()) }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
@@ -35,12 +44,14 @@ pub enum LitmusError {
         found: String,
     },
     /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not take it.
-    #[error("{place}: `{name}` is not supported")]
+    #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
         /// Where.
         place: Place,
         /// The construct.
         name: String,
+        /// Why not.
+        reason: &'static str,
     },
     /// The file could not be read.
     #[error("{file}: cannot be read: {source}")]

@@ -84,20 +84,28 @@ impl Parser {
         Ok(comparison)
     }
 
+    /// `P0:r1`, `0:r1` or `x`: a register or a location that the test has.
+    pub(super) fn variable(&mut self) -> Result<Term, LitmusError> {
+        if *self.peek_second() != Kind::Symbol(":") {
+            return self.known_location().map(Term::Location);
+        }
+        let at = self.at;
+        let number = self.thread_number()?;
+        let thread = self.thread_index(number, at)?;
+        self.expect(":")?;
+        let (at, known) = (self.at, self.registers_of(thread));
+        let register = self.register(thread)?;
+        if usize::from(register.0) >= known {
+            return Err(self.expected_at(at, "a register that the thread has"));
+        }
+        Ok(Term::Register(thread, register))
+    }
+
     /// `P0:r1`, `0:r1`, `x`, `[x]` or an integer.
     fn term(&mut self) -> Result<Term, LitmusError> {
         const EXPECTED: &str = "a register with its thread (P0:r1), a location or an integer";
-        let at = self.at;
         if *self.peek_second() == Kind::Symbol(":") {
-            let number = self.thread_number()?;
-            let thread = self.thread_index(number, at)?;
-            self.expect(":")?;
-            let (at, known) = (self.at, self.registers_of(thread));
-            let register = self.register(thread)?;
-            if usize::from(register.0) >= known {
-                return Err(self.expected_at(at, "a register that the thread has"));
-            }
-            return Ok(Term::Register(thread, register));
+            return self.variable();
         }
         if self.take("[") {
             let location = self.known_location()?;

@@ -41,9 +41,9 @@ pub(super) struct Token {
 }
 
 /// Longer symbols before their prefixes.
-const SYMBOLS: [&str; 24] = [
+const SYMBOLS: [&str; 25] = [
     "/\\", "\\/", "==", "!=", "<=", ">=", "=", "<", ">", "~", "{", "}", "(", ")", "[", "]", ";", ":", ",", ".", "@",
-    "|", "&", "-",
+    "|", "&", "-", "+",
 ];
 
 /// The tokens of a litmus file after its first line, and the name on that line.
@@ -57,6 +57,7 @@ pub(super) fn lex(file: &Arc<str>, text: &str) -> Result<Lexed, LitmusError> {
     let mut cursor =
         Cursor { file, rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1, tokens: Vec::new() };
     let name = cursor.header()?;
+    cursor.advance(opening(cursor.rest).unwrap_or(0));
     while cursor.token()? {}
     Ok(Lexed { name, tokens: cursor.tokens })
 }
@@ -120,7 +121,9 @@ impl Cursor<'_> {
         let name = name.split(['"', '{']).next().unwrap_or("").trim();
         if !language.eq_ignore_ascii_case("ptx") {
             let first: String = language.chars().take(20).collect();
-            return Err(self.error("`PTX` and the name of the test", format!("`{}`", first.escape_default())));
+            let shown = format!("`{}`", first.escape_default());
+            let found = if self.rest.is_empty() { Kind::End.to_string() } else { shown };
+            return Err(self.error("`PTX` and the name of the test", found));
         }
         if name.is_empty() {
             return Err(self.error("the name of the test after `PTX`", "the end of the line".to_owned()));
@@ -169,6 +172,34 @@ impl Cursor<'_> {
         };
         parsed.map_err(|_| self.error("an integer of at most 63 bits", format!("`{digits}`")))
     }
+}
+
+/// Closing braces looked at for the end of the initial values. Source: assumed, far more than a header holds.
+const BRACES: usize = 100;
+
+/// Where the initial values begin. Any text may stand before them, with quotes in quotes and braces in it: they are the
+/// first text in braces that a placement follows.
+fn opening(text: &str) -> Option<usize> {
+    let opens = |(close, _): (usize, &str)| {
+        let mut rest = past_blanks(&text[close + 1..]);
+        while let Some(behind) = rest.strip_prefix(';') {
+            rest = past_blanks(behind);
+        }
+        let thread = rest.strip_prefix('P').unwrap_or(rest);
+        let digits = span(thread, |character| character.is_ascii_digit());
+        let is_placement = digits > 0 && past_blanks(&thread[digits..]).starts_with('@');
+        if is_placement { text[..close].rfind('{') } else { None }
+    };
+    text.match_indices('}').take(BRACES).find_map(opens).or_else(|| text.find('{'))
+}
+
+/// What follows the blanks and whole comments at the start of `text`.
+fn past_blanks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((_, behind)) = rest.strip_prefix("(*").and_then(|comment| comment.split_once("*)")) {
+        rest = behind.trim_start();
+    }
+    rest
 }
 
 /// Bytes of the longest prefix of `text` whose characters all satisfy `inside`.

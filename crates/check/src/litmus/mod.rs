@@ -6,9 +6,11 @@ pub mod condition;
 pub mod error;
 mod formula;
 mod lexer;
+mod modifier;
 mod parser;
 mod print;
 pub mod program;
+mod ptx;
 mod statement;
 
 pub use condition::{Comparison, Condition, Formula, Quantifier, Term};

@@ -9,14 +9,18 @@ use super::program::{
     Instruction, Location, LocationDeclaration, Placement, Program, Register, RegisterDeclaration, Thread, Value,
 };
 use std::sync::Arc;
-use tombolo_types::GpuId;
+use tombolo_types::{GpuId, Scope};
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
     let file: Arc<str> = file.into();
     let lexed = lex(&file, text)?;
     let program = Program { name: lexed.name, locations: Vec::new(), threads: Vec::new() };
-    Parser { file, tokens: lexed.tokens, at: 0, program, labels: Vec::new(), jumps: Vec::new() }.test()
+    let (clusters, labels, jumps) = (Vec::new(), Vec::new(), Vec::new());
+    Parser { file, tokens: lexed.tokens, at: 0, program, clusters, labels, jumps }.test()
 }
+
+/// Why a location has no parts.
+const ONE_VALUE: &str = "a location is one value of one size";
 
 /// A register's initial value, kept until the threads are known.
 struct RegisterInit {
@@ -49,6 +53,8 @@ pub(super) struct Parser {
     tokens: Vec<Token>,
     pub(super) at: usize,
     program: Program,
+    /// Per thread: the cluster of its CTA, if its placement names one.
+    clusters: Vec<Option<u16>>,
     labels: Vec<Label>,
     jumps: Vec<Jump>,
 }
@@ -123,8 +129,8 @@ impl Parser {
     }
 
     /// The construct that starts at token `at` is known, but not supported.
-    pub(super) fn unsupported(&self, at: usize, name: &str) -> LitmusError {
-        LitmusError::Unsupported { place: self.place(at), name: name.to_owned() }
+    pub(super) fn unsupported(&self, at: usize, name: &str, reason: &'static str) -> LitmusError {
+        LitmusError::Unsupported { place: self.place(at), name: name.to_owned(), reason }
     }
 
     fn place(&self, at: usize) -> Place {
@@ -189,16 +195,29 @@ impl Parser {
         if usize::from(location.0) < known { Ok(location) } else { Err(self.expected_at(at, "a location of the test")) }
     }
 
+    /// The location of an access, `x` or `[x]`.
+    pub(super) fn address(&mut self) -> Result<Location, LitmusError> {
+        let bracketed = self.take("[");
+        let location = self.location()?;
+        if bracketed {
+            self.expect("]")?;
+        }
+        Ok(location)
+    }
+
     /// A location, declared here where it was not.
     pub(super) fn location(&mut self) -> Result<Location, LitmusError> {
         const EXPECTED: &str = "a location";
         let at = self.at;
         let name = self.word(EXPECTED)?;
         if is_register(&name) {
-            return Err(self.unsupported(at, "address in a register"));
+            return Err(self.unsupported(at, "address in a register", "an access names its location"));
         }
         if self.sees("[") {
-            return Err(self.unsupported(at, "array"));
+            return Err(self.unsupported(at, "array", ONE_VALUE));
+        }
+        if self.sees("+") {
+            return Err(self.unsupported(at, "offset", ONE_VALUE));
         }
         let locations = &mut self.program.locations;
         let index = locations.iter().position(|location| location.name == name).unwrap_or_else(|| {
@@ -206,6 +225,43 @@ impl Parser {
             locations.len() - 1
         });
         u16::try_from(index).map(Location).map_err(|_| self.expected_at(at, "at most 65536 locations"))
+    }
+}
+
+/// The scope of a cluster.
+impl Parser {
+    /// What `.cluster` of thread `thread` means among the threads of this test. A CTA whose placement names no cluster is
+    /// one by itself, as where a kernel is launched without clusters: then `.cta` names the same threads. Where the
+    /// cluster holds all CTAs that the test has on the GPU, `.gpu` does.
+    pub(super) fn cluster_scope(&self, thread: usize, at: usize) -> Result<Scope, LitmusError> {
+        let threads = &self.program.threads;
+        let own = threads[thread].placement;
+        let other_ctas = || {
+            (0..threads.len()).filter(|&other| {
+                let placement = threads[other].placement;
+                placement.gpu == own.gpu && placement != own
+            })
+        };
+        let is_mate = |other: usize| self.clusters[thread].is_some() && self.clusters[other] == self.clusters[thread];
+        let mates = other_ctas().filter(|&other| is_mate(other)).count();
+        if mates == 0 {
+            Ok(Scope::Cta)
+        } else if mates == other_ctas().count() {
+            Ok(Scope::Gpu)
+        } else {
+            Err(self.unsupported(at, "cluster", "some CTAs of the GPU are in it with others, and some are not"))
+        }
+    }
+
+    /// The cluster in a placement, if one is named: that of all threads of the CTA.
+    fn cluster(&mut self) -> Result<Option<u16>, LitmusError> {
+        if !self.sees_word("cluster") {
+            return Ok(None);
+        }
+        self.step();
+        let cluster = self.small("a cluster number of 0 to 65535")?;
+        self.expect(",")?;
+        Ok(Some(cluster))
     }
 }
 
@@ -218,9 +274,6 @@ pub(super) fn is_register(name: &str) -> bool {
 /// The frame of the file.
 impl Parser {
     fn test(mut self) -> Result<Litmus, LitmusError> {
-        while *self.peek() == Kind::Text {
-            self.step();
-        }
         let registers = self.init()?;
         self.placements()?;
         for init in registers {
@@ -233,6 +286,7 @@ impl Parser {
         }
         self.resolve_jumps()?;
         self.check_boundaries()?;
+        self.pass_locations()?;
         let condition = self.condition()?;
         Ok(Litmus { program: self.program, condition })
     }
@@ -271,7 +325,7 @@ impl Parser {
     fn init_location(&mut self, at: usize) -> Result<(), LitmusError> {
         let location = self.location()?;
         if self.sees("@") {
-            return Err(self.unsupported(at, "alias"));
+            return Err(self.unsupported(at, "alias", "locations do not overlap"));
         }
         self.expect("=")?;
         self.program.locations[location.0 as usize].initial = self.init_value()?;
@@ -280,12 +334,12 @@ impl Parser {
 
     fn init_value(&mut self) -> Result<Value, LitmusError> {
         if self.sees("&") || matches!(self.peek(), Kind::Word(_)) {
-            return Err(self.unsupported(self.at, "address as an initial value"));
+            return Err(self.unsupported(self.at, "address as an initial value", "an access names its location"));
         }
         self.integer("an integer")
     }
 
-    /// `P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`
+    /// `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 ;`
     fn placements(&mut self) -> Result<(), LitmusError> {
         loop {
             let at = self.at;
@@ -297,9 +351,15 @@ impl Parser {
             self.keyword("cta")?;
             let cta = self.small("a CTA number of 0 to 65535")?;
             self.expect(",")?;
+            let (cluster_at, cluster) = (self.at, self.cluster()?);
             self.keyword("gpu")?;
             let gpu = GpuId(self.small("a GPU number of 0 to 255")?);
             let placement = Placement { gpu, cta };
+            let mate = self.program.threads.iter().position(|thread| thread.placement == placement);
+            if mate.is_some_and(|mate| self.clusters[mate] != cluster) {
+                return Err(self.expected_at(cluster_at, "the cluster that the other threads of this CTA name"));
+            }
+            self.clusters.push(cluster);
             self.program.threads.push(Thread { number, placement, registers: Vec::new(), code: Vec::new() });
             if !self.take("|") {
                 return self.expect(";");
@@ -319,14 +379,33 @@ impl Parser {
     fn at_condition(&self) -> Result<bool, LitmusError> {
         match self.peek() {
             Kind::Word(word) => match word.as_str() {
-                "exists" | "forall" | "not" => Ok(true),
-                "filter" | "locations" | "final" => Err(self.unsupported(self.at, word)),
+                "exists" | "forall" | "not" | "locations" => Ok(true),
+                "filter" | "final" => {
+                    Err(self.unsupported(self.at, word, "a test ends with one condition on all its final states"))
+                }
                 _ => Ok(false),
             },
             Kind::Symbol("~") => Ok(true),
             Kind::End => Err(self.expected("a row of instructions, `exists`, `~exists` or `forall`")),
             Kind::Symbol(_) | Kind::Number(_) | Kind::Text => Ok(false),
         }
+    }
+
+    /// `locations [x; P0:r0;]`: what another tool prints besides what the condition names.
+    fn pass_locations(&mut self) -> Result<(), LitmusError> {
+        if !self.sees_word("locations") {
+            return Ok(());
+        }
+        self.step();
+        self.expect("[")?;
+        while !self.take("]") {
+            self.variable()?;
+            if !self.sees("]") {
+                self.expect(";")?;
+            }
+        }
+        // The condition, or a construct that may stand before it.
+        self.at_condition().map(drop)
     }
 
     /// One row: a cell for each thread.

@@ -3,18 +3,31 @@
 use super::condition::Comparison;
 use super::error::LitmusError;
 use super::lexer::Kind;
+use super::modifier::{ATOMIC, LOAD, STORE, listed};
 use super::parser::{Parser, is_register};
 use super::program::{Arithmetic, Instruction, Operand, Update};
-use tombolo_types::{Order, Scope, Semantics};
+use super::ptx;
+use tombolo_types::Order;
 
-const LOAD: [Semantics; 3] = [Semantics::Weak, Semantics::Relaxed, Semantics::Acquire];
-const STORE: [Semantics; 3] = [Semantics::Weak, Semantics::Relaxed, Semantics::Release];
-const ATOMIC: [Semantics; 4] = [Semantics::Relaxed, Semantics::Acquire, Semantics::Release, Semantics::AcquireRelease];
-const FENCE: [Semantics; 2] = [Semantics::AcquireRelease, Semantics::SequentiallyConsistent];
-const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
-
-/// Instructions of the wider corpus that go through another proxy.
-const PROXIES: [&str; 6] = ["tld", "suld", "cold", "sust", "suatom", "sured"];
+/// Parts of PTX's names of barriers.
+const BARRIER_PARTS: [&str; 14] = [
+    "cta", "cluster", "warp", "sync", "arrive", "wait", "red", "aligned", "acquire", "release", "relaxed", "popc",
+    "and", "or",
+];
+/// Spellings of the barrier of a whole CTA. Source: PTX ISA, bar and barrier: `.cta` may be left out, and `bar` is
+/// `barrier` with `.aligned`.
+const CTA_BARRIERS: [&str; 6] = [
+    "bar.cta.sync",
+    "bar.sync",
+    "barrier.cta.sync",
+    "barrier.sync",
+    "barrier.cta.sync.aligned",
+    "barrier.sync.aligned",
+];
+/// Why other barriers are not taken.
+const WHOLE_CTA: &str = "a barrier is one of a whole CTA, `bar.cta.sync` and its number";
+/// Why other fences are not taken.
+const ONE_PROXY: &str = "accesses go through the generic proxy";
 
 impl Parser {
     /// Reads the next instruction of thread `thread`.
@@ -27,65 +40,67 @@ impl Parser {
             "st" => self.store(thread),
             "atom" => self.atomic(thread, true),
             "red" => self.atomic(thread, false),
-            "fence" => self.fence(at),
-            "bar" => self.barrier(at),
+            "fence" | "membar" => self.fence(thread, &mnemonic, at),
+            "bar" | "barrier" => self.barrier(mnemonic, at),
             "kernel" => self.kernel_boundary(),
             "goto" => {
                 self.label_reference(thread)?;
                 Ok(Instruction::Jump { target: 0 })
             }
             "add" | "sub" | "mul" | "div" => self.compute(thread, &mnemonic, at),
-            proxy if PROXIES.contains(&proxy) => Err(self.unsupported(at, proxy)),
-            branch => {
-                match Comparison::ALL.iter().find(|(_, _, name)| *name == branch) {
-                    Some((comparison, _, _)) => self.branch(thread, *comparison),
-                    None => Err(self
-                        .expected_at(at, "an instruction (ld, st, atom, red, fence, bar, kernel, add, beq, goto, …)")),
-                }
-            }
+            other => self.branch_or_refuse(thread, other, at),
         }
     }
 
+    fn branch_or_refuse(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
+        if let Some((comparison, _, _)) = Comparison::ALL.iter().find(|(_, _, branch)| *branch == name) {
+            return self.branch(thread, *comparison);
+        }
+        Err(match ptx::instruction(name) {
+            Some(reason) => self.unsupported(at, name, reason),
+            None => self
+                .expected_at(at, "an instruction (ld, st, atom, red, fence, membar, bar, kernel, add, beq, goto, …)"),
+        })
+    }
+
+    /// `ld` without a dot: a value into a register, or a weak load where a location stands in brackets.
     fn move_value(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
         let into = self.register(thread)?;
         self.expect(",")?;
+        if self.sees("[") {
+            return Ok(Instruction::Load { order: Order::WEAK, into, location: self.address()? });
+        }
         Ok(Instruction::Move { into, value: self.operand(thread)? })
     }
 
     fn load(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
-        let order = self.order(&LOAD)?;
+        let order = self.access_order(thread, LOAD)?;
         let into = self.register(thread)?;
         self.expect(",")?;
-        Ok(Instruction::Load { order, into, location: self.location()? })
+        Ok(Instruction::Load { order, into, location: self.address()? })
     }
 
     fn store(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
-        let order = self.order(&STORE)?;
-        let location = self.location()?;
+        let order = self.access_order(thread, STORE)?;
+        let location = self.address()?;
         self.expect(",")?;
         Ok(Instruction::Store { order, location, value: self.operand(thread)? })
     }
 
     /// `atom`, or `red` where nothing is `returned`.
     fn atomic(&mut self, thread: usize, returned: bool) -> Result<Instruction, LitmusError> {
-        let order = self.order(&ATOMIC)?;
-        self.expect(".")?;
-        let at = self.at;
-        let name = self.word("an operation")?;
-        let arithmetic = Arithmetic::ALL.iter().find(|(_, known)| *known == name);
-        if arithmetic.is_none() && !(returned && ["cas", "exch"].contains(&name.as_str())) {
-            let more = if returned { ", cas, exch" } else { "" };
-            return Err(self.expected_at(at, &format!("an operation (add, sub, mul, div, and, or, xor{more})")));
-        }
+        let behind_name = self.at;
+        let order = self.atomic_order(thread)?;
+        let name = self.operation(returned, self.at == behind_name)?;
         let mut into = None;
         if returned {
             into = Some(self.register(thread)?);
             self.expect(",")?;
         }
-        let location = self.location()?;
+        let location = self.address()?;
         self.expect(",")?;
         let first = self.operand(thread)?;
-        let update = match arithmetic {
+        let update = match Arithmetic::ALL.iter().find(|(_, known)| *known == name) {
             Some((operation, _)) => Update::Apply(*operation, first),
             None if name == "exch" => Update::Exchange(first),
             None => {
@@ -96,31 +111,55 @@ impl Parser {
         Ok(Instruction::Atomic { order, into, location, update })
     }
 
-    fn fence(&mut self, at: usize) -> Result<Instruction, LitmusError> {
-        if let (Kind::Symbol("."), Kind::Word(word)) = (self.peek(), self.peek_second())
-            && word == "proxy"
-        {
-            return Err(self.unsupported(at, "fence.proxy"));
+    /// A dot and the name of an atomic's operation; semantics or a scope could come in its place where it is the `first`.
+    fn operation(&mut self, returned: bool, first: bool) -> Result<String, LitmusError> {
+        let (semantics, more) = (listed(ATOMIC), if returned { ", cas, exch" } else { "" });
+        let before = if first { format!("{semantics}, a scope or ") } else { String::new() };
+        let expected = format!("{before}an operation (add, sub, mul, div, and, or, xor{more})");
+        self.refuse_modifiers_of_ptx()?;
+        if !self.take(".") {
+            return Err(self.expected(&expected));
         }
-        Ok(Instruction::Fence { order: self.order(&FENCE)? })
+        let at = self.at;
+        let name = self.word(&expected)?;
+        let is_known = Arithmetic::ALL.iter().any(|(_, known)| *known == name)
+            || returned && ["cas", "exch"].contains(&name.as_str());
+        if !is_known {
+            return Err(self.expected_at(at, &expected));
+        }
+        self.refuse_modifiers_of_ptx()?;
+        Ok(name)
     }
 
-    fn barrier(&mut self, at: usize) -> Result<Instruction, LitmusError> {
-        let mut name = String::from("bar");
-        while self.take(".") {
-            name = format!("{name}.{}", self.word("a part of `bar.cta.sync`")?);
+    fn fence(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
+        if self.sees_modifier("proxy") {
+            return Err(self.unsupported(at, &format!("{name}.proxy"), ONE_PROXY));
         }
-        if name != "bar.cta.sync" {
-            return Err(self.unsupported(at, &name));
+        let order = if name == "membar" { self.membar_order()? } else { self.fence_order(thread)? };
+        self.refuse_modifiers_of_ptx()?;
+        Ok(Instruction::Fence { order })
+    }
+
+    fn barrier(&mut self, mut name: String, at: usize) -> Result<Instruction, LitmusError> {
+        while self.take(".") {
+            let part_at = self.at;
+            let part = self.word("a part of `bar.cta.sync`")?;
+            if !BARRIER_PARTS.contains(&part.as_str()) && ptx::modifier(&part).is_none() {
+                return Err(self.expected_at(part_at, "a part of `bar.cta.sync`"));
+            }
+            name = format!("{name}.{part}");
+        }
+        if !CTA_BARRIERS.contains(&name.as_str()) {
+            return Err(self.unsupported(at, &name, WHOLE_CTA));
         }
         if matches!(self.peek(), Kind::Word(word) if is_register(word)) {
-            return Err(self.unsupported(at, "bar.cta.sync with a register"));
+            return Err(self.unsupported(at, &format!("{name} with a register"), WHOLE_CTA));
         }
         const EXPECTED: &str = "a barrier of 0 to 4294967295";
         let id_at = self.at;
         let id = u32::try_from(self.integer(EXPECTED)?).map_err(|_| self.expected_at(id_at, EXPECTED))?;
         if self.sees(",") {
-            return Err(self.unsupported(at, "bar.cta.sync with a thread count"));
+            return Err(self.unsupported(at, &format!("{name} with a thread count"), WHOLE_CTA));
         }
         Ok(Instruction::Barrier { id })
     }
@@ -138,6 +177,7 @@ impl Parser {
     fn compute(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
         let known = Arithmetic::ALL.iter().find(|(_, known)| *known == name);
         let (operation, _) = *known.ok_or_else(|| self.expected_at(at, "add, sub, mul or div"))?;
+        self.refuse_modifiers_of_ptx()?;
         let into = self.register(thread)?;
         self.expect(",")?;
         let left = self.operand(thread)?;
@@ -152,28 +192,6 @@ impl Parser {
         self.expect(",")?;
         self.label_reference(thread)?;
         Ok(Instruction::Branch { comparison, left, right, target: 0 })
-    }
-
-    /// `.semantics.scope`, or `.weak` alone.
-    fn order(&mut self, allowed: &[Semantics]) -> Result<Order, LitmusError> {
-        let semantics = self.modifier(allowed)?;
-        if semantics == Semantics::Weak {
-            return Ok(Order::WEAK);
-        }
-        Ok(Order::new(semantics, self.modifier(&SCOPES)?))
-    }
-
-    /// A dot and one of `allowed`, by the name it displays as.
-    fn modifier<T: Copy + ToString>(&mut self, allowed: &[T]) -> Result<T, LitmusError> {
-        let names: Vec<String> = allowed.iter().map(|one| format!(".{}", one.to_string())).collect();
-        let expected = names.join(", ");
-        if !self.take(".") {
-            return Err(self.expected(&expected));
-        }
-        let at = self.at;
-        let word = self.word(&expected)?;
-        let found = allowed.iter().find(|one| one.to_string() == word);
-        found.copied().ok_or_else(|| self.expected_at(at, &expected))
     }
 
     fn operand(&mut self, thread: usize) -> Result<Operand, LitmusError> {

@@ -3,7 +3,7 @@
 use super::corpus::{CORE, KERNELS};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::too_large;
-use crate::litmus::{Condition, FinalState, Litmus, LitmusError, Program, parse};
+use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
 use crate::random;
 
 /// Candidate executions that the model may look at for a test.
@@ -16,8 +16,8 @@ pub struct Case {
     pub name: String,
     /// Where it was read.
     pub file: Option<String>,
-    /// What runs; or the construct that is recognised and not supported.
-    content: Result<(Program, Option<Condition>), String>,
+    /// What runs; or why nothing does.
+    content: Result<(Program, Option<Condition>), Obstacle>,
     /// How its placements are chosen.
     pub(super) placements: Placements,
 }
@@ -39,6 +39,8 @@ pub enum Placements {
 /// Why a test is not run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
+    /// It is no test that can be read.
+    Unreadable(String),
     /// It holds what the model or the explorer does not take.
     Unsupported(String),
     /// The model's budget ends before its answer.
@@ -62,23 +64,25 @@ pub(super) struct Judged {
 }
 
 impl Case {
-    /// A litmus test in `text`; a test that holds an unsupported construct is a case that says so.
-    ///
-    /// # Errors
-    /// Where the text is no litmus test.
-    pub fn parse(file: &str, text: &str) -> Result<Case, LitmusError> {
+    /// A litmus test in `text`. One that cannot be read, or holds what is not supported, is a case that says so.
+    pub fn parse(file: &str, text: &str) -> Case {
         match parse(file, text) {
-            Ok(litmus) => Ok(Case { file: Some(file.to_owned()), ..Case::of(litmus) }),
-            Err(error) => match error.unsupported() {
-                Some(construct) => Ok(Case {
-                    name: stem(file).to_owned(),
-                    file: Some(file.to_owned()),
-                    content: Err(format!("`{construct}` is not supported")),
-                    placements: Placements::All,
-                }),
-                None => Err(error),
-            },
+            Ok(litmus) => Case { file: Some(file.to_owned()), ..Case::of(litmus) },
+            Err(error) if error.unsupported().is_some() => {
+                Case::not_run(file, Obstacle::Unsupported(error.to_string()))
+            }
+            Err(error) => Case::unreadable(file, error.to_string()),
         }
+    }
+
+    /// A file that holds no litmus test, and why.
+    pub(super) fn unreadable(file: &str, reason: String) -> Case {
+        Case::not_run(file, Obstacle::Unreadable(reason))
+    }
+
+    fn not_run(file: &str, obstacle: Obstacle) -> Case {
+        let name = stem(file).to_owned();
+        Case { name, file: Some(file.to_owned()), content: Err(obstacle), placements: Placements::All }
     }
 
     /// A litmus test, wherever it comes from.
@@ -115,7 +119,7 @@ impl Case {
 
     /// Asks the model.
     pub(super) fn judge(&self) -> Result<Judged, Obstacle> {
-        let (program, condition) = self.content.clone().map_err(Obstacle::Unsupported)?;
+        let (program, condition) = self.content.clone()?;
         if let Some(reason) = too_large(&program) {
             return Err(Obstacle::Unsupported(reason));
         }
@@ -144,7 +148,7 @@ impl Judged {
 }
 
 fn shipped(files: &[(&str, &str)]) -> Vec<Case> {
-    files.iter().map(|(file, text)| Case::parse(file, text).expect("a test reads every shipped file")).collect()
+    files.iter().map(|(file, text)| Case::parse(file, text)).collect()
 }
 
 /// A file's name without folder and ending.

@@ -1,7 +1,7 @@
 //! Litmus tests: those that ship, and those in a user's files.
 
 use super::case::Case;
-use crate::litmus::{Litmus, LitmusError, parse};
+use crate::litmus::{Litmus, Place, parse};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -92,19 +92,24 @@ pub(super) fn kernel_test(name: &str) -> Litmus {
     parse(file, text).expect("a test reads every shipped file")
 }
 
-/// Why tests could not be taken from a path.
+/// Why a path names no tests.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// A file is no litmus test, or cannot be read.
-    #[error(transparent)]
-    Litmus(#[from] LitmusError),
+    /// Nothing is there, or it cannot be looked at.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Missing {
+        /// As given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A folder cannot be listed.
     #[error("{}: cannot be listed: {source}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A folder without tests.
     #[error("{}: expected at least one file that ends in .{ENDING}, here or in a folder below", path.display())]
@@ -114,49 +119,76 @@ pub enum CorpusError {
     },
 }
 
-/// The tests of a file, or of every `.litmus` file in a folder and those below it, in order of their paths.
+/// The tests of a file, or of every `.litmus` file in a folder and those below it, in order of their paths. What cannot be
+/// read is a case that says why, and does not keep the others from being read.
 ///
 /// # Errors
-/// The first file, in that order, that is no litmus test; an unreadable or empty folder.
+/// Where nothing is at `path`, or a folder that cannot be listed or holds no test.
 pub fn read_tests(path: &Path) -> Result<Vec<Case>, CorpusError> {
-    if !path.is_dir() {
-        return Ok(vec![read_test(path)?]);
+    let found = std::fs::metadata(path).map_err(|source| CorpusError::Missing { path: path.to_owned(), source })?;
+    if !found.is_dir() {
+        return Ok(vec![read_test(path)]);
     }
-    let mut files = Vec::new();
-    collect(path, &mut files)?;
-    if files.is_empty() {
+    let mut tests = Vec::new();
+    collect(path, &mut tests).map_err(|source| CorpusError::Folder { path: path.to_owned(), source })?;
+    if tests.is_empty() {
         return Err(CorpusError::Empty { path: path.to_owned() });
     }
-    files.sort_unstable();
-    files.iter().map(|file| read_test(file)).collect()
+    tests.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    let read = |(path, trouble): (PathBuf, Option<String>)| match trouble {
+        Some(reason) => unreadable(&path, &reason),
+        None => read_test(&path),
+    };
+    Ok(tests.into_iter().map(read).collect())
 }
 
-fn read_test(path: &Path) -> Result<Case, CorpusError> {
-    let file = path.display().to_string();
-    let text = text(path).map_err(|source| LitmusError::Unreadable { file: file.clone(), source })?;
-    Ok(Case::parse(&file, &text)?)
-}
-
-/// The text of a regular file that is not too large: a device would never end, a pipe keep us waiting.
-fn text(path: &Path) -> io::Result<String> {
-    let found = std::fs::metadata(path)?;
-    if !found.is_file() || found.len() > LARGEST {
-        let reason = format!("a litmus test is a file of at most {LARGEST} bytes");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+fn read_test(path: &Path) -> Case {
+    match text(path) {
+        Ok(text) => Case::parse(&path.display().to_string(), &text),
+        Err(reason) => unreadable(path, &reason),
     }
-    std::fs::read_to_string(path)
 }
+
+fn unreadable(path: &Path, reason: &str) -> Case {
+    let file = path.display().to_string();
+    Case::unreadable(&file, format!("{file}{reason}"))
+}
+
+/// The text of a regular file that is not too large: a device would never end, a pipe keep us waiting. Else what is wrong,
+/// to follow the path.
+fn text(path: &Path) -> Result<String, String> {
+    let cannot = |error: io::Error| format!(": cannot be read: {error}");
+    let found = std::fs::metadata(path).map_err(cannot)?;
+    if !found.is_file() || found.len() > LARGEST {
+        return Err(format!(": cannot be read: a litmus test is a file of at most {LARGEST} bytes"));
+    }
+    String::from_utf8(std::fs::read(path).map_err(cannot)?).map_err(|error| {
+        let (valid, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let place = Place::behind(path.display().to_string().into(), &String::from_utf8_lossy(valid));
+        format!(":{}:{}: expected text in UTF-8, found the byte 0x{:02x}", place.line, place.column, rest[0])
+    })
+}
+
+/// Tests of a folder: each with its path, or with what is wrong, to follow the path.
+type Found = Vec<(PathBuf, Option<String>)>;
 
 /// Adds the test files in `folder` and below. Links to folders are not followed: they may lead back.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
-    let failed = |source| CorpusError::Folder { path: folder.to_owned(), source };
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
-        if kind.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|ending| ending == ENDING) {
-            files.push(path);
+fn collect(folder: &Path, tests: &mut Found) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let is_test = path.extension().is_some_and(|ending| ending == ENDING);
+        if !entry.file_type()?.is_dir() {
+            tests.extend(is_test.then_some((path, None)));
+            continue;
+        }
+        let before = tests.len();
+        match collect(&path, tests) {
+            Err(error) => tests.push((path, Some(format!(": cannot be listed: {error}")))),
+            Ok(()) if is_test && tests.len() == before => {
+                tests.push((path, Some(format!(": expected a file, found a folder without .{ENDING} files"))));
+            }
+            Ok(()) => {}
         }
     }
     Ok(())
@@ -165,6 +197,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verify::case::Obstacle;
 
     #[test]
     fn the_core_set_is_what_the_list_of_expectations_names() {
@@ -186,16 +219,85 @@ mod tests {
         assert!(tests.is_sorted_by(|one, other| one.file < other.file));
     }
 
+    /// A folder that is gone with the value.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("tombolo-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        fn write(&self, file: &str, text: impl AsRef<[u8]>) {
+            std::fs::write(self.0.join(file), text).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    const TEST: &str = "PTX test\n{x=0;}\n P0@cta 0,gpu 0 ;\n st.weak x,1 ;\nexists x==1\n";
+
+    /// What is told of each test that is not run, by its name.
+    fn obstacles(folder: &Folder) -> Vec<(String, Option<String>)> {
+        let told = |case: &Case| {
+            let told = case.judge().err().map(|obstacle| match obstacle {
+                Obstacle::Unreadable(reason) | Obstacle::Unsupported(reason) | Obstacle::Bounded(reason) => reason,
+            });
+            (case.name.clone(), told)
+        };
+        read_tests(&folder.0).unwrap().iter().map(told).collect()
+    }
+
     #[test]
-    fn what_is_no_test_is_refused_by_name_and_line() {
-        let folder = std::env::temp_dir().join(format!("tombolo-corpus-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        assert!(read_tests(&folder).unwrap_err().to_string().contains("at least one file"));
-        std::fs::write(folder.join("a.litmus"), "PTX a\n{x=0;}\n P0@cta 0,gpu 0 ;\n st.strong x,1 ;\nexists x==1")
-            .unwrap();
-        let error = read_tests(&folder).unwrap_err().to_string();
-        assert!(error.contains("a.litmus:4:") && error.contains("expected"), "{error}");
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert!(read_tests(&folder).unwrap_err().to_string().contains("cannot be read"));
+    fn what_cannot_be_read_says_why_and_the_others_are_read() {
+        let folder = Folder::new("corpus");
+        folder.write("a.litmus", TEST.replace("weak", "strong"));
+        folder.write("b.litmus", "");
+        folder.write("c.litmus", [TEST.as_bytes(), b"\xe9"].concat());
+        folder.write("d.litmus", " ".repeat(LARGEST as usize + 1));
+        folder.write("e.litmus", TEST);
+        std::fs::create_dir_all(folder.0.join("f.litmus")).unwrap();
+        let expected = [
+            ("a", Some("a.litmus:4:5: expected .weak")),
+            ("b", Some("b.litmus:1:1: expected `PTX` and the name of the test, found the end of the file")),
+            ("c", Some("c.litmus:6:1: expected text in UTF-8, found the byte 0xe9")),
+            ("d", Some("d.litmus: cannot be read: a litmus test is a file of at most 1048576 bytes")),
+            ("test", None),
+            ("f", Some("f.litmus: expected a file, found a folder without .litmus files")),
+        ];
+        let found = obstacles(&folder);
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for ((name, told), (expected_name, expected)) in found.iter().zip(expected) {
+            assert_eq!(name, expected_name);
+            let agrees = match (told, expected) {
+                (Some(told), Some(expected)) => told.contains(expected),
+                (told, expected) => told.is_none() && expected.is_none(),
+            };
+            assert!(agrees, "{told:?} {expected:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_is_no_test_and_a_folder_named_like_a_test_is_searched() {
+        let folder = Folder::new("links");
+        std::os::unix::fs::symlink("nowhere", folder.0.join("a.litmus")).unwrap();
+        std::fs::create_dir_all(folder.0.join("b.litmus")).unwrap();
+        folder.write("b.litmus/within.litmus", TEST);
+        let found = obstacles(&folder);
+        assert!(found[0].1.as_deref().is_some_and(|told| told.contains("a.litmus: cannot be read")), "{found:?}");
+        assert_eq!(found[1..], [("test".to_owned(), None)]);
+    }
+
+    #[test]
+    fn a_path_without_tests_is_refused() {
+        let folder = Folder::new("empty");
+        assert!(read_tests(&folder.0).unwrap_err().to_string().contains("at least one file"));
+        assert!(read_tests(&folder.0.join("none")).unwrap_err().to_string().contains("cannot be read"));
     }
 }

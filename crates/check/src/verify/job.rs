@@ -152,6 +152,7 @@ impl<'a> Job<'a> {
 
     fn not_run(&self, obstacle: Obstacle) -> TestReport {
         let (verdict, reason) = match obstacle {
+            Obstacle::Unreadable(reason) => (Verdict::Unreadable, reason),
             Obstacle::Unsupported(reason) => (Verdict::Unsupported, reason),
             Obstacle::Bounded(reason) => (Verdict::Bounded, reason),
         };
@@ -198,7 +199,7 @@ impl<'a> Job<'a> {
 
     fn verdict(&self, task: &Task<'_>, counted: usize, sum: &Sum) -> (Verdict, Option<String>) {
         let places = task.places.len();
-        if !self.design.promise.is_made_to(&task.judged.program) {
+        if !self.design.promises(&task.judged.program) {
             let seen =
                 sum.violation.as_ref().map(|(violation, _)| format!("reaches what the model forbids: {violation}"));
             return (Verdict::NotPromised, Some(seen.unwrap_or_else(|| "does not violate the model here".to_owned())));

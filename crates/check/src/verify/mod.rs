@@ -11,6 +11,7 @@
 mod case;
 mod corpus;
 mod coverage;
+mod design;
 mod job;
 pub mod mutants;
 mod report;
@@ -18,69 +19,11 @@ pub mod shapes;
 
 pub use case::{Case, Placements};
 pub use corpus::{CorpusError, read_tests};
+pub use design::{ConfigurationError, Design};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 
-use crate::explore::{PROTOCOLS, UnknownProtocol};
-use crate::litmus::Program;
 use job::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tombolo_protocol::vi::Options;
-
-/// What is verified.
-#[derive(Clone, Debug)]
-pub struct Design {
-    /// Its name.
-    pub name: String,
-    /// Its protocol, one of [`PROTOCOLS`].
-    protocol: &'static str,
-    /// The protocol's options.
-    options: Options,
-    promise: Promise,
-}
-
-/// The most that a design promises to programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promise {
-    /// The PTX memory model.
-    Ptx,
-    /// The same for programs whose threads meet at kernel boundaries alone ([`Program::meets_at_boundaries_alone`]).
-    KernelBoundary,
-    /// Nothing.
-    Nothing,
-}
-
-impl Promise {
-    /// Whether it is made to `program`.
-    fn is_made_to(self, program: &Program) -> bool {
-        match self {
-            Promise::Ptx => true,
-            Promise::KernelBoundary => program.meets_at_boundaries_alone(),
-            Promise::Nothing => false,
-        }
-    }
-}
-
-impl Design {
-    /// A design called `name` that runs `protocol`.
-    ///
-    /// # Errors
-    /// Where no protocol has that name.
-    pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
-        let known = PROTOCOLS.iter().find(|known| **known == protocol);
-        let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
-        Ok(Design { name: name.to_owned(), protocol, options, promise })
-    }
-
-    /// Whether nothing that is explored tells it from `other`.
-    fn is_explored_as(&self, other: &Design) -> bool {
-        (self.protocol, self.options, self.promise) == (other.protocol, other.options, other.promise)
-    }
-
-    /// The name of its protocol.
-    pub fn protocol(&self) -> &'static str {
-        self.protocol
-    }
-}
 
 /// How much may be explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

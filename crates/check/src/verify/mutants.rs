@@ -1,6 +1,6 @@
 //! Broken protocols and the tests that catch them: a checker that passes everything proves nothing.
 //!
-//! Each [`Fault`] is looked for under every protocol that has the rule it breaks, with a shape that shows
+//! Each [`BrokenRule`] is looked for under every protocol that has it, with a shape that shows
 //! it, on placement after placement, from cold and from warm caches, until it is seen.
 
 use super::case::Placements;
@@ -12,7 +12,7 @@ use crate::axiomatic::{Limits, outcomes};
 use crate::explore::{Config, Evictions, Start, Verdict, is_hierarchical, run};
 use crate::litmus::{FinalState, Litmus};
 use serde::Serialize;
-use tombolo_protocol::Fault;
+use tombolo_protocol::BrokenRule;
 use tombolo_protocol::vi::WritePolicy;
 
 const ALL: &[&str] = &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
@@ -60,23 +60,24 @@ pub struct Catch {
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// The rule.
-    pub fault: Fault,
+    pub rule: BrokenRule,
     /// The protocol.
     pub protocol: &'static str,
     /// What shows it.
     pub test: Litmus,
 }
 
-/// Every fault in every one of `protocols` that has the rule it breaks.
+/// Every broken rule in every one of `protocols` that has it.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
-    let of = |fault: Fault, (breakable, test): Catcher| {
+    let of = |rule: BrokenRule, (breakable, test): Catcher| {
         let chosen = breakable.iter().filter(|protocol| protocols.contains(protocol));
-        chosen.map(move |&protocol| Mutant { fault, protocol, test: test.clone() })
+        chosen.map(move |&protocol| Mutant { rule, protocol, test: test.clone() })
     };
-    let within_kernels = Fault::ALL.into_iter().flat_map(|fault| of(fault, catcher(fault)));
+    let within_kernels = BrokenRule::ALL.into_iter().flat_map(|rule| of(rule, catcher(rule)));
     // A writer, the home and a reader on three modules of one GPU.
-    let within_a_gpu = of(Fault::ReleaseMarkedByIssuer, (DIRECTORY, mp("gpu")));
-    let at_boundaries = Fault::ALL.into_iter().filter_map(|fault| Some(of(fault, boundary_catcher(fault)?))).flatten();
+    let within_a_gpu = of(BrokenRule::ReleaseMarkedByIssuer, (DIRECTORY, mp("gpu")));
+    let at_boundaries =
+        BrokenRule::ALL.into_iter().filter_map(|rule| Some(of(rule, boundary_catcher(rule)?))).flatten();
     within_kernels.chain(within_a_gpu).chain(at_boundaries).collect()
 }
 
@@ -84,7 +85,7 @@ pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
 pub fn catch(mutants: &[Mutant], threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
     side_by_side(threads, mutants.len(), |index| {
         let mutant = &mutants[index];
-        let name = format!("{:?}", mutant.fault);
+        let name = format!("{:?}", mutant.rule);
         watch.begins(&name, mutant.protocol);
         let report = mutant.caught();
         watch.ends(&name, mutant.protocol);
@@ -95,65 +96,67 @@ pub fn catch(mutants: &[Mutant], threads: usize, watch: &dyn Watch) -> Vec<Mutan
 /// Protocols and a test.
 type Catcher = (&'static [&'static str], Litmus);
 
-/// The protocols in which `fault` breaks what happens at a kernel's boundary, and a test that shows it there.
-fn boundary_catcher(fault: Fault) -> Option<Catcher> {
-    let (protocols, test) = match fault {
-        Fault::AcquireKeepsL1 => (ALL, "K-MP+reload"),
-        Fault::AcquireKeepsL2 => (SOFTWARE, "K-MP+reload"),
-        Fault::ReleaseSkipsStores => (ALL, "K-MP"),
-        Fault::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
-        Fault::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, "K-MP"),
-        Fault::InvalidationTakenEarly => (HMG, "K-MP+reload"),
-        Fault::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
+/// The protocols in which `rule`, broken, changes what happens at a kernel's boundary, and a test that shows it there.
+fn boundary_catcher(rule: BrokenRule) -> Option<Catcher> {
+    let (protocols, test) = match rule {
+        BrokenRule::AcquireKeepsL1 => (ALL, "K-MP+reload"),
+        BrokenRule::AcquireKeepsL2 => (SOFTWARE, "K-MP+reload"),
+        BrokenRule::ReleaseSkipsStores => (ALL, "K-MP"),
+        BrokenRule::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
+        BrokenRule::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, "K-MP"),
+        BrokenRule::InvalidationTakenEarly => (HMG, "K-MP+reload"),
+        BrokenRule::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
         // These break what threads do, not what a boundary does.
-        Fault::LoadIgnoresScope
-        | Fault::ReleaseDrainsOwnHomesOnly
-        | Fault::ReleaseMarkedByIssuer
-        | Fault::SystemReleaseDrainsOwnModuleOnly
-        | Fault::ReplacementNotAwaited
-        | Fault::SharerNotRecorded
-        | Fault::SharerRecordedAtRequest
-        | Fault::StoreKeepsSharers
-        | Fault::StoreKeepsSiblings
-        | Fault::InvalidationNotForwarded
-        | Fault::InvalidationForwardedOnce
-        | Fault::SilentDirectoryEviction
-        | Fault::AtomicBelowHome
-        | Fault::DirtyEvictionLost
-        | Fault::FillSurvivesAcquire
-        | Fault::LoadMergesAcrossAcquire
-        | Fault::StoreKeepsFill
-        | Fault::StorePassesMiss => return None,
+        BrokenRule::LoadIgnoresScope
+        | BrokenRule::ReleaseDrainsOwnHomesOnly
+        | BrokenRule::ReleaseMarkedByIssuer
+        | BrokenRule::SystemReleaseDrainsOwnModuleOnly
+        | BrokenRule::ReplacementNotAwaited
+        | BrokenRule::SharerNotRecorded
+        | BrokenRule::SharerRecordedAtRequest
+        | BrokenRule::StoreKeepsSharers
+        | BrokenRule::StoreKeepsSiblings
+        | BrokenRule::InvalidationNotForwarded
+        | BrokenRule::InvalidationForwardedOnce
+        | BrokenRule::SilentDirectoryEviction
+        | BrokenRule::AtomicBelowHome
+        | BrokenRule::DirtyEvictionLost
+        | BrokenRule::FillSurvivesAcquire
+        | BrokenRule::LoadMergesAcrossAcquire
+        | BrokenRule::StoreKeepsFill
+        | BrokenRule::StorePassesMiss => return None,
     };
     Some((protocols, kernel_test(test)))
 }
 
-/// The protocols that have the rule that `fault` breaks, and a shape that shows it.
-fn catcher(fault: Fault) -> Catcher {
-    match fault {
-        Fault::AcquireKeepsL1 | Fault::ReleaseSkipsStores => (ALL, mp("gpu")),
+/// The protocols that have `rule`, and a shape that shows it.
+fn catcher(rule: BrokenRule) -> Catcher {
+    match rule {
+        BrokenRule::AcquireKeepsL1 | BrokenRule::ReleaseSkipsStores => (ALL, mp("gpu")),
         // With a directory an acquire leaves the L2 alone.
-        Fault::AcquireKeepsL2 => (SOFTWARE, mp("gpu")),
+        BrokenRule::AcquireKeepsL2 => (SOFTWARE, mp("gpu")),
         // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
         // polling load ever sees the store.
-        Fault::LoadIgnoresScope => (ALL, polling("gpu")),
-        Fault::ReleaseSkipsInvalidations => (DIRECTORY, mp("gpu")),
-        Fault::ReleaseDrainsOwnHomesOnly => (DIRECTORY, wrc("sys")),
-        Fault::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
-        Fault::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
-        Fault::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, mp("sys")),
-        Fault::InvalidationTakenEarly | Fault::ReplacementNotAwaited => (HMG, mp("sys")),
-        Fault::SharerNotRecorded | Fault::StoreKeepsSharers | Fault::SilentDirectoryEviction => (DIRECTORY, mp("gpu")),
-        Fault::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
-        Fault::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
-        Fault::InvalidationNotForwarded => (HMG, mp("gpu")),
-        Fault::InvalidationForwardedOnce => (HMG, mp_two_readers("sys")),
-        Fault::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
-        Fault::DirtyEvictionLost => (ALL, cowr("gpu")),
+        BrokenRule::LoadIgnoresScope => (ALL, polling("gpu")),
+        BrokenRule::ReleaseSkipsInvalidations => (DIRECTORY, mp("gpu")),
+        BrokenRule::ReleaseDrainsOwnHomesOnly => (DIRECTORY, wrc("sys")),
+        BrokenRule::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
+        BrokenRule::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, mp("sys")),
+        BrokenRule::InvalidationTakenEarly | BrokenRule::ReplacementNotAwaited => (HMG, mp("sys")),
+        BrokenRule::SharerNotRecorded | BrokenRule::StoreKeepsSharers | BrokenRule::SilentDirectoryEviction => {
+            (DIRECTORY, mp("gpu"))
+        }
+        BrokenRule::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
+        BrokenRule::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
+        BrokenRule::InvalidationNotForwarded => (HMG, mp("gpu")),
+        BrokenRule::InvalidationForwardedOnce => (HMG, mp_two_readers("sys")),
+        BrokenRule::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
+        BrokenRule::DirtyEvictionLost => (ALL, cowr("gpu")),
         // Another thread's acquire must not take what this one has not released.
-        Fault::DirtyInvalidationLost => (CACHING_OTHERS, mp_second_reader("gpu")),
-        Fault::FillSurvivesAcquire | Fault::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
-        Fault::StoreKeepsFill | Fault::StorePassesMiss => (ALL, cowr_after_load("gpu")),
+        BrokenRule::DirtyInvalidationLost => (CACHING_OTHERS, mp_second_reader("gpu")),
+        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
+        BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => (ALL, cowr_after_load("gpu")),
     }
 }
 
@@ -161,19 +164,19 @@ impl Mutant {
     /// How the protocol is explored: with the rule broken, or (`whole`) as it should be.
     pub fn config(&self, start: Start, whole: bool) -> Config {
         let mut config = Config { start, max_states: STATES, ..Config::new(self.protocol) };
-        if matches!(self.fault, Fault::DirtyEvictionLost | Fault::DirtyInvalidationLost) {
+        if matches!(self.rule, BrokenRule::DirtyEvictionLost | BrokenRule::DirtyInvalidationLost) {
             config.options.write = WritePolicy::Back;
         }
-        if self.fault == Fault::LoadIgnoresScope {
+        if self.rule == BrokenRule::LoadIgnoresScope {
             // An eviction would end the wait by chance.
             config.evictions = Evictions::Never;
         }
-        if whole { config } else { config.with_fault(self.fault) }
+        if whole { config } else { config.with_broken_rule(self.rule) }
     }
 
-    /// Explores place after place until the fault is seen.
+    /// Explores place after place until the broken rule is seen.
     fn caught(&self) -> MutantReport {
-        let name = format!("{:?}", self.fault);
+        let name = format!("{:?}", self.rule);
         let allowed = outcomes(&self.test.program, &Limits::default()).ok();
         let forbidden = |state: &FinalState| allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
         for Place { layout, start } in self.places() {

@@ -1,6 +1,6 @@
 //! What is said of a test, and of all tests of a design.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// Whether a design reached the event of a test.
@@ -24,26 +24,33 @@ pub enum Expected {
 }
 
 /// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every placement was explored to its end and nothing was wrong.
-    #[serde(rename = "ok")]
     Ok,
     /// Something was wrong.
-    #[serde(rename = "violation")]
     Violation,
     /// Nothing was wrong in what a budget left room for.
-    #[serde(rename = "bounded")]
     Bounded,
-    /// It was not run.
-    #[serde(rename = "unsupported")]
+    /// It was not run: it holds what is not modelled.
     Unsupported,
+    /// It was not run: its file holds no test.
+    Unreadable,
     /// The design does not promise what the test asks.
-    #[serde(rename = "not promised")]
     NotPromised,
 }
 
 impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Ok,
+        Verdict::Violation,
+        Verdict::Bounded,
+        Verdict::Unsupported,
+        Verdict::Unreadable,
+        Verdict::NotPromised,
+    ];
+
     /// As printed.
     pub fn word(self) -> &'static str {
         match self {
@@ -51,8 +58,23 @@ impl Verdict {
             Verdict::Violation => "violation",
             Verdict::Bounded => "bounded",
             Verdict::Unsupported => "unsupported",
+            Verdict::Unreadable => "unreadable",
             Verdict::NotPromised => "not promised",
         }
+    }
+
+    /// Whether the test was run, so that its question is answered.
+    pub fn is_answer(self) -> bool {
+        match self {
+            Verdict::Ok | Verdict::Violation | Verdict::Bounded | Verdict::NotPromised => true,
+            Verdict::Unsupported | Verdict::Unreadable => false,
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::campaign::{run_one, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
-use tombolo_machine::design::Promise;
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{Projection, RunRecord, project, sample};
+use tombolo_types::Promise;
 
 /// What a sampled result says of itself.
 fn sampled(Projection { time_s, error_s }: Projection) -> String {

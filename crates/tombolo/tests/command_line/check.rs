@@ -38,10 +38,19 @@ fn tests(document: &Value, design: usize) -> &Vec<Value> {
     document["designs"][design]["tests"].as_array().expect("a list")
 }
 
+/// The exit status of `check` and its document.
+fn checked(arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = outcome(&[&["check", "--json"], arguments].concat());
+    let document = serde_json::from_slice(&output.stdout);
+    (output.status.code(), document.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output))))
+}
+
 #[test]
 fn a_folder_is_checked_under_every_design_asked_for() {
     let files = Tests::new(&[("message.litmus", MESSAGE), ("below/proxy.litmus", PROXY), ("spin.litmus", SPINNING)]);
-    let document = json(&["check", "--design", "hmg", "--design", "ideal", "--litmus", files.folder(), "--json"]);
+    let designs = ["--design", "hmg", "--design", "ideal"];
+    let (status, document) = checked(&[&designs[..], &["--litmus", files.folder()]].concat());
+    assert_eq!(status, Some(2), "two tests are unsupported");
     assert_eq!((&document["violations"], &document["bounded"]), (&Value::from(0), &Value::from(0)));
     assert_eq!(document["unsupported"], 4);
     let names: Vec<&Value> = tests(&document, 0).iter().map(|test| &test["name"]).collect();
@@ -139,14 +148,69 @@ fn a_test_that_is_too_long_to_explore_is_told_and_no_violation() {
     let rows = " ld.weak r0,x ;\n".repeat(501);
     let long = format!("PTX long\n{{x=0;}}\n P0@cta 0,gpu 0 ;\n{rows}exists P0:r0 == 1\n");
     let files = Tests::new(&[("long.litmus", &long)]);
-    let document = json(&["check", "--design", "hmg", "--litmus", files.folder(), "--json"]);
+    let (status, document) = checked(&["--design", "hmg", "--litmus", files.folder()]);
+    assert_eq!((status, &document["violations"]), (Some(2), &Value::from(0)));
     let test = &tests(&document, 0)[0];
     assert!(test.to_string().contains("501 instructions in a thread; at most 500"), "{test}");
     assert_eq!(test["verdict"], "unsupported", "{test}");
 }
 
 #[test]
-fn what_is_no_test_is_refused_with_file_line_and_what_was_expected() {
+fn an_unreadable_test_of_many_is_a_row_and_the_others_are_run() {
+    let wrong = MESSAGE.replace("st.weak x,1", "st.strong x,1");
+    let files = Tests::new(&[("a.litmus", &wrong), ("b.litmus", MESSAGE), ("c.litmus", "")]);
+    std::fs::write(files.path("d.litmus"), [MESSAGE.as_bytes(), b"\xff"].concat()).expect("written");
+    std::fs::create_dir(files.path("e.litmus")).expect("created");
+    let (status, document) = checked(&["--design", "hmg", "--design", "nhcc", "--litmus", files.folder()]);
+    assert_eq!(status, Some(2));
+    assert_eq!((&document["unreadable"], &document["unsupported"]), (&Value::from(8), &Value::from(0)));
+    for design in 0..2 {
+        let verdicts: Vec<&Value> = tests(&document, design).iter().map(|test| &test["verdict"]).collect();
+        assert_eq!(verdicts, ["unreadable", "ok", "unreadable", "unreadable", "unreadable"]);
+    }
+    let unread = &tests(&document, 0)[0];
+    assert_eq!((&unread["name"], &unread["event"]), (&Value::from("a"), &Value::from("unreached")));
+    assert_eq!((&unread["expected"], &unread["states"]), (&Value::Null, &Value::from(0)));
+    let place = format!("{}:4:4: expected .weak", files.path("a.litmus").display());
+    assert!(unread["reason"].as_str().is_some_and(|reason| reason.starts_with(&place)), "{unread}");
+    assert_eq!(document["notes"].as_array().map(Vec::len), Some(5), "one for each and how many");
+}
+
+#[test]
+fn what_was_not_run_is_told_on_standard_error_and_may_be_accepted() {
+    let files = Tests::new(&[("message.litmus", MESSAGE), ("proxy.litmus", PROXY), ("none.litmus", "")]);
+    let run = |more: &[&str]| outcome(&[&["check", "--design", "hmg", "--litmus", files.folder()], more].concat());
+    let refused = run(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stdout(&refused).contains("3 of 3"), "the table is printed: {}", stdout(&refused));
+    for part in ["none.litmus:1:1: expected", "2 of 3 tests were not run: 1 unreadable, 1 unsupported", "--partial"] {
+        assert!(stderr(&refused).contains(part), "{part}: {}", stderr(&refused));
+    }
+    let accepted = run(&["--partial"]);
+    assert_eq!(accepted.status.code(), Some(0));
+    assert!(stderr(&accepted).contains("warning: 2 of 3 tests were not run"), "{}", stderr(&accepted));
+}
+
+#[test]
+fn the_document_is_written_to_its_file_too_where_a_test_is_unreadable() {
+    let files = Tests::new(&[("message.litmus", MESSAGE), ("none.litmus", "")]);
+    let out = files.path("out.json");
+    let out = out.to_str().expect("UTF-8");
+    let (status, document) = checked(&["--design", "hmg", "--litmus", files.folder(), "--out", out]);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(out).expect("written")).expect("one document");
+    assert_eq!((status, written), (Some(2), document));
+}
+
+#[test]
+fn answers_that_are_no_verdict_of_the_model_leave_the_status_at_zero() {
+    let files = Tests::new(&[("message.litmus", MESSAGE)]);
+    let (status, document) = checked(&["--design", "ideal", "--litmus", files.folder()]);
+    assert_eq!((status, &tests(&document, 0)[0]["verdict"]), (Some(0), &Value::from("not promised")));
+    assert_eq!(document["notes"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_path_without_tests_and_wrong_arguments_are_refused_before_anything_is_run() {
     let refused = |arguments: &[&str], expected: &[&str]| {
         let output = outcome(&[&["check"], arguments].concat());
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()), "{arguments:?}");
@@ -154,13 +218,7 @@ fn what_is_no_test_is_refused_with_file_line_and_what_was_expected() {
             assert!(stderr(&output).contains(part), "{part:?} is not in {}", stderr(&output));
         }
     };
-    let wrong = MESSAGE.replace("st.weak x,1", "st.strong x,1");
-    let files = Tests::new(&[("message.litmus", MESSAGE), ("wrong.litmus", &wrong), ("none/notes.txt", "")]);
-    refused(&["--litmus", files.folder()], &["wrong.litmus:4:", "expected .weak, .relaxed, .release"]);
-    let typo = Tests::new(&[("typo.litmus", &MESSAGE.replace("P1:r1 ==", "P1:r11 =="))]);
-    refused(&["--litmus", typo.folder()], &["typo.litmus:6:", "expected a register that the thread has", "r11"]);
-    let typo = Tests::new(&[("typo.litmus", &MESSAGE.replace("P1:r1 == 0", "z == 0"))]);
-    refused(&["--litmus", typo.folder()], &["typo.litmus:6:", "expected a location of the test"]);
+    let files = Tests::new(&[("message.litmus", MESSAGE), ("none/notes.txt", "")]);
     let none = files.path("none");
     refused(&["--litmus", none.to_str().expect("UTF-8")], &["at least one file that ends in .litmus"]);
     refused(&["--litmus", "no/such/file"], &["no/such/file", "cannot be read"]);

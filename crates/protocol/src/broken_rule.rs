@@ -2,7 +2,7 @@
 
 /// One broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum BrokenRule {
     /// An acquire does not invalidate the L1.
     AcquireKeepsL1,
     /// An acquire does not invalidate the L2 caches that its design says it must.
@@ -55,33 +55,33 @@ pub enum Fault {
     StorePassesMiss,
 }
 
-impl Fault {
-    /// Every fault.
-    pub const ALL: [Fault; 25] = [
-        Fault::AcquireKeepsL1,
-        Fault::AcquireKeepsL2,
-        Fault::LoadIgnoresScope,
-        Fault::ReleaseSkipsStores,
-        Fault::ReleaseSkipsInvalidations,
-        Fault::ReleaseDrainsOwnHomesOnly,
-        Fault::ReleaseMarkedByIssuer,
-        Fault::SystemReleaseDrainsOwnModuleOnly,
-        Fault::SystemReleaseStopsAtGpuHome,
-        Fault::InvalidationTakenEarly,
-        Fault::ReplacementNotAwaited,
-        Fault::SharerNotRecorded,
-        Fault::SharerRecordedAtRequest,
-        Fault::StoreKeepsSharers,
-        Fault::StoreKeepsSiblings,
-        Fault::InvalidationNotForwarded,
-        Fault::InvalidationForwardedOnce,
-        Fault::SilentDirectoryEviction,
-        Fault::AtomicBelowHome,
-        Fault::DirtyEvictionLost,
-        Fault::DirtyInvalidationLost,
-        Fault::FillSurvivesAcquire,
-        Fault::LoadMergesAcrossAcquire,
-        Fault::StoreKeepsFill,
-        Fault::StorePassesMiss,
+impl BrokenRule {
+    /// Every one.
+    pub const ALL: [BrokenRule; 25] = [
+        BrokenRule::AcquireKeepsL1,
+        BrokenRule::AcquireKeepsL2,
+        BrokenRule::LoadIgnoresScope,
+        BrokenRule::ReleaseSkipsStores,
+        BrokenRule::ReleaseSkipsInvalidations,
+        BrokenRule::ReleaseDrainsOwnHomesOnly,
+        BrokenRule::ReleaseMarkedByIssuer,
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly,
+        BrokenRule::SystemReleaseStopsAtGpuHome,
+        BrokenRule::InvalidationTakenEarly,
+        BrokenRule::ReplacementNotAwaited,
+        BrokenRule::SharerNotRecorded,
+        BrokenRule::SharerRecordedAtRequest,
+        BrokenRule::StoreKeepsSharers,
+        BrokenRule::StoreKeepsSiblings,
+        BrokenRule::InvalidationNotForwarded,
+        BrokenRule::InvalidationForwardedOnce,
+        BrokenRule::SilentDirectoryEviction,
+        BrokenRule::AtomicBelowHome,
+        BrokenRule::DirtyEvictionLost,
+        BrokenRule::DirtyInvalidationLost,
+        BrokenRule::FillSurvivesAcquire,
+        BrokenRule::LoadMergesAcrossAcquire,
+        BrokenRule::StoreKeepsFill,
+        BrokenRule::StorePassesMiss,
     ];
 }

@@ -5,7 +5,7 @@ use tombolo_check::axiomatic::{Limits, outcomes};
 use tombolo_check::explore::{PROTOCOLS, Shape, Sharing, Start, Verdict, layouts, run};
 use tombolo_check::litmus::FinalState;
 use tombolo_check::verify::mutants::{Mutant, catch, mutants};
-use tombolo_protocol::Fault;
+use tombolo_protocol::BrokenRule;
 
 #[test]
 fn every_broken_rule_is_caught() {
@@ -18,8 +18,8 @@ fn every_broken_rule_is_caught() {
             report.name, report.protocol, by.test, by.placement, by.start, by.seen_as
         );
     }
-    for fault in Fault::ALL {
-        assert!(all.iter().any(|mutant| mutant.fault == fault), "{fault:?} is looked for");
+    for rule in BrokenRule::ALL {
+        assert!(all.iter().any(|mutant| mutant.rule == rule), "{rule:?} is looked for");
     }
 }
 
@@ -41,7 +41,7 @@ fn the_same_tests_pass_where_no_rule_is_broken() {
 #[test]
 fn a_violation_is_shown_as_a_chart() {
     let mut wanted = mutants(&["hmg"]);
-    wanted.retain(|mutant| mutant.fault == Fault::AcquireKeepsL1);
+    wanted.retain(|mutant| mutant.rule == BrokenRule::AcquireKeepsL1);
     let chart = catch(&wanted, 1, &())[0].trace.clone().expect("a violation has a trace");
     assert!(chart.contains("--->|") && chart.contains("P1: ld.acquire.gpu r0, y"), "{chart}");
     assert!(chart.contains("forbidden outcome: "), "{chart}");

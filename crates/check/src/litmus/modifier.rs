@@ -1,0 +1,159 @@
+//! Reads what follows the dots of an instruction: semantics, scope, state space.
+
+use super::error::LitmusError;
+use super::lexer::Kind;
+use super::parser::Parser;
+use super::ptx;
+use tombolo_types::{Order, Scope, Semantics};
+
+/// What a word of semantics says.
+#[derive(Clone, Copy)]
+pub(super) enum Spelling {
+    /// Semantics and scope.
+    Whole(Order),
+    /// Semantics; a scope follows.
+    Scoped(Semantics),
+}
+
+/// Words and what they say.
+pub(super) type Words<T> = &'static [(&'static str, T)];
+
+const WEAK: (&str, Spelling) = ("weak", Spelling::Whole(Order::WEAK));
+const RELAXED: (&str, Spelling) = ("relaxed", Spelling::Scoped(Semantics::Relaxed));
+const ACQUIRE: (&str, Spelling) = ("acquire", Spelling::Scoped(Semantics::Acquire));
+const RELEASE: (&str, Spelling) = ("release", Spelling::Scoped(Semantics::Release));
+const BOTH: (&str, Spelling) = ("acq_rel", Spelling::Scoped(Semantics::AcquireRelease));
+const SEQUENTIAL: (&str, Spelling) = ("sc", Spelling::Scoped(Semantics::SequentiallyConsistent));
+/// Source: PTX ISA, ld and st: the memory synchronisation semantics of `.volatile` are those of `.relaxed.sys`.
+const VOLATILE: (&str, Spelling) = ("volatile", Spelling::Whole(Order::relaxed(Scope::Sys)));
+
+pub(super) const LOAD: Words<Spelling> = &[WEAK, RELAXED, ACQUIRE, VOLATILE];
+pub(super) const STORE: Words<Spelling> = &[WEAK, RELAXED, RELEASE, VOLATILE];
+pub(super) const ATOMIC: Words<Semantics> = &[
+    ("relaxed", Semantics::Relaxed),
+    ("acquire", Semantics::Acquire),
+    ("release", Semantics::Release),
+    ("acq_rel", Semantics::AcquireRelease),
+];
+const FENCE: Words<Spelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
+/// Source: PTX ISA, membar: its levels are those of `fence.sc`.
+const MEMBAR: Words<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
+
+/// A scope as written.
+#[derive(Clone, Copy)]
+enum Reach {
+    Fixed(Scope),
+    /// What it holds is the placement's to say.
+    Cluster,
+}
+
+const SCOPES: Words<Reach> = &[
+    ("cta", Reach::Fixed(Scope::Cta)),
+    ("cluster", Reach::Cluster),
+    ("gpu", Reach::Fixed(Scope::Gpu)),
+    ("sys", Reach::Fixed(Scope::Sys)),
+];
+
+/// Words with their dots, for messages.
+pub(super) fn listed<T>(words: Words<T>) -> String {
+    let dotted: Vec<String> = words.iter().map(|(word, _)| format!(".{word}")).collect();
+    dotted.join(", ")
+}
+
+impl Parser {
+    /// The order of a load or a store. `.weak` may be left out.
+    pub(super) fn access_order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
+        let is_weak = !self.sees(".") || self.sees_modifier("global");
+        let order = if is_weak { Order::WEAK } else { self.order(thread, allowed)? };
+        self.pass_state_space()?;
+        Ok(order)
+    }
+
+    /// The order of an atomic or a reduction. Source of what may be left out: PTX ISA, atom and red: semantics are
+    /// `.relaxed` then, the scope is `.gpu`.
+    pub(super) fn atomic_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
+        let semantics = self.optional(ATOMIC).unwrap_or(Semantics::Relaxed);
+        let at = self.at;
+        let scope = self.optional(SCOPES).map_or(Ok(Scope::Gpu), |reach| self.resolve(thread, reach, at))?;
+        self.pass_state_space()?;
+        Ok(Order::new(semantics, scope))
+    }
+
+    /// The order of a fence. Source of what may be left out: PTX ISA, fence: semantics are `.acq_rel` then.
+    pub(super) fn fence_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
+        let at = self.at;
+        match self.optional(SCOPES) {
+            Some(reach) => Ok(Order::new(Semantics::AcquireRelease, self.resolve(thread, reach, at)?)),
+            None => self.order(thread, FENCE),
+        }
+    }
+
+    /// The order of a `membar`.
+    pub(super) fn membar_order(&mut self) -> Result<Order, LitmusError> {
+        Ok(Order::new(Semantics::SequentiallyConsistent, self.required(MEMBAR)?))
+    }
+
+    fn order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
+        match self.required(allowed)? {
+            Spelling::Whole(order) => Ok(order),
+            Spelling::Scoped(semantics) => {
+                let at = self.at;
+                let reach = self.required(SCOPES)?;
+                Ok(Order::new(semantics, self.resolve(thread, reach, at)?))
+            }
+        }
+    }
+
+    fn resolve(&self, thread: usize, reach: Reach, at: usize) -> Result<Scope, LitmusError> {
+        match reach {
+            Reach::Fixed(scope) => Ok(scope),
+            Reach::Cluster => self.cluster_scope(thread, at),
+        }
+    }
+
+    /// Takes `.global`, which says nothing: all locations are.
+    fn pass_state_space(&mut self) -> Result<(), LitmusError> {
+        if self.sees_modifier("global") {
+            self.step();
+            self.step();
+        }
+        self.refuse_modifiers_of_ptx()
+    }
+
+    /// An error where a modifier comes next that PTX has and this reader does not take.
+    pub(super) fn refuse_modifiers_of_ptx(&self) -> Result<(), LitmusError> {
+        let known = self.modifier().and_then(|word| Some((word, ptx::modifier(word)?)));
+        known.map_or(Ok(()), |(word, reason)| Err(self.unsupported(self.at, &format!(".{word}"), reason)))
+    }
+
+    /// The word behind a dot that comes next.
+    fn modifier(&self) -> Option<&str> {
+        match (self.peek(), self.peek_second()) {
+            (Kind::Symbol("."), Kind::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    pub(super) fn sees_modifier(&self, word: &str) -> bool {
+        self.modifier() == Some(word)
+    }
+
+    /// Takes a dot and one of `allowed`, if they come next.
+    fn optional<T: Copy>(&mut self, allowed: Words<T>) -> Option<T> {
+        let word = self.modifier()?;
+        let (_, found) = *allowed.iter().find(|(known, _)| *known == word)?;
+        self.step();
+        self.step();
+        Some(found)
+    }
+
+    /// A dot and one of `allowed`.
+    fn required<T: Copy>(&mut self, allowed: Words<T>) -> Result<T, LitmusError> {
+        if let Some(found) = self.optional(allowed) {
+            return Ok(found);
+        }
+        self.refuse_modifiers_of_ptx()?;
+        self.take(".");
+        Err(self.expected(&listed(allowed)))
+    }
+}

@@ -1,0 +1,143 @@
+//! What is verified: a protocol with its options, and what is promised of it.
+
+use crate::explore::PROTOCOLS;
+use crate::litmus::Program;
+use tombolo_protocol::Coherence;
+use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
+use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_types::Promise;
+
+/// What is verified.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Its name.
+    pub name: String,
+    /// Its protocol, one of [`PROTOCOLS`].
+    pub(super) protocol: &'static str,
+    /// The protocol's options.
+    pub(super) options: Options,
+    /// The most that it promises to programs.
+    promise: Promise,
+}
+
+/// An option that differs from its default, by the word that [`Design::configured`] takes for it.
+type Choice = (&'static str, fn(&mut Options));
+
+const CHOICES: [Choice; 5] = [
+    ("back", |options| options.write = WritePolicy::Back),
+    ("remote", |options| options.bulk = BulkInvalidation::Remote),
+    ("never", |options| options.bulk = BulkInvalidation::None),
+    ("downgrade", |options| options.downgrade = true),
+    ("keep-l1", |options| options.keep_l1 = true),
+];
+
+/// Why a text names no configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The part before the first `+`.
+    #[error(transparent)]
+    Protocol(#[from] UnknownProtocol),
+    /// A part behind a `+`.
+    #[error("no option is called {word:?}; there are back, remote, never, downgrade, keep-l1")]
+    Option {
+        /// As given.
+        word: String,
+    },
+}
+
+impl Design {
+    /// A design called `name` that runs `protocol`.
+    ///
+    /// # Errors
+    /// Where no protocol has that name.
+    pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
+        let known = PROTOCOLS.iter().find(|known| **known == protocol);
+        let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
+        Ok(Design { name: name.to_owned(), protocol, options, promise })
+    }
+
+    /// The design that `configuration` writes out: a protocol, `+back` where lines are written back, `+remote` where
+    /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
+    /// they drop, `+keep-l1` where L1s are never invalidated. It promises what the protocol does.
+    ///
+    /// # Errors
+    /// Where no protocol or no option is called so.
+    pub fn configured(configuration: &str) -> Result<Design, ConfigurationError> {
+        let mut words = configuration.split('+');
+        let protocol = words.next().unwrap_or_default();
+        let mut options = Options::default();
+        for word in words {
+            let choice = CHOICES.iter().find(|(known, _)| *known == word);
+            let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
+            set(&mut options);
+        }
+        let promise = choose(protocol, options, PromiseOf)?;
+        Ok(Design::new(configuration, protocol, options, promise)?)
+    }
+
+    /// What is explored of it, as [`Design::configured`] takes it.
+    pub fn configuration(&self) -> String {
+        let set = CHOICES.iter().filter(|(_, set)| {
+            let mut options = self.options;
+            set(&mut options);
+            options == self.options
+        });
+        set.fold(self.protocol.to_owned(), |text, (word, _)| text + "+" + word)
+    }
+
+    /// Whether nothing that is explored tells it from `other`.
+    pub(super) fn is_explored_as(&self, other: &Design) -> bool {
+        (self.protocol, self.options, self.promise) == (other.protocol, other.options, other.promise)
+    }
+
+    /// The name of its protocol.
+    pub fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
+    /// Whether it promises the memory model to `program`: at kernel boundaries to those whose threads meet there alone.
+    pub(super) fn promises(&self, program: &Program) -> bool {
+        match self.promise {
+            Promise::Ptx => true,
+            Promise::KernelBoundary => program.meets_at_boundaries_alone(),
+            Promise::Nothing => false,
+        }
+    }
+}
+
+/// Asks a protocol for its promise.
+struct PromiseOf;
+
+impl Visitor for PromiseOf {
+    type Output = Promise;
+
+    fn visit<P: Coherence>(self, protocol: P) -> Promise {
+        protocol.promise()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_written_as_it_is_read() {
+        for text in ["hmg", "hmg+downgrade", "software-flat+back+remote", "software-flat+back+never", "ideal+keep-l1"] {
+            assert_eq!(Design::configured(text).unwrap().configuration(), text);
+        }
+    }
+
+    #[test]
+    fn a_configuration_promises_what_its_protocol_does() {
+        let promise = |text| Design::configured(text).unwrap().promise;
+        assert_eq!(promise("hmg+back"), Promise::Ptx);
+        assert_eq!((promise("ideal"), promise("software-flat+never")), (Promise::Nothing, Promise::Nothing));
+    }
+
+    #[test]
+    fn words_that_are_no_protocol_or_option_are_refused_with_what_there_is() {
+        let refusal = |text| Design::configured(text).unwrap_err().to_string();
+        assert!(refusal("mesi").contains("\"mesi\"") && refusal("mesi").contains("hmg"));
+        assert!(refusal("hmg+forth").contains("\"forth\"") && refusal("hmg+forth").contains("back"));
+    }
+}
