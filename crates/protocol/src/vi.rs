@@ -3,7 +3,7 @@
 //!
 //! A request climbs from the L2 of its SM's module to the GPU home (hierarchical protocols) to the system
 //! home to memory. Each L2 it passes may serve it, merge it, or send it on. There are no transient states:
-//! a line with a miss pending takes reads that may merge, at its system home stores too; all else waits for the fill.
+//! a line with a miss pending takes reads that may merge, and everything else waits for the fill.
 //!
 //! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
 //! directories track sharers, what acquire and release do.
@@ -260,25 +260,18 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         };
         let fresh = !pending.stale || self.broken(BrokenRule::FillSurvivesAcquire);
         if fresh && self.cached() {
-            let current = self.current();
             let line = self.slot.line.get_or_insert_with(LineState::default);
-            line.data.merge(data, mask & !current);
+            line.data.merge(data, mask & !line.dirty);
             line.valid |= mask;
         }
         Ok(())
-    }
-
-    /// The bytes here that no fill is newer than: dirty ones, and at the system home all, for every store passes it.
-    fn current(&self) -> Mask {
-        let Some(line) = self.slot.line else { return Mask::NONE };
-        if self.is_system_home() { line.valid } else { line.dirty }
     }
 
     /// Sends the bytes down; a home records the sharer now, as they leave.
     fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
         let mut data = fill;
         if let Some(line) = self.slot.line {
-            data.merge(line.data, self.current());
+            data.merge(line.data, line.dirty);
         }
         self.effects.reply(Reply::Fill { mask, data });
         if !self.broken(BrokenRule::SharerRecordedAtRequest) {
@@ -296,8 +289,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     fn write(&mut self, from: Requester, mask: Mask, scope: Scope, data: D, tracked: bool) -> Result<(), Refusal> {
-        // At the system home it merges with the miss: what it writes is newer than what comes.
-        if self.slot.pending.is_some() && !self.is_system_home() && !self.broken(BrokenRule::StorePassesMiss) {
+        // Merged with the miss, it would be read by loads that came before it: by its own thread's, too.
+        if self.slot.pending.is_some() && !self.broken(BrokenRule::StorePassesMiss) {
             return Err(Refusal::Stall);
         }
         self.invalidate_others(from, tracked);
@@ -462,17 +455,14 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     /// Drops the line. Its dirty bytes are the only current copy: at the system home they are written to memory;
-    /// elsewhere they stay until a release writes them back. At the system home a line with a fill on its way stays
-    /// whole: the fill was read before the stores that merged with it, and serves those who wait.
+    /// elsewhere they stay until a release writes them back. They stay too while a fill is on its way, which was read
+    /// before them and serves those who wait.
     fn invalidate_line(&mut self) {
         if self.broken(BrokenRule::DirtyInvalidationLost) {
             self.slot.line = None;
             return;
         }
-        if self.is_system_home() {
-            if self.slot.pending.is_some() {
-                return;
-            }
+        if self.is_system_home() && self.slot.pending.is_none() {
             self.write_back();
         }
         if let Some(line) = &mut self.slot.line {

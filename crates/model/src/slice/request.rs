@@ -121,10 +121,6 @@ impl<D: Contents> Slice<D> {
         count(item, before, outcome, uncore);
         let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
         self.keep_line(before, after, leaves, uncore, out);
-        if before.pending.is_some() && before.line.is_none() {
-            // A store that merged with a miss has brought its line, which the fill will find.
-            self.cache.set_pinned(line, true);
-        }
         self.keep_entry(before, after, leaves, uncore, out);
         let mut register = None;
         if before.pending.is_none()
