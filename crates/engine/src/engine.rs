@@ -82,6 +82,8 @@ impl<P: Partition> Engine<P> {
     /// With the panic of a handler; where several partitions panic in the same window, with that of the first group's, which
     /// may be another's where threads share a group, for windows are shorter then. Other threads finish their window before.
     /// The partitions can still be looked at, but a further run panics.
+    // A function of its own where it is compiled: a profiler tells by its symbol what is simulation.
+    #[inline(never)]
     pub fn run(&mut self, threads: usize) -> EngineStats {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;

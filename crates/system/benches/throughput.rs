@@ -1,7 +1,8 @@
 //! How fast the simulator is: warp instructions and line transactions a second of replay.
 //!
 //! `cargo bench -p tombolo-system --bench throughput [stream|gather|reuse|remote|threads|designs] [once]` prints one
-//! line a case: the median of five runs and the spread; with `once`, one run. The programs are generated; replay alone is timed.
+//! line a case: the median of five runs and the spread; with `once`, one run and its transactions. The programs are
+//! generated; replay alone is timed. Beside it, `purpose` says what its instructions are for.
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -175,13 +176,14 @@ fn under(design: &str, machine: &str, program: Arc<dyn Program>, threads: usize)
     RunSpec { machine, design, program, pages: Some(pages), threads }
 }
 
-/// Runs of each case; one where `once` is asked for, as under a profiler.
-fn runs() -> usize {
-    if std::env::args().any(|arg| arg == "once") { 1 } else { 5 }
+/// Whether each case is to run once, as under a profiler.
+fn once() -> bool {
+    std::env::args().any(|arg| arg == "once")
 }
 
 fn measure(name: &str, spec: &RunSpec) -> f64 {
-    let mut records: Vec<RunRecord> = (0..runs()).map(|_| run(spec).expect("a sound program runs")).collect();
+    let runs = if once() { 1 } else { 5 };
+    let mut records: Vec<RunRecord> = (0..runs).map(|_| run(spec).expect("a sound program runs")).collect();
     records.sort_by(|a, b| a.host.wall_s.total_cmp(&b.host.wall_s));
     let median = &records[records.len() / 2];
     println!(
@@ -196,6 +198,9 @@ fn measure(name: &str, spec: &RunSpec) -> f64 {
         records[records.len() - 1].host.wall_s,
         median.digest,
     );
+    if once() {
+        println!("{name}: {} transactions", median.transactions);
+    }
     median.host.wall_s
 }
 
