@@ -358,6 +358,8 @@ pub fn record(
 }
 
 #[cfg(test)]
+mod pinned;
+#[cfg(test)]
 mod table2;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// A small instance of each workload.
-fn small(workload: &dyn Workload) -> Request {
+pub(super) fn small(workload: &dyn Workload) -> Request {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],
         "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
@@ -184,7 +184,7 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: &[(&str, &[(&str, &str)])] = &[
+pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
