@@ -1,6 +1,8 @@
 //! Digests of the recordings of small instances: a change of what a program does shows, and is meant or is none.
 
 use super::*;
+use crate::record::{RecordOptions, Recording};
+use crate::scale::Scale;
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use tombolo_types::stream::{CtaStream, Program};

@@ -1,8 +1,9 @@
 //! What holds for every workload that ships.
 
 use super::*;
-use crate::record::Sample;
-use crate::simt::Scaling;
+use crate::record::{RecordError, RecordOptions, Recording, Sample};
+use crate::scale::Scale;
+use crate::simt::{ArrayInfo, Backing, Memory, Scaling};
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

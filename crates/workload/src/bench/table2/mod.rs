@@ -5,6 +5,7 @@ mod parts;
 
 use super::*;
 use crate::record::RecordOptions;
+use crate::scale::Scale;
 use std::collections::BTreeMap;
 use tombolo_types::stream::{CtaStream, Program};
 
