@@ -11,7 +11,7 @@ use tombolo_machine::error::near;
 use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
+use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
 use tombolo_workload::parameter::Kind;
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
@@ -107,11 +107,10 @@ fn orphan(part: &str) -> PointError {
 }
 
 fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
-    let known: Vec<&str> = list().iter().map(|workload| workload.name()).collect();
-    list().iter().copied().find(|workload| workload.name() == name).ok_or_else(|| PointError::UnknownWorkload {
+    bench::find(name).map_err(|_| PointError::UnknownWorkload {
         name: name.to_owned(),
-        near: near(name, known.iter().copied()),
-        known,
+        near: near(name, bench::names()),
+        known: bench::names().collect(),
     })
 }
 

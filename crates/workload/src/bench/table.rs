@@ -68,15 +68,56 @@ static WORKLOADS: &[&dyn Workload] = &[
     &micro::bandwidth::BANDWIDTH,
 ];
 
+/// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.
+static ALIASES: &[(&str, &str)] =
+    &[("bfs", "lonestar-bfs"), ("mst", "lonestar-mst"), ("sssp", "lonestar-sssp"), ("pagerank", "mgpusim-pagerank")];
+
 /// Every workload.
 pub fn list() -> &'static [&'static dyn Workload] {
     WORKLOADS
 }
 
-/// The workload of this name, or an error that lists all names.
+/// The other names of a workload.
+pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
+    let name = workload.name();
+    ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
+}
+
+/// Every name that [`find`] knows: those of the workloads, then their aliases.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    list().iter().map(|workload| workload.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
+}
+
+/// The workload of this name or alias, or an error that lists all names.
 pub fn find(name: &str) -> Result<&'static dyn Workload, WorkloadError> {
-    list().iter().copied().find(|workload| workload.name() == name).ok_or_else(|| WorkloadError::Unknown {
+    let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| *of);
+    list().iter().copied().find(|workload| workload.name() == meant).ok_or_else(|| WorkloadError::Unknown {
         name: name.to_owned(),
-        allowed: list().iter().map(|workload| workload.name()).collect::<Vec<_>>().join(", "),
+        allowed: names().collect::<Vec<_>>().join(", "),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn an_alias_finds_its_program_and_is_no_other_name() {
+        let all: Vec<_> = names().collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        for (alias, of) in ALIASES {
+            assert_eq!((find(alias).unwrap().name(), find(of).unwrap().name()), (*of, *of));
+        }
+        assert_eq!(aliases(find("bfs").unwrap()).collect::<Vec<_>>(), ["bfs"]);
+        assert_eq!(aliases(find("triad").unwrap()).count(), 0);
+    }
+
+    /// Experiments, cached results and scripts name these programs so.
+    #[test]
+    fn short_names_mean_the_programs_that_they_always_meant() {
+        let suite = |alias: &str| find(alias).unwrap().source();
+        assert!(["bfs", "mst", "sssp"].iter().all(|alias| suite(alias).starts_with("LonestarGPU")));
+        assert!(suite("pagerank").starts_with("MGPUSim"));
+    }
 }

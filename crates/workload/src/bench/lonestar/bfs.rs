@@ -58,7 +58,7 @@ static PARAMETERS: [Parameter; 6] = [
 
 /// The benchmark.
 pub(crate) static BFS: Benchmark = Benchmark {
-    name: "bfs",
+    name: "lonestar-bfs",
     about: "breadth-first search on a road network: a launch a level, irregular, hundreds of levels",
     source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
     parameters: &PARAMETERS,

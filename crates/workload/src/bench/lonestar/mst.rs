@@ -59,7 +59,7 @@ static PARAMETERS: [Parameter; 8] = [
 
 /// The benchmark.
 pub(crate) static MST: Benchmark = Benchmark {
-    name: "mst",
+    name: "lonestar-mst",
     about: "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels",
     source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
     parameters: &PARAMETERS,

@@ -59,7 +59,7 @@ static PARAMETERS: [Parameter; 8] = [
 
 /// The benchmark.
 pub(crate) static SSSP: Benchmark = Benchmark {
-    name: "sssp",
+    name: "lonestar-sssp",
     about: "shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches",
     source: "LonestarGPU sssp (topology-driven, wln, wlc); NUMA-GPU, Table 2 (Lonestar-SSSP, -Wln, -Wlc)",
     parameters: &PARAMETERS,
@@ -478,7 +478,7 @@ mod tests {
             record(&SSSP, &request, &RecordOptions::default(), Mode::Verify).err().map(|error| error.to_string())
         };
         assert_eq!(refusal(1_000_000_000), None);
-        let why = "sssp: a node is 6000000000 away from node 0: distances below 4294967295 are possible";
+        let why = "lonestar-sssp: a node is 6000000000 away from node 0: distances below 4294967295 are possible";
         assert_eq!(refusal(3_000_000_000).as_deref(), Some(why));
     }
 

@@ -35,7 +35,7 @@ static PARAMETERS: [Parameter; 2] = [
 
 /// The benchmark.
 pub(crate) static PAGERANK: Benchmark = Benchmark {
-    name: "pagerank",
+    name: "mgpusim-pagerank",
     about: "PageRank on a dense random graph: streams of rows, gathers, a CTA a row",
     source: MEASURED,
     parameters: &PARAMETERS,
