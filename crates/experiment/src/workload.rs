@@ -190,7 +190,7 @@ impl WorkloadChoice {
             let value = request.values.text(parameter.name);
             let value = match parameter.kind {
                 Kind::File if !value.is_empty() => file_hash(value)?,
-                Kind::File | Kind::Count { .. } | Kind::Choice(_) => value.to_owned(),
+                Kind::File | Kind::Count { .. } | Kind::Choice(_) | Kind::Flag => value.to_owned(),
             };
             Ok((parameter.name, value))
         };
@@ -242,10 +242,10 @@ impl WorkloadChoice {
         Ok(Request::new(self.workload, target.scale, &self.given, self.seed)?)
     }
 
-    /// What scaling does to it beyond making it smaller.
+    /// What its layout says, and what scaling does to it beyond making it smaller.
     fn notes(&self, target: Target, recording: &Recording) -> Vec<String> {
         let (label, scale) = (&self.label, target.scale);
-        let mut notes = Vec::new();
+        let mut notes: Vec<_> = recording.notes().iter().map(|note| format!("{label}: {note}")).collect();
         if scale == Scale::FULL {
             return notes;
         }

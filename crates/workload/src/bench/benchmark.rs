@@ -15,7 +15,7 @@ pub(crate) const ADDRESS: u16 = 3;
 pub(crate) const DIVISION: u16 = 20;
 
 /// Lays out the arrays of the workload of the given name.
-type LayOut = fn(&'static str, &Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
 /// A workload given by its parts.
 pub(crate) struct Benchmark {
@@ -53,7 +53,7 @@ impl Workload for Benchmark {
         self.address_only
     }
 
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         (self.lay_out)(self.name, request, memory)
     }
 }

@@ -21,12 +21,13 @@ pub enum Mode {
 /// Lays a workload out; what does not fit is told with the scale, which may have made it so.
 fn lay_out(
     workload: &dyn Workload,
-    request: &Request,
+    request: &mut Request,
     memory: &mut Memory,
 ) -> Result<Box<dyn Instance>, WorkloadError> {
+    let scale = request.scale;
     workload.lay_out(request, memory).map_err(|error| match error {
-        WorkloadError::Shape { workload, message } if request.scale != Scale::FULL => {
-            WorkloadError::Shape { workload, message: format!("{message}, at scale {}", request.scale) }
+        WorkloadError::Shape { workload, message } if scale != Scale::FULL => {
+            WorkloadError::Shape { workload, message: format!("{message}, at scale {scale}") }
         }
         other => other,
     })
@@ -35,7 +36,7 @@ fn lay_out(
 /// The arrays of a workload at a size, without allocating or running anything large.
 pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
     let mut memory = Memory::new(Backing::AddressOnly);
-    lay_out(workload, request, &mut memory)?;
+    lay_out(workload, &mut request.clone(), &mut memory)?;
     Ok(memory.arrays().to_vec())
 }
 
@@ -48,7 +49,7 @@ pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo
         return Err(WorkloadError::Shape { workload: name, message });
     }
     let (mut memory, options) = (Memory::new(Backing::AddressOnly), RecordOptions::default());
-    let instance = lay_out(workload, request, &mut memory)?;
+    let instance = lay_out(workload, &mut request.clone(), &mut memory)?;
     let mut host = Host::planning(&memory, &options);
     instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
     Ok(host.into_plan())
@@ -69,7 +70,8 @@ pub fn record(
     let computes = mode == Mode::Verify || !workload.address_only();
     // Contents come after the layout, which says how much they take.
     let mut memory = Memory::new(Backing::AddressOnly);
-    let instance = lay_out(workload, request, &mut memory)?;
+    let mut request = request.clone();
+    let instance = lay_out(workload, &mut request, &mut memory)?;
     if computes {
         let needs = memory.bytes();
         if let Some(has) = Room::of(options).available().filter(|has| needs > *has) {
@@ -80,7 +82,7 @@ pub fn record(
     }
     let mut host = Host::new(&memory, options);
     instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
-    let recording = host.finish(name);
+    let recording = host.finish(name).with_notes(request.adjusted().to_vec(), request.notes());
     if mode == Mode::Verify {
         instance.verify(&memory).map_err(|message| WorkloadError::Wrong { workload: name, message })?;
     }

@@ -343,7 +343,7 @@ fn a_graph_and_the_size_of_a_generated_one_are_refused_together() {
 fn every_check_fails_on_what_is_no_number() {
     for workload in list() {
         let mut memory = Memory::new(Backing::Real);
-        let instance = workload.lay_out(&small(*workload), &mut memory).unwrap();
+        let instance = workload.lay_out(&mut small(*workload), &mut memory).unwrap();
         instance.fill(&memory);
         memory.poison();
         // Who takes indices of its inputs from the arrays may fail on these.

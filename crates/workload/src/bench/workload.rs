@@ -1,7 +1,7 @@
 //! What a workload is, what is asked of one, and what may be wrong with that.
 
 use crate::graph::GraphError;
-use crate::parameter::{Parameter, ParameterError, Values};
+use crate::parameter::{Adjusted, Parameter, ParameterError, Values};
 use crate::record::{Host, RecordError, mebibytes};
 use crate::scale::Scale;
 use crate::simt::Memory;
@@ -25,8 +25,9 @@ pub trait Workload: Sync {
     fn address_only(&self) -> bool {
         false
     }
-    /// Adds the arrays to `memory` and returns the program over them.
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+    /// Adds the arrays to `memory` and returns the program over them; what was asked and is not taken as asked is left
+    /// in the request ([`Request::notes`]).
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 }
 
 /// Refuses more items than 32-bit signed indices, which CUDA sources use, can count.
@@ -46,6 +47,8 @@ pub struct Request {
     pub values: Values,
     /// Seed of generated inputs.
     pub seed: u64,
+    adjusted: Vec<Adjusted>,
+    notes: Vec<String>,
 }
 
 impl Request {
@@ -57,7 +60,23 @@ impl Request {
         seed: u64,
     ) -> Result<Request, WorkloadError> {
         let values = Values::check(workload.name(), workload.parameters(), given)?;
-        Ok(Request { scale, values, seed })
+        Ok(Request { scale, values, seed, adjusted: Vec::new(), notes: Vec::new() })
+    }
+
+    /// Parameters that the layout took at other values than asked for.
+    pub fn adjusted(&self) -> &[Adjusted] {
+        &self.adjusted
+    }
+
+    /// What a reader of the result should know of the layout: what was adjusted, and why, and what inputs turned out to
+    /// be.
+    pub fn notes(&self) -> Vec<String> {
+        self.adjusted.iter().map(Adjusted::to_string).chain(self.notes.iter().cloned()).collect()
+    }
+
+    /// Leaves a note.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 }
 

@@ -103,7 +103,7 @@ struct Solver {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let (x, y, z) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")), count("z"));
     demand(name, x * y * z * 56 <= i32::MAX as u64, || format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1"))?;

@@ -71,7 +71,7 @@ struct Factorisation {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let size = request.scale.side_of(count("size")).next_multiple_of(u64::from(TILE));
     check_indices(name, size * size, "elements of the matrix")?;

@@ -140,7 +140,7 @@ impl Level {
     }
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
     let (x, y, z) = (side("x"), side("y"), count("z"));

@@ -87,7 +87,7 @@ struct Transport {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let particles = request.scale.of(request.values.count("particles"));
     let side = request.scale.side_of(request.values.count("side"));
     check_indices(name, particles + u64::from(THREADS), "particles")?;

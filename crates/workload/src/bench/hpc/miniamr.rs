@@ -127,7 +127,7 @@ struct Blocks {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let along = |name| request.scale.side_of(count(name)) as i32;
     let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };

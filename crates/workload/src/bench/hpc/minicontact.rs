@@ -103,7 +103,7 @@ struct Surfaces {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
     let (facets, nodes) = (columns * rows, (columns + 1) * (rows + 1));
     if 4 * nodes > i32::MAX as u64 || columns.max(rows) * SIDE as u64 > i32::MAX as u64 / 2 {

@@ -116,7 +116,7 @@ struct Patches {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let x = request.scale.side_of(count("x"));
     let y = ((request.scale.of(count("x") * count("y")) + x / 2) / x).max(1);

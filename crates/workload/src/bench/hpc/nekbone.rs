@@ -100,7 +100,7 @@ struct Solver {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
     let points = side.pow(3) * x * y * count("z");

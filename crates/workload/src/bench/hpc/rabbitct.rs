@@ -85,7 +85,7 @@ struct Reconstruction {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |key| request.values.count(key);
     let side = |key| request.scale.side_of(count(key)).max(2);
     let (across, along) = (side("side"), count("side"));

@@ -106,7 +106,7 @@ struct Library {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |key| request.values.count(key);
     let scaled = |key| request.scale.of(count(key));
     let nuclides = count("nuclides");

@@ -98,7 +98,7 @@ struct Transport {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = request.values.count("side");
     let angles = request.values.count("angles");
     let groups = request.scale.of(request.values.count("groups"));

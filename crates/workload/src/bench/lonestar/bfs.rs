@@ -4,7 +4,7 @@
 //! nothing changed. CTAs race (several may reach a node at once, and see it in either state), so the kernel
 //! is recorded in the order of CTAs.
 
-use super::network::{GRAPH, NODES, Network, file, random_network};
+use super::network::{GRAPH, NODES, Network, SYMMETRIC, Uses, file, random_network};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
@@ -23,7 +23,7 @@ const GROUP: i32 = 32;
 /// Seed of a random graph where a run's seed is 1. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
-static PARAMETERS: [Parameter; 6] = [
+static PARAMETERS: [Parameter; 7] = [
     NODES,
     Parameter {
         name: "source",
@@ -33,6 +33,7 @@ static PARAMETERS: [Parameter; 6] = [
         source: "LonestarGPU bfs",
     },
     GRAPH,
+    SYMMETRIC,
     Parameter {
         name: "degree",
         kind: Kind::Count { low: 0, high: 1024 },
@@ -59,7 +60,7 @@ static PARAMETERS: [Parameter; 6] = [
 /// The benchmark.
 pub(crate) static BFS: Benchmark = Benchmark {
     name: "lonestar-bfs",
-    about: "breadth-first search on a road network: a launch a level, irregular, hundreds of levels",
+    about: "breadth-first search along the arcs of a road network: a launch a level, irregular, hundreds of levels",
     source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
     parameters: &PARAMETERS,
     nonlinear: true,
@@ -81,10 +82,10 @@ fn seed_of_graph(run: u64) -> u32 {
     RANDOM_SEED.wrapping_sub(1).wrapping_add(run as u32)
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
     let network = if degree == 0 || file(name, request)?.is_some() {
-        Network::lay_out(name, request, memory)?
+        Network::lay_out(name, request, Uses::Arcs, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
         let graph = random_network(name, nodes, degree, seed_of_graph(request.seed))?;
@@ -193,16 +194,12 @@ impl Instance for Search {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut neighbours = vec![Vec::new(); self.network.nodes() as usize];
-        for edge in self.network.graph.edges() {
-            neighbours[edge.a as usize].push(edge.b);
-            neighbours[edge.b as usize].push(edge.a);
-        }
-        let mut expected = vec![FAR; neighbours.len()];
+        let graph = &self.network.graph;
+        let mut expected = vec![FAR; graph.nodes() as usize];
         expected[self.source as usize] = 0;
         let mut queue = VecDeque::from([self.source]);
         while let Some(node) = queue.pop_front() {
-            for &neighbour in &neighbours[node as usize] {
+            for &neighbour in &graph.target()[graph.row(node)] {
                 if expected[neighbour as usize] == FAR {
                     expected[neighbour as usize] = expected[node as usize] + 1;
                     queue.push_back(neighbour);
@@ -224,7 +221,7 @@ mod tests {
 
     #[test]
     fn another_seed_gives_another_random_graph() {
-        let targets = |run: u64| random_graph(900, 4, seed_of_graph(run)).arcs().target;
+        let targets = |run: u64| random_graph(900, 4, seed_of_graph(run)).target().to_vec();
         assert_eq!(seed_of_graph(1), RANDOM_SEED);
         assert_eq!(targets(2), targets(2));
         assert_ne!(targets(1), targets(2));

@@ -97,7 +97,7 @@ struct Refinement {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = request.scale.side_of(request.values.count("side"));
     let ctas = request.scale.of(request.values.count("ctas"));
     let (points, triangles) = mesh::size(side);

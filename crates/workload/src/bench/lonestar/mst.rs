@@ -1,16 +1,19 @@
 //! Borůvka's minimum spanning tree with scoped atomics and a barrier across CTAs.
 //!
+//! A spanning tree is of an undirected graph: where a file has an arc without one that leads back, arcs count in both
+//! directions, which a note says. Loops and parallel edges stay; no tree holds a loop, or more than one of parallels.
+//!
 //! A round has two kernels. `find-minimum` reduces, for each component, the lightest edge that leaves it
 //! with a scoped atomic minimum. `merge` is cooperative: component roots hook onto the component across
 //! their lightest edge, all CTAs meet, roots are chased to their new root with scoped relaxed accesses, all
 //! CTAs meet again, and every node takes its new root.
 
-use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
+use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::scope::scope;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::graph::Groups;
+use crate::graph::{Edges, Groups};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
@@ -21,7 +24,7 @@ const THREADS: u32 = 256;
 /// No edge leaves the component.
 const NONE: u64 = u64::MAX;
 
-static PARAMETERS: [Parameter; 8] = [
+static PARAMETERS: [Parameter; 9] = [
     NODES,
     NETWORK,
     DEGREE,
@@ -55,12 +58,13 @@ static PARAMETERS: [Parameter; 8] = [
         source: "assumed, the usual choice for one thread a node",
     },
     GRAPH,
+    SYMMETRIC,
 ];
 
 /// The benchmark.
 pub(crate) static MST: Benchmark = Benchmark {
     name: "lonestar-mst",
-    about: "Borůvka's spanning tree of a network: scoped atomics, synchronisation inside kernels",
+    about: "Borůvka's spanning tree of an undirected network: scoped atomics, synchronisation inside kernels",
     source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
     parameters: &PARAMETERS,
     nonlinear: true,
@@ -70,6 +74,7 @@ pub(crate) static MST: Benchmark = Benchmark {
 
 struct Forest {
     network: Network,
+    edges: Edges,
     /// Index of each arc's edge.
     edge: Array<u32>,
     /// Weight of each arc.
@@ -92,22 +97,24 @@ struct Forest {
     threads: u32,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, memory)?;
-    let (nodes, arcs) = (u64::from(network.nodes()), network.rows.target.len() as u64);
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let network = Network::lay_out_kind(name, request, Uses::Edges, memory)?;
+    let edges = network.graph.edges().expect("every arc of such a network leads back");
+    let (nodes, arcs, count) = (u64::from(network.nodes()), network.target.len(), edges.list.len() as u64);
     let ctas = request.scale.of(request.values.count("ctas"));
     let scaling = network.scaling;
     Ok(Box::new(Forest {
         edge: memory.array("edge", arcs, scaling),
         weight: memory.array("weight", arcs, scaling),
-        ends: memory.array("ends", arcs, scaling),
+        ends: memory.array("ends", 2 * count, scaling),
         component: memory.array("component", nodes, scaling),
         parent: memory.array("parent", nodes, scaling),
         lightest: memory.array("lightest", nodes, scaling),
-        in_tree: memory.array("in_tree", arcs / 2, scaling),
+        in_tree: memory.array("in_tree", count, scaling),
         totals: memory.array("totals", 2, Scaling::Fixed),
         barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
         network,
+        edges,
         scope: scope(&request.values, "scope"),
         ctas: ctas as u32,
         threads: request.values.count("threads") as u32,
@@ -220,11 +227,10 @@ impl Forest {
 
 impl Instance for Forest {
     fn fill(&self, memory: &Memory) {
-        let (network, edges) = (&self.network, self.network.graph.edges());
-        network.fill(memory);
-        memory.fill(self.edge, |arc| network.rows.edge[arc as usize]);
-        memory.fill(self.weight, |arc| edges[network.rows.edge[arc as usize] as usize].weight);
-        for (index, edge) in (0..).zip(edges) {
+        self.network.fill(memory);
+        memory.fill(self.edge, |arc| self.edges.of_arc[arc as usize]);
+        memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);
+        for (index, edge) in (0..).zip(&self.edges.list) {
             memory.write(self.ends, 2 * index, edge.a);
             memory.write(self.ends, 2 * index + 1, edge.b);
         }
@@ -256,7 +262,7 @@ impl Instance for Forest {
 
     /// Kruskal's algorithm, with the same order of equal weights.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let edges = self.network.graph.edges();
+        let edges = &self.edges.list;
         let mut order: Vec<usize> = (0..edges.len()).collect();
         order.sort_by_key(|&index| (edges[index].weight, index));
         let mut groups = Groups::new(self.network.nodes());

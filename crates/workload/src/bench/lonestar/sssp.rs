@@ -7,7 +7,7 @@
 //!
 //! CTAs race (several may reach a node at once), so kernels are recorded in the order of CTAs.
 
-use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network};
+use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
 use crate::bench::benchmark::{Benchmark, each_active};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
@@ -22,11 +22,12 @@ const FAR: u32 = u32::MAX;
 /// CUDA's atomics are relaxed, at the scope of the GPU.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-static PARAMETERS: [Parameter; 8] = [
+static PARAMETERS: [Parameter; 9] = [
     NODES,
     NETWORK,
     DEGREE,
     GRAPH,
+    SYMMETRIC,
     Parameter {
         name: "source",
         kind: Kind::Count { low: 0, high: 1 << 30 },
@@ -100,7 +101,7 @@ struct Worklists {
 
 /// Shortest distances from `source`, `None` to nodes that no path leads to: Dijkstra's algorithm.
 fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
-    let (rows, edges) = (&network.rows, network.graph.edges());
+    let graph = &network.graph;
     let mut nearest = vec![None; network.nodes() as usize];
     nearest[source as usize] = Some(0);
     let mut queue = BinaryHeap::from([(Reverse(0), source)]);
@@ -108,9 +109,9 @@ fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
         if nearest[node as usize].is_some_and(|known| distance > known) {
             continue;
         }
-        for arc in rows.first[node as usize]..rows.first[node as usize + 1] {
-            let to = rows.target[arc as usize];
-            let reached = distance + u64::from(edges[rows.edge[arc as usize] as usize].weight);
+        for arc in graph.row(node) {
+            let to = graph.target()[arc];
+            let reached = distance + u64::from(graph.weight()[arc]);
             if nearest[to as usize].is_none_or(|known| reached < known) {
                 nearest[to as usize] = Some(reached);
                 queue.push((Reverse(reached), to));
@@ -122,7 +123,7 @@ fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
 
 /// An error where a shortest path is too long for a distance: it would pass for one that there is not.
 fn check_distances(network: &Network, source: u32) -> Result<(), String> {
-    let heaviest = network.graph.edges().iter().map(|edge| u64::from(edge.weight)).max().unwrap_or(0);
+    let heaviest = network.graph.weight().iter().copied().map(u64::from).max().unwrap_or(0);
     if heaviest * u64::from(network.nodes()) < u64::from(FAR) {
         return Ok(());
     }
@@ -134,8 +135,8 @@ fn check_distances(network: &Network, source: u32) -> Result<(), String> {
     }
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, memory)?;
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let network = Network::lay_out_kind(name, request, Uses::Weights, memory)?;
     let source = request.values.count("source");
     if source >= u64::from(network.nodes()) {
         let message = format!("source {source} is no node of the graph's {}", network.nodes());
@@ -355,14 +356,16 @@ impl Paths {
 
     /// Shortest distances over paths of at most `launches` edges.
     fn within_launches(&self) -> Vec<u32> {
-        let mut distance = vec![FAR; self.network.nodes() as usize];
+        let graph = &self.network.graph;
+        let mut distance = vec![FAR; graph.nodes() as usize];
         distance[self.source as usize] = 0;
         for _ in 0..self.launches {
             let mut next = distance.clone();
-            for edge in self.network.graph.edges() {
-                for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
-                    let reached = distance[from as usize].saturating_add(edge.weight);
-                    next[to as usize] = next[to as usize].min(reached);
+            for node in 0..graph.nodes() {
+                for arc in graph.row(node) {
+                    let (to, reached) =
+                        (graph.target()[arc] as usize, distance[node as usize].saturating_add(graph.weight()[arc]));
+                    next[to] = next[to].min(reached);
                 }
             }
             if next == distance {
@@ -388,8 +391,7 @@ fn scan(cta: &mut Cta<'_>, steps: u16) {
 impl Instance for Paths {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
-        let (rows, edges) = (&self.network.rows, self.network.graph.edges());
-        memory.fill(self.weight, |arc| edges[rows.edge[arc as usize] as usize].weight);
+        memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);
         memory.fill(self.distance, |node| if node == u64::from(self.source) { 0 } else { FAR });
     }
 
@@ -430,8 +432,6 @@ mod tests {
     /// Nodes of the worklist of each launch, where groups of neighbouring items look at their nodes' distances at once
     /// and relax their edges in turns: the first of each, then the second.
     fn lists(graph: &Graph, group: usize) -> Vec<u32> {
-        let (rows, edges) = (graph.arcs(), graph.edges());
-        let range = |node: u32| rows.first[node as usize]..rows.first[node as usize + 1];
         let mut distance = vec![FAR; graph.nodes() as usize];
         let mut listed = vec![0; graph.nodes() as usize];
         let (mut list, mut lengths) = (vec![0_u32], Vec::new());
@@ -440,13 +440,13 @@ mod tests {
             lengths.push(list.len() as u32);
             let mut next = Vec::new();
             for group in list.chunks(group) {
-                let items: Vec<_> = group.iter().map(|&node| (range(node), distance[node as usize])).collect();
+                let items: Vec<_> = group.iter().map(|&node| (graph.row(node), distance[node as usize])).collect();
                 let longest = items.iter().map(|(arcs, _)| arcs.len()).max().unwrap_or(0);
                 for turn in 0..longest {
                     for (arcs, start) in &items {
                         let Some(arc) = arcs.clone().nth(turn) else { continue };
-                        let (to, edge) = (rows.target[arc as usize], rows.edge[arc as usize]);
-                        let reached = start + edges[edge as usize].weight;
+                        let to = graph.target()[arc];
+                        let reached = start + graph.weight()[arc];
                         if reached < distance[to as usize] {
                             distance[to as usize] = reached;
                             if std::mem::replace(&mut listed[to as usize], lengths.len()) != lengths.len() {

@@ -27,7 +27,7 @@ struct Atax {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let matrix = Matrix::lay_out(name, request, memory)?;
     let (rows, columns) = (matrix.rows as u64, matrix.columns as u64);
     Ok(Box::new(Atax {

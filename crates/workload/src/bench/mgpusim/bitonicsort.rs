@@ -34,7 +34,7 @@ struct Sort {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements")).max(2 * u64::from(THREADS)).next_power_of_two();
     Ok(Box::new(Sort { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
 }

@@ -36,7 +36,11 @@ struct Layer {
     seed: u64,
 }
 
-fn lay_out(workload: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(
+    workload: &'static str,
+    request: &mut Request,
+    memory: &mut Memory,
+) -> Result<Box<dyn Instance>, WorkloadError> {
     let unfolding = Unfolding::lay_out(workload, request, memory)?;
     let (filter, field) = (unfolding.filter as u64, unfolding.field as u64);
     Ok(Box::new(Layer {

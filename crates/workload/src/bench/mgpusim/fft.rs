@@ -78,7 +78,7 @@ const EXCHANGES: [Exchange; 2] = [
     Exchange { write: [8, 1, 72], read: [72, 1, 8], turns: [0.0, 1.0 / 64.0], closes: false },
 ];
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements")).next_multiple_of(POINTS as u64);
     Ok(Box::new(Transforms { values: memory.array("values", 2 * elements, Scaling::Scales), seed: request.seed }))
 }

@@ -41,7 +41,7 @@ struct Filter {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let samples = request.scale.of(request.values.count("samples")).next_multiple_of(u64::from(THREADS));
     let taps = request.values.count("taps");
     Ok(Box::new(Filter {

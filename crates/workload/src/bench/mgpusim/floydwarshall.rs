@@ -45,7 +45,7 @@ struct Paths {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let nodes = request.scale.side_of(request.values.count("nodes")).next_multiple_of(SIDE as u64);
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, through) = (matrix("distance"), matrix("through"));

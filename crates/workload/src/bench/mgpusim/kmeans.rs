@@ -77,7 +77,7 @@ struct Assignment {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let points = request.scale.of(request.values.count("points"));
     let (features, clusters) = (request.values.count("features"), request.values.count("clusters"));
     crate::bench::benchmark::demand("kmeans", points * features <= i32::MAX as u64, || {

@@ -56,7 +56,7 @@ struct Copy {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("mib") << 18).next_multiple_of(VECTOR as u64);
     // Threads of the last CTA that find nothing to copy have indices too.
     check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;

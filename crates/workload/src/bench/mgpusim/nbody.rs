@@ -55,7 +55,7 @@ struct Bodies {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let bodies = request.scale.of(request.values.count("bodies")).next_multiple_of(u64::from(THREADS));
     let mut array = |name| memory.array(name, 4 * bodies, Scaling::Scales);
     let (position, velocity) = (array("position"), array("velocity"));

@@ -55,7 +55,7 @@ struct Ranks {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let nodes = request.values.count("nodes");
     let given = request.values.count("rows");
     let rows = request.scale.of(if given == 0 { nodes } else { given }).min(nodes);

@@ -47,7 +47,7 @@ struct Image {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     // A multiple of 8 has a square that fills its CTAs.
     let side = request.scale.side_of(request.values.count("side")).next_multiple_of(8);
     let width = request.values.count("mask");

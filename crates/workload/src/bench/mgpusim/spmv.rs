@@ -52,7 +52,7 @@ struct Band {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (rows, entries) = (request.scale.of(request.values.count("rows")), request.values.count("entries"));
     demand(name, rows * entries <= i32::MAX as u64, || format!("{rows} rows of {entries} exceed 2^31 - 1 entries"))?;
     Ok(Box::new(Band {

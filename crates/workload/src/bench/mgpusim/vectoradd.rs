@@ -36,7 +36,7 @@ struct Vectors {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
     Ok(Box::new(Vectors { a: array("a"), b: array("b"), sum: array("sum"), seed: request.seed }))

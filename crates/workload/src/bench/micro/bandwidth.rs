@@ -88,7 +88,7 @@ struct Parts {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let ctas = request.scale.of(request.values.count("ctas"));
     let elements = request.scale.of(request.values.count("kib") << 8);
     let part = (elements / ctas).max(1).next_multiple_of(STEP);

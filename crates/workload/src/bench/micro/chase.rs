@@ -53,7 +53,7 @@ struct Ring {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let bytes = request.scale.of(request.values.count("kib") << 10).next_power_of_two();
     let lines = (bytes / STRIDE).max(8);
     demand(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;

@@ -83,7 +83,7 @@ struct Planes {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let columns = request.scale.of(request.values.count("columns"));
     let rows = request.values.count("rows");
     let nine = request.values.text("points") == "9";

@@ -52,7 +52,7 @@ struct Arrays {
     threads: u32,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
     let (iterations, threads) = (request.values.count("iterations"), request.values.count("threads") as u32);

@@ -423,7 +423,7 @@ impl Workload for Layer {
         true
     }
 
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         let count = |name| request.values.count(name) as u32;
         let message = |message| WorkloadError::Shape { workload: self.name, message };
         let whole = Shape {

@@ -42,7 +42,7 @@ struct Layer {
     cells: Array<f32>,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, GATES)?;
     let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
     Ok(Box::new(Layer { forward, cells: sizes.sequence(memory, "cells") }))

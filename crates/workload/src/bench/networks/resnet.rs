@@ -65,7 +65,7 @@ struct Block {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name) as u32;
     let (wide, narrow, side) = (count("wide"), count("narrow"), count("side"));
     let batch = count("batch");

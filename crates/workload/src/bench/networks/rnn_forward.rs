@@ -21,7 +21,7 @@ pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
     lay_out,
 };
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let sizes = Sizes::of(name, request, 1)?;
     Ok(Box::new(Layer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
 }

@@ -77,7 +77,7 @@ struct Search {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let headers = request.scale.of(request.values.count("headers"));
     check_indices(name, headers * HEADER as u64, "words of headers")?;
     Ok(Box::new(Search {

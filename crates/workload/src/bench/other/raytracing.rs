@@ -91,7 +91,7 @@ struct Picture {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = |key| request.scale.side_of(request.values.count(key)).next_multiple_of(TILE);
     let leaves = (request.scale.of(request.values.count("triangles")) / LEAF as u64).max(2);
     let triangles = leaves * LEAF as u64;

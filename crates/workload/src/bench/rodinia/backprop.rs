@@ -67,7 +67,7 @@ struct Perceptron {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = SIDE as u64;
     let hidden = request.values.count("hidden");
     demand(name, hidden.is_multiple_of(side), || format!("{hidden} hidden units: a multiple of {side} is needed"))?;

@@ -88,7 +88,7 @@ struct Flow {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let count = |name| request.values.count(name);
     let (x, y) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")));
     let cubes = x * y * count("z");

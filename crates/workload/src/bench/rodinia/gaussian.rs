@@ -66,7 +66,7 @@ struct System {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let size = request.scale.side_of(request.values.count("size"));
     check_indices(name, size * size, "elements")?;
     Ok(Box::new(System {

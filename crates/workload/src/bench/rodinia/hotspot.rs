@@ -85,7 +85,7 @@ struct Chip {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
     check_indices(name, columns * rows, "cells")?;
     demand(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;

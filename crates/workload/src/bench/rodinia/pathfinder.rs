@@ -58,7 +58,7 @@ struct Paths {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let columns = request.scale.of(request.values.count("columns"));
     let rows = request.values.count("rows");
     check_indices(name, columns * rows, "cells")?;

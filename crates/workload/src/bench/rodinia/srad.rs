@@ -63,7 +63,7 @@ struct Picture {
     seed: u64,
 }
 
-fn lay_out(name: &'static str, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = SIDE as u64;
     let columns = request.scale.of(request.values.count("columns")).next_multiple_of(side);
     let rows = request.values.count("rows").next_multiple_of(side);
