@@ -157,6 +157,7 @@ mod tests {
         let key = |workload, settings: &[&str]| point(workload, settings).key().clone();
         assert_eq!(key("triad", &[]), key("triad,iterations=10", &[]), "a default given is a default");
         assert_eq!(key("triad", &[]), key("triad", &["gpu_link.rate=100GB/s"]), "as it was");
+        assert_eq!(key("bfs", &[]), key("lonestar-bfs", &[]), "an alias is the same program");
         assert_ne!(key("triad", &[]), key("triad", &["gpu_link.rate=200GB/s"]));
         assert_ne!(key("triad", &[]), key("triad,iterations=9", &[]));
         assert_ne!(key("triad", &[]), key("triad", &["design.downgrade=true"]));

@@ -13,7 +13,7 @@ use tombolo_machine::error::near;
 use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{Mode, Request, Workload, footprint, list, record};
+use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
 use tombolo_workload::parameter::Kind;
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
@@ -126,11 +126,10 @@ fn refused(value: &str, reason: &'static str) -> PointError {
 }
 
 fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
-    let known: Vec<&str> = list().iter().map(|workload| workload.name()).collect();
-    list().iter().copied().find(|workload| workload.name() == name).ok_or_else(|| PointError::UnknownWorkload {
+    bench::find(name).map_err(|_| PointError::UnknownWorkload {
         name: name.to_owned(),
-        near: near(name, known.iter().copied()),
-        known,
+        near: near(name, bench::names()),
+        known: bench::names().collect(),
     })
 }
 
@@ -253,7 +252,7 @@ impl WorkloadChoice {
             let value = request.values.text(parameter.name);
             let value = match parameter.kind {
                 Kind::File if !value.is_empty() => file_hash(Path::new(value))?,
-                Kind::File | Kind::Count { .. } | Kind::Choice(_) => value.to_owned(),
+                Kind::File | Kind::Count { .. } | Kind::Choice(_) | Kind::Flag => value.to_owned(),
             };
             Ok((parameter.name, value))
         };
@@ -318,10 +317,10 @@ impl WorkloadChoice {
         Err(PointError::File { path: paths.join(", "), error })
     }
 
-    /// What scaling does to it beyond making it smaller.
+    /// What its layout says, and what scaling does to it beyond making it smaller.
     fn notes(&self, target: Target, workload: &dyn Workload, recording: &Recording) -> Vec<String> {
         let (label, scale) = (&self.label, target.scale);
-        let mut notes = Vec::new();
+        let mut notes: Vec<_> = recording.notes().iter().map(|note| format!("{label}: {note}")).collect();
         if scale == Scale::FULL {
             return notes;
         }

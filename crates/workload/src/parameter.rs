@@ -1,5 +1,7 @@
 //! Parameters of a workload: declared once, then checked against what the user gives.
 
+use crate::scale::Scale;
+use std::fmt;
 use thiserror::Error;
 
 /// What values a parameter takes.
@@ -14,6 +16,8 @@ pub enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// `yes` or `no`; also `true` or `false`.
+    Flag,
     /// The path of a file; empty for none.
     File,
 }
@@ -71,6 +75,34 @@ pub enum ParameterError {
     },
 }
 
+/// A parameter that a workload takes at another value than asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adjusted {
+    /// Name of the parameter.
+    pub parameter: &'static str,
+    /// Its value as asked for.
+    pub given: String,
+    /// Scale of the run.
+    pub scale: Scale,
+    /// What it comes to at the scale.
+    pub wanted: f64,
+    /// What is taken.
+    pub taken: f64,
+    /// Which values there are.
+    pub rule: String,
+}
+
+impl fmt::Display for Adjusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Adjusted { parameter, given, scale, wanted, taken, rule } = self;
+        write!(f, "`{parameter}={given}`")?;
+        if *scale != Scale::FULL {
+            write!(f, ", {wanted} at scale {scale},")?;
+        }
+        write!(f, " is taken as {taken}: {rule}")
+    }
+}
+
 /// A workload's parameters with their checked values.
 #[derive(Clone, Debug)]
 pub struct Values {
@@ -98,7 +130,7 @@ impl Values {
             let value = given.iter().find(|(key, _)| key == parameter.name).map(|(_, value)| value.as_str());
             let value = value.unwrap_or(parameter.default);
             match check_value(parameter.kind, value) {
-                Ok(()) => Ok((parameter.name, value.to_owned())),
+                Ok(()) => Ok((parameter.name, spelled(parameter.kind, value))),
                 Err(allowed) => Err(ParameterError::Value {
                     workload: workload.to_owned(),
                     key: parameter.name.to_owned(),
@@ -123,9 +155,23 @@ impl Values {
         found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no parameter `{name}` is declared"))
     }
 
+    /// Whether a [`Kind::Flag`] parameter is set.
+    pub fn flag(&self, name: &str) -> bool {
+        self.text(name) == "yes"
+    }
+
     /// The value of a [`Kind::Count`] parameter. Panics where the workload declares none of the name.
     pub fn count(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or_else(|_| panic!("parameter `{name}` is declared as no count"))
+    }
+}
+
+/// The spelling of a value that is kept: every value has one.
+fn spelled(kind: Kind, value: &str) -> String {
+    match (kind, value) {
+        (Kind::Flag, "true") => "yes".to_owned(),
+        (Kind::Flag, "false") => "no".to_owned(),
+        _ => value.to_owned(),
     }
 }
 
@@ -143,6 +189,7 @@ fn check_value(kind: Kind, value: &str) -> Result<(), String> {
             (fits, format!("a whole number from {low} to {high}"))
         }
         Kind::Choice(words) => (words.contains(&value), format!("one of {}", words.join(", "))),
+        Kind::Flag => (["yes", "no", "true", "false"].contains(&value), "yes or no".to_owned()),
         Kind::File => (true, String::new()),
     };
     if fits { Ok(()) } else { Err(allowed) }
@@ -152,9 +199,10 @@ fn check_value(kind: Kind, value: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    static PARAMETERS: [Parameter; 2] = [
+    static PARAMETERS: [Parameter; 3] = [
         Parameter { name: "n", kind: Kind::Count { low: 1, high: 9 }, default: "3", about: "", source: "" },
         Parameter { name: "scope", kind: Kind::Choice(&["gpu", "sys"]), default: "gpu", about: "", source: "" },
+        Parameter { name: "both", kind: Kind::Flag, default: "no", about: "", source: "" },
     ];
 
     fn check(given: &[(&str, &str)]) -> Result<Values, String> {
@@ -170,13 +218,35 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_has_one_spelling() {
+        for (given, kept) in [("yes", "yes"), ("true", "yes"), ("no", "no"), ("false", "no")] {
+            let values = check(&[("both", given)]).unwrap();
+            assert_eq!((values.text("both"), values.flag("both")), (kept, kept == "yes"));
+        }
+    }
+
+    #[test]
+    fn an_adjusted_parameter_says_what_was_asked_and_what_is_taken() {
+        let rule = "whole parts of 16".to_owned();
+        let at = |scale, wanted| {
+            let (given, rule) = ("100".to_owned(), rule.clone());
+            Adjusted { parameter: "kib", given, scale, wanted, taken: 144.0, rule }.to_string()
+        };
+        assert_eq!(at(Scale::FULL, 100.0), "`kib=100` is taken as 144: whole parts of 16");
+        let half = Scale::new(1, 2).unwrap();
+        assert_eq!(at(half, 50.0), "`kib=100`, 50 at scale 1/2, is taken as 144: whole parts of 16");
+    }
+
+    #[test]
     fn an_error_says_what_is_allowed() {
         let unknown = check(&[("m", "7")]).unwrap_err();
-        assert_eq!(unknown, "demo has no parameter `m`; it has n, scope");
+        assert_eq!(unknown, "demo has no parameter `m`; it has n, scope, both");
         let large = check(&[("n", "10")]).unwrap_err();
         assert_eq!(large, "demo: `n=10`: expected a whole number from 1 to 9");
         let word = check(&[("scope", "cta")]).unwrap_err();
         assert_eq!(word, "demo: `scope=cta`: expected one of gpu, sys");
+        let flag = check(&[("both", "maybe")]).unwrap_err();
+        assert_eq!(flag, "demo: `both=maybe`: expected yes or no");
         assert_eq!(check(&[("n", "1"), ("n", "1")]).unwrap_err(), "demo: `n` is given twice");
     }
 }

@@ -6,7 +6,7 @@ use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use std::process::ExitCode;
 use tombolo_machine::{list_designs, list_machines};
-use tombolo_workload::bench::{Workload, list};
+use tombolo_workload::bench::{Workload, aliases, list};
 
 /// What to list.
 #[derive(clap::Args)]
@@ -31,6 +31,9 @@ enum Kind {
 #[derive(Serialize)]
 struct Listed {
     name: String,
+    /// Of workloads: other names that mean the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<&'static str>,
     description: String,
     /// Of workloads: where the shape comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,7 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let preset = |listed: tombolo_machine::Listed| Listed {
             name: listed.name.to_owned(),
+            aliases: Vec::new(),
             description: listed.description,
             source: None,
             parameters: Vec::new(),
@@ -70,7 +74,8 @@ impl Arguments {
 }
 
 fn of_experiment(listed: tombolo_experiment::preset::Listed) -> Listed {
-    Listed { name: listed.name, description: listed.description, source: None, parameters: Vec::new() }
+    let (name, description) = (listed.name, listed.description);
+    Listed { name, aliases: Vec::new(), description, source: None, parameters: Vec::new() }
 }
 
 fn of_workload(workload: &dyn Workload) -> Listed {
@@ -82,6 +87,7 @@ fn of_workload(workload: &dyn Workload) -> Listed {
     };
     Listed {
         name: workload.name().to_owned(),
+        aliases: aliases(workload).collect(),
         description: workload.about().to_owned(),
         source: Some(workload.source().to_owned()),
         parameters: workload.parameters().iter().map(parameter).collect(),
@@ -91,7 +97,9 @@ fn of_workload(workload: &dyn Workload) -> Listed {
 fn text(listed: &[Listed], colours: bool) -> String {
     let mut table = Table::new(2);
     for one in listed {
-        table.row(vec![Cell::new(&one.name, Look::Strong), Cell::plain(&one.description)]);
+        let names = std::iter::once(one.name.as_str()).chain(one.aliases.iter().copied());
+        let names = names.collect::<Vec<_>>().join(", ");
+        table.row(vec![Cell::new(&names, Look::Strong), Cell::plain(&one.description)]);
         for parameter in &one.parameters {
             let default = match parameter.default {
                 "" => "optional".to_owned(),

@@ -1,31 +1,31 @@
 //! A workload put together from its parts, for benchmarks that are little more than a kernel and its arrays.
 
-use super::{Instance, Request, Workload, WorkloadError};
+use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::{Lanes, Memory, Warp};
 
 /// Where the kernels that were measured on an MI300A come from.
-pub(super) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
+pub(crate) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
 
 /// Instructions that form a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
 /// address: extend and shift, add low, add high.
-pub(super) const ADDRESS: u16 = 3;
+pub(crate) const ADDRESS: u16 = 3;
 /// Instructions of a division (or modulo) of 32-bit integers by a value known at run time only. Source: LLVM
 /// AMDGPU, expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
-pub(super) const DIVISION: u16 = 20;
+pub(crate) const DIVISION: u16 = 20;
 
 /// Lays out the arrays of the workload of the given name.
-type LayOut = fn(&'static str, &Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
 /// A workload given by its parts.
-pub(super) struct Benchmark {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) source: &'static str,
-    pub(super) parameters: &'static [Parameter],
-    pub(super) nonlinear: bool,
-    pub(super) address_only: bool,
-    pub(super) lay_out: LayOut,
+pub(crate) struct Benchmark {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) source: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) nonlinear: bool,
+    pub(crate) address_only: bool,
+    pub(crate) lay_out: LayOut,
 }
 
 impl Workload for Benchmark {
@@ -53,13 +53,13 @@ impl Workload for Benchmark {
         self.address_only
     }
 
-    fn lay_out(&self, request: &Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
         (self.lay_out)(self.name, request, memory)
     }
 }
 
 /// An error unless `holds`.
-pub(super) fn demand(
+pub(crate) fn demand(
     workload: &'static str,
     holds: bool,
     message: impl FnOnce() -> String,
@@ -69,18 +69,18 @@ pub(super) fn demand(
 
 /// `value(lane)` in the lanes that are on, for arithmetic on what was waited for; it is accounted by
 /// [`Warp::compute`].
-pub(super) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
+pub(crate) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
     let active = warp.active();
     Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }
 
 /// Runs `body` for each lane that is on.
-pub(super) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
+pub(crate) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
     (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(body);
 }
 
 /// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size or of 1.
-pub(super) fn compare(
+pub(crate) fn compare(
     what: &str,
     found: impl IntoIterator<Item = f32>,
     expected: impl IntoIterator<Item = f32>,

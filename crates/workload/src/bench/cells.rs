@@ -4,40 +4,40 @@ use crate::simt::{ComputeClass, Lanes, Warp};
 
 /// A box of cells, x fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cells {
+pub(crate) struct Cells {
     /// Cells along x.
-    pub(super) x: i32,
+    pub(crate) x: i32,
     /// Cells along y.
-    pub(super) y: i32,
+    pub(crate) y: i32,
     /// Cells along z.
-    pub(super) z: i32,
+    pub(crate) z: i32,
 }
 
 impl Cells {
     /// Cells in all.
-    pub(super) fn count(self) -> i32 {
+    pub(crate) fn count(self) -> i32 {
         self.x * self.y * self.z
     }
 
     /// Index of a cell.
-    pub(super) fn index(self, [x, y, z]: [i32; 3]) -> i32 {
+    pub(crate) fn index(self, [x, y, z]: [i32; 3]) -> i32 {
         (z * self.y + y) * self.x + x
     }
 
     /// Coordinates of a cell.
-    pub(super) fn place(self, index: i32) -> [i32; 3] {
+    pub(crate) fn place(self, index: i32) -> [i32; 3] {
         [index % self.x, index / self.x % self.y, index / self.x / self.y]
     }
 
     /// Coordinates of the cell in each lane: two divisions by constants of the launch.
-    pub(super) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
+    pub(crate) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
         let row = index / self.x;
         let place = [index - row * self.x, row % self.y, row / self.y];
         warp.compute(ComputeClass::Int, 8, place)
     }
 
     /// Index of the cell in each lane.
-    pub(super) fn indices(self, warp: &mut Warp<'_>, [x, y, z]: [Lanes<i32>; 3]) -> Lanes<i32> {
+    pub(crate) fn indices(self, warp: &mut Warp<'_>, [x, y, z]: [Lanes<i32>; 3]) -> Lanes<i32> {
         warp.compute(ComputeClass::Int, 2, (z * self.y + y) * self.x + x)
     }
 }

@@ -5,7 +5,7 @@ use tombolo_types::{Order, Scope};
 
 /// Each CTA sets its flag, CTA 0 sees all and sets every CTA's second flag.
 /// Source: Xiao and Feng, IPDPS 2010, lock-free synchronization.
-pub(super) struct GridBarrier {
+pub(crate) struct GridBarrier {
     /// Barriers each CTA has reached, and was let go from.
     arrived: Array<u32>,
     released: Array<u32>,
@@ -14,7 +14,7 @@ pub(super) struct GridBarrier {
 
 impl GridBarrier {
     /// The flags of `ctas` CTAs, a number that scales.
-    pub(super) fn lay_out(memory: &mut Memory, ctas: u64, scope: Scope) -> GridBarrier {
+    pub(crate) fn lay_out(memory: &mut Memory, ctas: u64, scope: Scope) -> GridBarrier {
         GridBarrier {
             arrived: memory.flags("arrived", ctas, Scaling::Scales),
             released: memory.flags("released", ctas, Scaling::Scales),
@@ -23,7 +23,7 @@ impl GridBarrier {
     }
 
     /// Waits for all CTAs. `count` is the number of this barrier, from 1 on, larger than those of all before it.
-    pub(super) async fn meet(&self, cta: &mut Cta<'_>, count: u32) {
+    pub(crate) async fn meet(&self, cta: &mut Cta<'_>, count: u32) {
         let (relaxed, acquire, release) =
             (Order::relaxed(self.scope), Order::acquire(self.scope), Order::release(self.scope));
         let (me, grid, stride) = (cta.index(), cta.grid(), cta.threads() as usize);

@@ -8,7 +8,7 @@ use crate::noise;
 const BIN: i32 = 4;
 
 /// Numbers of the items of a box of cells; an item's place is its cell times the items of a cell, plus its own index.
-pub(super) enum Numbering {
+pub(crate) enum Numbering {
     /// A place is its number.
     Regular,
     /// Bin by bin, in no order within a bin, as generators of unstructured meshes leave them.
@@ -22,7 +22,7 @@ pub(super) enum Numbering {
 
 impl Numbering {
     /// Numbers the `each` items of every cell by bins.
-    pub(super) fn binned(cells: Cells, each: i32, seed: u64) -> Numbering {
+    pub(crate) fn binned(cells: Cells, each: i32, seed: u64) -> Numbering {
         let [x, y, z] = [cells.x, cells.y, cells.z].map(|side| (side + BIN - 1) / BIN);
         let bins = Cells { x, y, z };
         let mut places: Vec<i32> = (0..cells.count() * each).collect();
@@ -34,7 +34,7 @@ impl Numbering {
     }
 
     /// The place of a number.
-    pub(super) fn place(&self, number: i32) -> i32 {
+    pub(crate) fn place(&self, number: i32) -> i32 {
         match self {
             Numbering::Regular => number,
             Numbering::Binned { places, .. } => places[number as usize],
@@ -42,7 +42,7 @@ impl Numbering {
     }
 
     /// The number of a place.
-    pub(super) fn number(&self, place: i32) -> i32 {
+    pub(crate) fn number(&self, place: i32) -> i32 {
         match self {
             Numbering::Regular => place,
             Numbering::Binned { numbers, .. } => numbers[place as usize],

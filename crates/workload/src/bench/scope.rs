@@ -4,7 +4,7 @@ use crate::parameter::{Kind, Parameter, Values};
 use tombolo_types::Scope;
 
 /// Scope of synchronisation in a program written for one GPU.
-pub(super) const SCOPE: Parameter = Parameter {
+pub(crate) const SCOPE: Parameter = Parameter {
     name: "scope",
     kind: Kind::Choice(&["gpu", "sys"]),
     default: "gpu",
@@ -13,6 +13,6 @@ pub(super) const SCOPE: Parameter = Parameter {
 };
 
 /// The scope that a parameter of this kind names.
-pub(super) fn scope(values: &Values, name: &str) -> Scope {
+pub(crate) fn scope(values: &Values, name: &str) -> Scope {
     if values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys }
 }

@@ -1,8 +1,9 @@
 //! What holds for every workload that ships.
 
 use super::*;
-use crate::record::Sample;
-use crate::simt::Scaling;
+use crate::record::{RecordError, RecordOptions, Recording, Sample};
+use crate::scale::Scale;
+use crate::simt::{ArrayInfo, Backing, Memory, Scaling};
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// A small instance of each workload.
-fn small(workload: &dyn Workload) -> Request {
+pub(super) fn small(workload: &dyn Workload) -> Request {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],
         "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
-        "bfs" => &[("nodes", "900")],
-        "mst" => &[("nodes", "900"), ("ctas", "5")],
-        "sssp" => &[("nodes", "900"), ("threads", "128")],
+        "lonestar-bfs" => &[("nodes", "900")],
+        "lonestar-mst" => &[("nodes", "900"), ("ctas", "5")],
+        "lonestar-sssp" => &[("nodes", "900"), ("threads", "128")],
         "sp" => &[("variables", "200"), ("clauses", "840"), ("sweeps", "6"), ("phases", "3")],
         "dmr" => &[("side", "17"), ("ctas", "3"), ("rounds", "40"), ("room", "5")],
         "rsbench" => &[("lookups", "700"), ("poles", "60"), ("windows", "6")],
@@ -61,7 +62,7 @@ fn small(workload: &dyn Workload) -> Request {
         "bitonicsort" => &[("elements", "512")],
         "floydwarshall" => &[("nodes", "40")],
         "kmeans" => &[("points", "300"), ("features", "4")],
-        "pagerank" => &[("nodes", "150")],
+        "mgpusim-pagerank" => &[("nodes", "150")],
         "spmv" => &[("rows", "300"), ("entries", "5")],
         "atax" | "bicg" => &[("rows", "70"), ("columns", "50")],
         "nbody" => &[("bodies", "300")],
@@ -184,7 +185,7 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
 }
 
 /// Other shapes of workloads that several suites share.
-const VARIANTS: &[(&str, &[(&str, &str)])] = &[
+pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
@@ -306,16 +307,16 @@ fn arrays_that_do_not_fit_the_host_are_refused_and_others_are_not() {
 fn indices_that_do_not_fit_are_refused() {
     assert_eq!(refusal("memcopy", "2", &[("mib", "4096")]), "memcopy: 2147483648 elements exceed 2^31 - 1, at scale 2");
     let many = [("nodes", "67108864"), ("degree", "1024")];
-    assert_eq!(refusal("bfs", "1", &many), "bfs: 68719476736 arcs exceed 2^31 - 1");
+    assert_eq!(refusal("bfs", "1", &many), "lonestar-bfs: 68719476736 arcs exceed 2^31 - 1");
     let scaled = refusal("bfs", "64", &[("nodes", "67108864"), ("degree", "4")]);
-    assert_eq!(scaled, "bfs: 4294967296 nodes: at most 67108864 are allowed, at scale 64");
+    assert_eq!(scaled, "lonestar-bfs: 4294967296 nodes: at most 67108864 are allowed, at scale 64");
     let random = [("network", "random"), ("nodes", "67108864"), ("degree", "1024")];
-    assert_eq!(refusal("sssp", "1", &random), "sssp: 68719476736 arcs exceed 2^31 - 1");
+    assert_eq!(refusal("sssp", "1", &random), "lonestar-sssp: 68719476736 arcs exceed 2^31 - 1");
 }
 
 #[test]
 fn a_degree_is_of_a_random_network() {
-    for name in ["mst", "sssp"] {
+    for name in ["lonestar-mst", "lonestar-sssp"] {
         assert_eq!(refusal(name, "1", &[("degree", "16")]), format!("{name}: `degree` is of network=random"));
     }
 }
@@ -333,7 +334,7 @@ fn a_graph_and_the_size_of_a_generated_one_are_refused_together() {
     for (name, key, value) in [("bfs", "degree", "4"), ("bfs", "nodes", "9"), ("mst", "network", "mesh")] {
         let refused = refusal(name, "1", &[("graph", "roads.gr"), (key, value)]);
         let expected =
-            format!("{name}: `{key}` is of a generated network, and `graph=roads.gr` takes the place of one");
+            format!("lonestar-{name}: `{key}` is of a generated network, and `graph=roads.gr` takes the place of one");
         assert!(refused.starts_with(&expected), "{refused}");
     }
 }
@@ -342,7 +343,7 @@ fn a_graph_and_the_size_of_a_generated_one_are_refused_together() {
 fn every_check_fails_on_what_is_no_number() {
     for workload in list() {
         let mut memory = Memory::new(Backing::Real);
-        let instance = workload.lay_out(&small(*workload), &mut memory).unwrap();
+        let instance = workload.lay_out(&mut small(*workload), &mut memory).unwrap();
         instance.fill(&memory);
         memory.poison();
         // Who takes indices of its inputs from the arrays may fail on these.

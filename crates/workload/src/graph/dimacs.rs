@@ -5,18 +5,20 @@
 //! p sp NODES ARCS
 //! a FROM TO WEIGHT        nodes counted from 1
 //! ```
+//!
+//! An arc leads one way. Weights are whole numbers.
 
 use super::lines::Lines;
-use super::{Edge, Graph, GraphError};
+use super::{Arc, Graph, GraphError};
 use std::io::BufRead;
 
-/// Reads a `.gr` file; `name` is for errors.
-pub fn read_dimacs(name: &str, reader: impl BufRead) -> Result<Graph, GraphError> {
-    let mut lines = Lines::new(name, reader);
+/// Reads a `.gr` file; `name` is for errors, `weighted` says whether its weights are used.
+pub fn read_dimacs(name: &str, reader: impl BufRead, weighted: bool) -> Result<Graph, GraphError> {
+    let mut lines = Lines::new(name, reader, 'c');
     let mut header: Option<(u64, u64)> = None;
-    let mut edges = Vec::new();
+    let mut found = Vec::new();
     while lines.advance()? {
-        match lines.text()?.as_bytes().first() {
+        match lines.text().as_bytes().first() {
             None | Some(b'c') => {}
             Some(b'p') if header.is_none() => header = Some(problem(&lines)?),
             Some(b'p') => return Err(lines.error("a second `p` line")),
@@ -24,16 +26,17 @@ pub fn read_dimacs(name: &str, reader: impl BufRead) -> Result<Graph, GraphError
                 let Some((nodes, arcs)) = header else {
                     return Err(lines.error("an arc before the line `p sp NODES ARCS`"));
                 };
-                if edges.len() as u64 == arcs {
+                if found.len() as u64 == arcs {
                     return Err(lines.error(format!("more than the {arcs} arcs of the `p` line")));
                 }
-                edges.push(arc(&lines, nodes)?);
+                let arc = arc(&lines, nodes)?;
+                found.push(Arc { weight: if weighted { arc.weight } else { 1 }, ..arc });
             }
             Some(_) => return Err(lines.error("expected a line that starts with c, p or a")),
         }
     }
     let Some((nodes, arcs)) = header else { return Err(lines.error("no line `p sp NODES ARCS`")) };
-    lines.graph(nodes, arcs, edges)
+    lines.graph(nodes, arcs, &found)
 }
 
 fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
@@ -45,14 +48,14 @@ fn problem(lines: &Lines<impl BufRead>) -> Result<(u64, u64), GraphError> {
     lines.sizes(lines.size(nodes, expected)?, lines.size(arcs, expected)?)
 }
 
-fn arc(lines: &Lines<impl BufRead>, nodes: u64) -> Result<Edge, GraphError> {
+fn arc(lines: &Lines<impl BufRead>, nodes: u64) -> Result<Arc, GraphError> {
     let expected = "`a FROM TO WEIGHT` with whole numbers";
     let [_, from, to, weight] = lines.fields(expected)?;
-    Ok(Edge {
-        a: lines.node(from, nodes, expected)?,
-        b: lines.node(to, nodes, expected)?,
-        weight: lines.number(weight, expected)?,
-    })
+    let weight = lines.real(weight, expected)?;
+    if weight.fract() != 0.0 || !(0.0..=f64::from(u32::MAX)).contains(&weight) {
+        return Err(lines.unexpected(expected));
+    }
+    Ok(Arc { from: lines.node(from, nodes, expected)?, to: lines.node(to, nodes, expected)?, weight: weight as u32 })
 }
 
 #[cfg(test)]
@@ -63,14 +66,25 @@ mod tests {
     const VALID: &str = "c roads\np sp 4 5\na 1 2 7\na 2 1 7\na 2 3 5\na 3 4 1\na 4 4 2\n";
 
     fn read(text: &str) -> Result<Graph, String> {
-        read_dimacs("roads.gr", text.as_bytes()).map_err(|error| error.to_string())
+        read_dimacs("roads.gr", text.as_bytes(), true).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn arcs_become_edges() {
+    fn arcs_are_those_of_the_file() {
         let graph = read(VALID).unwrap();
-        let edge = |a, b, weight| Edge { a, b, weight };
-        assert_eq!((graph.nodes(), graph.edges()), (4, [edge(0, 1, 7), edge(1, 2, 5), edge(2, 3, 1)].as_slice()));
+        assert_eq!((graph.first(), graph.target()), (&[0, 1, 3, 4, 5][..], &[1, 0, 2, 3, 3][..]));
+        assert_eq!(graph.weight(), [7, 7, 5, 1, 2]);
+        let twice = read("p sp 2 3\na 2 1 3\na 2 1 4\na 2 1 3\n").unwrap();
+        assert_eq!((twice.first(), twice.weight()), (&[0, 0, 3][..], &[3, 4, 3][..]));
+    }
+
+    #[test]
+    fn files_are_read_as_they_are_found() {
+        let plain = read_dimacs("x.gr", &b"p sp 2 1\na 1 2 3\n"[..], true).unwrap();
+        let long = [&b"c "[..], &[b'x'; 10_000], b"\r\np sp 2 1\r\na 1 2 3\r\n"].concat();
+        for found in [&b"c caf\xe9 na\xefve\np sp 2 1\na 1 2 3\n"[..], b"\xef\xbb\xbfp sp 2 1\n\na 1 2 3.0", &long] {
+            assert_eq!(read_dimacs("x.gr", found, true), Ok(plain.clone()), "{found:?}");
+        }
     }
 
     #[test]
@@ -80,6 +94,15 @@ mod tests {
             ("p sp 2 1\na 1 3 1\n", "roads.gr:2: node 3 is outside 1 to 2"),
             ("p sp 2 1\na 1 2\n", "roads.gr:2: `a 1 2`: expected `a FROM TO WEIGHT` with whole numbers"),
             ("p sp 2 1\na 1 2 -4\n", "roads.gr:2: `a 1 2 -4`: expected `a FROM TO WEIGHT` with whole numbers"),
+            ("p sp 2 1\na 1 2 2.6\n", "roads.gr:2: `a 1 2 2.6`: expected `a FROM TO WEIGHT` with whole numbers"),
+            (
+                "p sp 2 1\na 1 2 5000000000\n",
+                "roads.gr:2: `a 1 2 5000000000`: expected `a FROM TO WEIGHT` with whole numbers",
+            ),
+            (
+                "\u{1}\0\0\0\0\0\0\0",
+                "roads.gr:1: a binary file: expected lines of text (graph-convert writes a Galois graph as text)",
+            ),
             ("p max 2 1\n", "roads.gr:1: a `max` problem: expected `p sp NODES ARCS`"),
             ("p sp 2 2\na 1 2 1\n", "roads.gr:3: the file has 1 entries, its header says 2"),
             ("p sp 2 0\na 1 2 1\n", "roads.gr:2: more than the 0 arcs of the `p` line"),
@@ -91,7 +114,7 @@ mod tests {
         ] {
             assert_eq!(read(text).unwrap_err(), expected);
         }
-        assert!(read(&"c".repeat(10_000)).unwrap_err().contains("longer than 4096 bytes"));
+        assert!(read(&"p".repeat(10_000)).unwrap_err().contains("longer than 4096 bytes"));
     }
 
     proptest! {
@@ -106,9 +129,9 @@ mod tests {
                 bytes[at] = byte;
             }
             bytes.truncate(cut.index(bytes.len()) + 1);
-            if let Ok(graph) = read_dimacs("roads.gr", bytes.as_slice()) {
+            if let Ok(graph) = read_dimacs("roads.gr", bytes.as_slice(), true) {
                 prop_assert!(u64::from(graph.nodes()) <= 1 << 17);
-                prop_assert!(graph.edges().iter().all(|edge| edge.a < edge.b && edge.b < graph.nodes()));
+                prop_assert!(graph.target().iter().all(|to| *to < graph.nodes()));
             }
         }
     }

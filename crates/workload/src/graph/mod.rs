@@ -1,15 +1,19 @@
 //! Graphs: generated like a road network, a mesh or at random, or read from a user's file.
 //!
-//! Every graph is taken as undirected and simple: arcs count in both directions, loops are dropped, and of
-//! parallel edges the lightest stays.
+//! A generated graph is undirected and simple. A file's graph has the arcs that the file has, one way each, in its order:
+//! parallel arcs and loops stay, as where Galois (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`) fill their rows.
+//! Where the file or the user says symmetric, an arc leads back for each that has none.
 
+mod arcs;
 mod dimacs;
 mod lines;
 mod matrix_market;
 mod mesh;
 mod random;
 mod road;
+mod weights;
 
+pub use arcs::{Arc, Edge, Edges, Graph};
 pub use dimacs::read_dimacs;
 pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
@@ -18,8 +22,9 @@ pub(crate) use road::Groups;
 pub use road::road_graph;
 
 use crate::noise;
+use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use thiserror::Error;
 
@@ -30,6 +35,9 @@ const NODES_PER_EDGE: u64 = 16;
 const FREE_NODES: u64 = 1 << 16;
 /// Most nodes and arcs of a graph: kernels index them with 32-bit signed integers.
 const LIMIT: u64 = i32::MAX as u64;
+
+/// What a file packed by gzip begins with. Source: RFC 1952.
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Largest weight of a generated edge. Source: assumed; travel distances in the DIMACS road graphs are mostly in the
 /// thousands.
@@ -52,126 +60,127 @@ pub struct GraphError {
     pub message: String,
 }
 
-/// An undirected edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Edge {
-    /// The end with the smaller number.
-    pub a: u32,
-    /// The other end.
-    pub b: u32,
-    /// Weight.
-    pub weight: u32,
-}
-
-/// An undirected simple graph.
+/// A graph as a file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Graph {
-    nodes: u32,
-    edges: Vec<Edge>,
+pub struct Read {
+    /// The graph.
+    pub graph: Graph,
+    /// What a reader of results should know of it.
+    pub notes: Vec<String>,
 }
 
-/// A graph as compressed sparse rows: each edge appears as two arcs.
-#[derive(Clone, Debug)]
-pub struct Arcs {
-    /// Index of each node's first arc, and the number of arcs behind the last: `nodes + 1` entries.
-    pub first: Vec<u32>,
-    /// The node that each arc leads to.
-    pub target: Vec<u32>,
-    /// Index in [`Graph::edges`] of each arc's edge.
-    pub edge: Vec<u32>,
+/// How a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether every arc counts in both directions, whatever the file says.
+    pub symmetric: bool,
+    /// Whether weights are used; where not, all are 1, and values that are no whole numbers are none to refuse.
+    pub weighted: bool,
 }
 
-impl Graph {
-    /// A graph of `nodes` nodes; edges are put in order, loops dropped, parallel edges merged to the lightest.
-    fn new(nodes: u32, mut edges: Vec<Edge>) -> Graph {
-        for edge in &mut edges {
-            (edge.a, edge.b) = (edge.a.min(edge.b), edge.a.max(edge.b));
-        }
-        edges.retain(|edge| edge.a != edge.b);
-        edges.sort_unstable();
-        edges.dedup_by_key(|edge| (edge.a, edge.b));
-        Graph { nodes, edges }
-    }
-
-    /// The same graph with random weights in place of its own.
-    pub fn weighted(mut self, seed: u64) -> Graph {
-        for edge in &mut self.edges {
-            let random = noise::noise(seed, u64::from(edge.a) << 32 | u64::from(edge.b));
-            edge.weight = weight(random);
-        }
-        self
-    }
-
-    /// Nodes, numbered from 0.
-    pub fn nodes(&self) -> u32 {
-        self.nodes
-    }
-
-    /// Edges, in order of their ends.
-    pub fn edges(&self) -> &[Edge] {
-        &self.edges
-    }
-
-    /// Its compressed sparse rows.
-    pub fn arcs(&self) -> Arcs {
-        let mut first = vec![0; self.nodes as usize + 1];
-        for edge in &self.edges {
-            first[edge.a as usize + 1] += 1;
-            first[edge.b as usize + 1] += 1;
-        }
-        for node in 0..self.nodes as usize {
-            first[node + 1] += first[node];
-        }
-        let mut next = first.clone();
-        let (mut target, mut edge_of) = (vec![0; 2 * self.edges.len()], vec![0; 2 * self.edges.len()]);
-        for (index, edge) in (0..).zip(&self.edges) {
-            for (from, to) in [(edge.a, edge.b), (edge.b, edge.a)] {
-                let at = next[from as usize] as usize;
-                next[from as usize] += 1;
-                (target[at], edge_of[at]) = (to, index);
-            }
-        }
-        Arcs { first, target, edge: edge_of }
-    }
+/// A format of files.
+#[derive(Clone, Copy)]
+enum Format {
+    Dimacs,
+    MatrixMarket,
 }
 
-/// Reads a graph, in the format that the file's ending names: `.gr` (DIMACS) or `.mtx` (MatrixMarket).
-pub fn read_graph(path: &Path) -> Result<Graph, GraphError> {
+/// Reads a graph, in the format that the file's ending names: `.gr` (DIMACS) or `.mtx` (MatrixMarket), either of them
+/// packed by gzip or not.
+pub fn read_graph(path: &Path, reading: Reading) -> Result<Read, GraphError> {
     let name = path.display().to_string();
     let whole = |message| GraphError { file: name.clone(), line: 0, message };
-    let read: fn(&str, BufReader<File>) -> Result<Graph, GraphError> =
-        match path.extension().and_then(|end| end.to_str()) {
-            Some("gr") => read_dimacs,
-            Some("mtx") => read_matrix_market,
-            _ => return Err(whole("expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket)".to_owned())),
-        };
+    let format = format(path).ok_or_else(|| {
+        whole("expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket), or in .gz behind either".to_owned())
+    })?;
+    let unopened = |error| whole(format!("cannot be opened: {error}"));
     // To open a pipe is to wait for its writer.
-    let found = std::fs::metadata(path).map_err(|error| whole(format!("cannot be opened: {error}")))?;
-    if !found.is_file() {
+    if !std::fs::metadata(path).map_err(unopened)?.is_file() {
         return Err(whole("not a file".to_owned()));
     }
-    let file = File::open(path).map_err(|error| whole(format!("cannot be opened: {error}")))?;
-    read(&name, BufReader::new(file))
+    let mut reader = BufReader::new(File::open(path).map_err(unopened)?);
+    let begin = reader.fill_buf().map_err(|error| whole(format!("cannot be read: {error}")))?;
+    let mut read = if begin.starts_with(GZIP) {
+        parse(format, &name, BufReader::new(MultiGzDecoder::new(reader)), reading.weighted)?
+    } else {
+        parse(format, &name, reader, reading.weighted)?
+    };
+    if reading.symmetric {
+        read.graph = read.graph.symmetric();
+    }
+    Ok(read)
+}
+
+fn parse(format: Format, name: &str, reader: impl BufRead, weighted: bool) -> Result<Read, GraphError> {
+    match format {
+        Format::Dimacs => Ok(Read { graph: read_dimacs(name, reader, weighted)?, notes: Vec::new() }),
+        Format::MatrixMarket => read_matrix_market(name, reader, weighted),
+    }
+}
+
+fn format(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let (_, ending) = name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.')?;
+    match ending {
+        "gr" => Some(Format::Dimacs),
+        "mtx" => Some(Format::MatrixMarket),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
 
-    #[test]
-    fn rows_list_each_edge_from_both_ends() {
-        let edge = |a, b, weight| Edge { a, b, weight };
-        let graph = Graph::new(4, vec![edge(2, 0, 5), edge(1, 1, 1), edge(0, 1, 9), edge(1, 0, 3)]);
-        assert_eq!(graph.edges(), [edge(0, 1, 3), edge(0, 2, 5)]);
-        let arcs = graph.arcs();
-        assert_eq!(arcs.first, [0, 2, 3, 4, 4]);
-        assert_eq!((arcs.target, arcs.edge), (vec![1, 2, 0, 0], vec![0, 1, 0, 1]));
+    const AS_WRITTEN: Reading = Reading { symmetric: false, weighted: true };
+    const ONE_WAY: &str = "p sp 3 2\na 2 1 5\na 3 2 7\n";
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        packer.write_all(text.as_bytes()).unwrap();
+        packer.finish().unwrap()
+    }
+
+    /// What a file of this name and content gives.
+    fn read(name: &str, content: &[u8], reading: Reading) -> Result<Read, GraphError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        read_graph(&path, reading)
     }
 
     #[test]
     fn a_file_of_another_kind_is_refused() {
-        let error = read_graph(Path::new("roads.txt")).unwrap_err();
-        assert_eq!(error.to_string(), "roads.txt: expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket)");
-        assert!(read_graph(Path::new("/nowhere/roads.gr")).unwrap_err().message.contains("cannot be opened"));
+        let refused = |path: &str| read_graph(Path::new(path), AS_WRITTEN).unwrap_err();
+        let expected = "expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket), or in .gz behind either";
+        for name in ["roads.txt", "roads", "roads.tar.gz", "gr"] {
+            assert_eq!(refused(name).to_string(), format!("{name}: {expected}"));
+        }
+        assert!(refused("/nowhere/roads.gr").message.contains("cannot be opened"));
+    }
+
+    #[test]
+    fn arcs_lead_one_way_unless_the_user_says_otherwise() {
+        let graph = |symmetric| read("x.gr", ONE_WAY.as_bytes(), Reading { symmetric, weighted: true }).unwrap().graph;
+        assert_eq!((graph(false).first(), graph(false).target()), (&[0, 0, 1, 2][..], &[0, 1][..]));
+        assert_eq!((graph(true).first(), graph(true).target()), (&[0, 1, 3, 4][..], &[1, 0, 2, 1][..]));
+    }
+
+    #[test]
+    fn packed_files_are_read_and_damaged_ones_refused() {
+        let plain = read("x.gr", ONE_WAY.as_bytes(), AS_WRITTEN).unwrap();
+        let gz = packed(ONE_WAY);
+        for name in ["x.gr.gz", "X.GR.GZ", "packed-all-the-same.gr"] {
+            assert_eq!(read(name, &gz, AS_WRITTEN), Ok(plain.clone()), "{name}");
+        }
+        let parts = [packed("p sp 3 2\na 2 1 5\n"), packed("a 3 2 7\n")].concat();
+        assert_eq!(read("x.gr.gz", &parts, AS_WRITTEN), Ok(plain), "several members");
+        let matrix = packed("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n");
+        assert!(read("x.mtx.gz", &matrix, AS_WRITTEN).is_ok());
+        let cut = read("x.gr.gz", &gz[..gz.len() - 9], AS_WRITTEN).unwrap_err();
+        assert!(cut.line > 0 && cut.message.starts_with("cannot be read: "), "{cut}");
     }
 }

@@ -57,7 +57,7 @@ pub fn random_graph(nodes: u32, degree: u32, seed: u32) -> Graph {
             edges.push(edge(a, b));
         }
     }
-    Graph::new(nodes, edges)
+    Graph::undirected(nodes, edges)
 }
 
 #[cfg(test)]
@@ -74,7 +74,6 @@ mod tests {
 
     /// Nodes at each distance from node 0.
     fn levels(graph: &Graph) -> Vec<usize> {
-        let arcs = graph.arcs();
         let mut reached = vec![false; graph.nodes() as usize];
         let mut front = vec![0];
         reached[0] = true;
@@ -83,9 +82,9 @@ mod tests {
             levels.push(front.len());
             let mut next = Vec::new();
             for node in front {
-                for &to in &arcs.target[arcs.first[node] as usize..arcs.first[node + 1] as usize] {
+                for &to in &graph.target()[graph.row(node)] {
                     if !std::mem::replace(&mut reached[to as usize], true) {
-                        next.push(to as usize);
+                        next.push(to);
                     }
                 }
             }

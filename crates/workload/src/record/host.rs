@@ -384,6 +384,8 @@ impl<'a> Host<'a> {
             store: self.store,
             instructions: self.instructions,
             cache: Cache::new(),
+            adjusted: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::block::{BLOCK_BYTES, Block, Store, cta_bytes};
 use super::sample::{Counts, Part};
 use crate::encode::decode;
+use crate::parameter::Adjusted;
 use crate::simt::ArrayInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::LineSize;
@@ -33,12 +34,30 @@ pub struct Recording {
     pub(super) store: Store,
     pub(super) instructions: u64,
     pub(super) cache: Cache,
+    /// Parameters that its workload took at other values.
+    pub(super) adjusted: Vec<Adjusted>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Recording {
     /// The program's arrays in order of address.
     pub fn arrays(&self) -> &[ArrayInfo] {
         &self.arrays
+    }
+
+    /// Parameters of its workload that were taken at other values than asked for.
+    pub fn adjusted(&self) -> &[Adjusted] {
+        &self.adjusted
+    }
+
+    /// What a reader of results should know of it; among that, every parameter adjusted.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The same recording with what its workload's layout says.
+    pub(crate) fn with_notes(self, adjusted: Vec<Adjusted>, notes: Vec<String>) -> Recording {
+        Recording { adjusted, notes, ..self }
     }
 
     /// What each launch stands for, in order.

@@ -5,6 +5,7 @@ mod parts;
 
 use super::*;
 use crate::record::RecordOptions;
+use crate::scale::Scale;
 use std::collections::BTreeMap;
 use tombolo_types::stream::{CtaStream, Program};
 
@@ -90,5 +91,5 @@ fn ctas_at_scale_one_are_those_of_table_2() {
 fn launches_that_may_depend_on_data_are_not_planned() {
     let workload = find("bfs").unwrap();
     let request = Request::new(workload, Scale::FULL, &[], 7).unwrap();
-    assert_eq!(plan(workload, &request).unwrap_err().to_string(), "bfs: its launches may depend on its data");
+    assert_eq!(plan(workload, &request).unwrap_err().to_string(), "lonestar-bfs: its launches may depend on its data");
 }

@@ -1,0 +1,318 @@
+//! AMG: algebraic multigrid V-cycles over sparse matrices in rows (CSR).
+//!
+//! On each level the smoother takes a residual and divides it by the rows' norms (l1-Jacobi); the residual is restricted
+//! to the next level, solved there by the same cycle, and the correction is prolonged back. Matrix, restriction and
+//! prolongation are all products of a sparse matrix and a vector, eight threads a row.
+//!
+//! The setup phase runs on the host. Its coarse unknowns are those that coarsening finds on a regular problem: every
+//! fourth along each axis at first, then every second. Not modelled: the coarsening itself, and the Krylov solver that
+//! the cycle preconditions.
+
+mod hierarchy;
+mod operator;
+mod setup;
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::cells::Cells;
+use crate::bench::reference::agree;
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use hierarchy::{Hierarchy, Level};
+use operator::Operator;
+use setup::{Reference, setup};
+
+/// Threads of a CTA. Source: assumed, the usual size.
+const THREADS: u32 = 256;
+/// Threads of a row. Source: assumed: with [`THREADS`], the 241,549 CTAs of NUMA-GPU, Table 2 fit its 3744 MB of rows
+/// of 27 entries.
+const GROUP: i32 = 8;
+
+static PARAMETERS: [Parameter; 5] = [
+    Parameter {
+        name: "x",
+        kind: Kind::Count { low: 2, high: 512 },
+        default: "201",
+        about: "unknowns along x, at scale 1; scales by the root",
+        source: "NUMA-GPU, Table 2: with y and z 3744 MB",
+    },
+    Parameter {
+        name: "y",
+        kind: Kind::Count { low: 2, high: 512 },
+        default: "201",
+        about: "unknowns along y, at scale 1; scales by the root",
+        source: "NUMA-GPU, Table 2, as x",
+    },
+    Parameter {
+        name: "z",
+        kind: Kind::Count { low: 2, high: 512 },
+        default: "201",
+        about: "unknowns along z; does not scale, because modules share planes of z",
+        source: "NUMA-GPU, Table 2, as x",
+    },
+    Parameter {
+        name: "cycles",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "1",
+        about: "V-cycles, of one sweep on the way down and one on the way up",
+        source: "hypre's manual (BoomerAMG as a preconditioner): one cycle an iteration of the solver",
+    },
+    Parameter {
+        name: "bottom",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "8",
+        about: "sweeps on the coarsest level",
+        source: "assumed, in place of an elimination of its at most 64 unknowns",
+    },
+];
+
+/// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
+pub(crate) static AMG: Benchmark = Benchmark {
+    name: "amg",
+    about: "algebraic multigrid V-cycle: products of sparse matrices and vectors on shrinking levels",
+    source: "AMG (CORAL), problem 1, with hypre's options for GPUs; NUMA-GPU, Table 2 (HPC-AMG)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
+
+/// The operators of a kind on all levels.
+#[derive(Clone, Copy)]
+struct Csr {
+    /// First entry of each row, and the end of the last, level by level.
+    offsets: Array<i32>,
+    columns: Array<i32>,
+    values: Array<f64>,
+}
+
+struct Solver {
+    hierarchy: Hierarchy,
+    matrix: Csr,
+    prolongation: Csr,
+    restriction: Csr,
+    /// Vectors of all levels, placed as the rows of the matrices: solution, right-hand side, residual, norms.
+    x: Array<f64>,
+    right: Array<f64>,
+    residual: Array<f64>,
+    norms: Array<f64>,
+    cycles: u64,
+    bottom: u64,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let (x, y, z) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")), count("z"));
+    demand(name, x * y * z * 56 <= i32::MAX as u64, || format!("matrices of {x} × {y} × {z} rows exceed 2^31 - 1"))?;
+    let hierarchy = Hierarchy::new(Cells { x: x as i32, y: y as i32, z: z as i32 });
+    let transfers = || hierarchy.levels.iter().filter_map(|level| level.transfer.as_ref());
+    let matrices = Hierarchy::extent(hierarchy.levels.iter().map(|level| &level.matrix));
+    let prolongations = Hierarchy::extent(transfers().map(|transfer| &transfer.prolongation));
+    let restrictions = Hierarchy::extent(transfers().map(|transfer| &transfer.restriction));
+    let mut csr = |name: &str, (rows, entries)| Csr {
+        offsets: memory.array(&format!("{name}_offsets"), rows, Scaling::Scales),
+        columns: memory.array(&format!("{name}_columns"), entries, Scaling::Scales),
+        values: memory.array(&format!("{name}_values"), entries, Scaling::Scales),
+    };
+    let (matrix, prolongation, restriction) =
+        (csr("matrix", matrices), csr("prolongation", prolongations), csr("restriction", restrictions));
+    let mut vector = |name| memory.array(name, matrices.0, Scaling::Scales);
+    Ok(Box::new(Solver {
+        matrix,
+        prolongation,
+        restriction,
+        x: vector("x"),
+        right: vector("right"),
+        residual: vector("residual"),
+        norms: vector("norms"),
+        hierarchy,
+        cycles: count("cycles"),
+        bottom: count("bottom"),
+        seed: request.seed,
+    }))
+}
+
+type Done = Result<(), RecordError>;
+
+impl Solver {
+    /// Runs `body` with one thread for each row of a level.
+    fn each(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        level: &Level,
+        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
+    ) -> Done {
+        let (rows, first) = (level.matrix.rows(), level.matrix.first_row());
+        let ctas = (rows as u64).div_ceil(u64::from(THREADS));
+        host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
+            cta.each_warp(|warp| {
+                let row = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread());
+                warp.when(row.lt(rows), |warp| body(warp, row + first));
+            });
+        })
+    }
+
+    /// Multiplies `operator` with the part of `vector` from `from`, and gives the first thread of each row its index and
+    /// its sum.
+    fn multiply(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        (csr, operator): (Csr, &Operator),
+        (vector, from): (Array<f64>, i32),
+        body: impl Fn(&mut Warp<'_>, Lanes<i32>, Lanes<f64>) + Sync,
+    ) -> Done {
+        let rows = operator.rows();
+        let ctas = (rows as u64 * GROUP as u64).div_ceil(u64::from(THREADS));
+        host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
+            cta.each_warp(|warp| {
+                let thread = warp.global_thread();
+                let [index, lane] = warp.compute(ComputeClass::Int, 3 + ADDRESS, [thread / GROUP, thread % GROUP]);
+                warp.when(index.lt(rows), |warp| {
+                    let sum = Self::row_sum(warp, (csr, operator), (vector, from), index, lane);
+                    warp.when(lane.eq(0), |warp| body(warp, index, sum));
+                });
+            });
+        })
+    }
+
+    /// The product of a row and a vector, summed over the row's threads.
+    fn row_sum(
+        warp: &mut Warp<'_>,
+        (csr, operator): (Csr, &Operator),
+        (vector, from): (Array<f64>, i32),
+        index: Lanes<i32>,
+        lane: Lanes<i32>,
+    ) -> Lanes<f64> {
+        let at = index + operator.first_row();
+        let ends = (warp.load(csr.offsets, at), warp.load(csr.offsets, at + 1));
+        warp.compute(ComputeClass::Int, 2, ends);
+        // What was loaded, known without it.
+        let row = index.map(|index| operator.row(index));
+        let rounds = row.zip(lane, |row, lane| ((row.count() - lane + GROUP - 1) / GROUP) as u32);
+        let mut sum = Lanes::all(0.0);
+        warp.repeat(rounds, |warp, round| {
+            let entry = lane + round as i32 * GROUP;
+            let at = row.zip(entry, |row, entry| row.first + entry);
+            let at = warp.compute(ComputeClass::Int, 1 + 2 * ADDRESS, at);
+            let (loaded, value) = (warp.load(csr.columns, at), warp.load(csr.values, at));
+            warp.compute(ComputeClass::Int, ADDRESS, loaded);
+            let column = row.zip(entry, |row, entry| operator.column(&row, entry));
+            let product = value * warp.load(vector, column + from);
+            let added = warp.compute(ComputeClass::Fp64, 1, sum + product);
+            sum = warp.update(sum, added);
+        });
+        warp.sum_lanes(ComputeClass::Fp64, sum, GROUP as u32)
+    }
+
+    fn find_residual(&self, host: &mut Host<'_>, level: &Level) -> Done {
+        let first = level.matrix.first_row();
+        self.multiply(host, "residual", (self.matrix, &level.matrix), (self.x, first), |warp, row, sum| {
+            let residual = warp.load(self.right, row + first) - sum;
+            let residual = warp.compute(ComputeClass::Fp64, 1, residual);
+            warp.store(self.residual, row + first, residual);
+        })
+    }
+
+    /// One sweep; `fresh` where the solution is still zero.
+    fn smooth(&self, host: &mut Host<'_>, level: &Level, fresh: bool) -> Done {
+        if fresh {
+            return self.each(host, "smooth-first", level, |warp, at| {
+                let step = warp.load(self.right, at) / warp.load(self.norms, at);
+                let step = warp.compute(ComputeClass::Fp64, 8, step);
+                warp.store(self.x, at, step);
+            });
+        }
+        self.find_residual(host, level)?;
+        self.each(host, "smooth", level, |warp, at| {
+            let moved = warp.load(self.x, at) + warp.load(self.residual, at) / warp.load(self.norms, at);
+            let moved = warp.compute(ComputeClass::Fp64, 9, moved);
+            warp.store(self.x, at, moved);
+        })
+    }
+
+    fn cycle(&self, host: &mut Host<'_>, depth: usize, fresh: bool) -> Done {
+        let level = &self.hierarchy.levels[depth];
+        self.smooth(host, level, fresh)?;
+        let Some(transfer) = &level.transfer else {
+            return (1..self.bottom).try_for_each(|_| self.smooth(host, level, false));
+        };
+        let first = level.matrix.first_row();
+        let coarse = self.hierarchy.levels[depth + 1].matrix.first_row();
+        self.find_residual(host, level)?;
+        let down = (self.restriction, &transfer.restriction);
+        self.multiply(host, "restrict", down, (self.residual, first), |warp, row, sum| {
+            warp.store(self.right, row + coarse, sum);
+        })?;
+        self.cycle(host, depth + 1, true)?;
+        let up = (self.prolongation, &transfer.prolongation);
+        self.multiply(host, "prolong", up, (self.x, coarse), |warp, row, sum| {
+            let corrected = warp.load(self.x, row + first) + sum;
+            let corrected = warp.compute(ComputeClass::Fp64, 1, corrected);
+            warp.store(self.x, row + first, corrected);
+        })?;
+        self.smooth(host, level, false)
+    }
+
+    fn start(&self, index: u64) -> f64 {
+        f64::from(noise::unit(self.seed, index))
+    }
+
+    /// Writes an operator and its values.
+    fn fill_operator(memory: &Memory, csr: Csr, operator: &Operator, values: &[f64]) {
+        let mut end = operator.row(0).first;
+        let mut values = values.iter();
+        for index in 0..operator.rows() {
+            let row = operator.row(index);
+            memory.write(csr.offsets, (operator.first_row() + index) as u64, row.first);
+            for (entry, value) in (0..row.count()).zip(&mut values) {
+                memory.write(csr.columns, (row.first + entry) as u64, operator.column(&row, entry));
+                memory.write(csr.values, (row.first + entry) as u64, *value);
+            }
+            end = row.first + row.count();
+        }
+        memory.write(csr.offsets, (operator.first_row() + operator.rows()) as u64, end);
+    }
+}
+
+impl Instance for Solver {
+    fn fill(&self, memory: &Memory) {
+        for (level, values) in self.hierarchy.levels.iter().zip(setup(&self.hierarchy)) {
+            Self::fill_operator(memory, self.matrix, &level.matrix, &values.matrix);
+            for (at, norm) in (level.matrix.first_row() as u64..).zip(values.norms) {
+                memory.write(self.norms, at, norm);
+            }
+            if let Some(transfer) = &level.transfer {
+                Self::fill_operator(memory, self.prolongation, &transfer.prolongation, &values.prolongation);
+                Self::fill_operator(memory, self.restriction, &transfer.restriction, &values.restriction);
+            }
+        }
+        (0..self.hierarchy.levels[0].matrix.rows() as u64)
+            .for_each(|row| memory.write(self.right, row, self.start(row)));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        for csr in [self.matrix, self.prolongation, self.restriction] {
+            host.copy_to_device(csr.offsets);
+            host.copy_to_device(csr.columns);
+            host.copy_to_device(csr.values);
+        }
+        host.copy_to_device(self.norms);
+        host.copy_to_device(self.right);
+        (0..self.cycles).try_for_each(|cycle| self.cycle(host, 0, cycle == 0))?;
+        host.copy_to_host(self.x);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let rows = self.hierarchy.levels[0].matrix.rows() as usize;
+        let right: Vec<f64> = (0..rows as u64).map(|row| self.start(row)).collect();
+        let (reference, mut x) = (Reference::new(&self.hierarchy), vec![0.0; rows]);
+        (0..self.cycles).for_each(|_| reference.cycle(0, &mut x, &right, self.bottom));
+        agree("x", &memory.to_vec(self.x)[..rows], &x)
+    }
+}

@@ -1,0 +1,458 @@
+//! miniAMR: a stencil on blocks of cells that split and merge as an object moves through the mesh.
+//!
+//! A stage fills the ghost cells of all blocks, one kernel an axis, from neighbours of the same, twice or half
+//! the size, and then averages each cell with its six neighbours. Between time steps the object moves, and two
+//! kernels fill the blocks that merged and split.
+//!
+//! Not modelled: miniAMR's checksums.
+
+mod face;
+mod octree;
+mod reference;
+
+use self::face::{BORDER, COARSER, FINER, Ghost, KIND, PART, slot_of, words};
+use self::octree::{Change, Octree, Place};
+use self::reference::Reference;
+use crate::bench::benchmark::Benchmark;
+use crate::bench::cells::Cells;
+use crate::bench::reference::agree;
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+
+/// Threads of a CTA, which has one variable of one block. Source: assumed, the usual size.
+const THREADS: u32 = 256;
+/// Radius of the object, as a fraction of a root block times the root of the roots of a plane. Source: assumed,
+/// so that a quarter of the mesh is refined.
+const RADIUS: f64 = 0.28;
+/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed, so that it
+/// leaves and enters blocks in every step even where four of them span the mesh.
+const MOTION: [f64; 2] = [0.13, 0.07];
+/// Words of an entry of the list of changes: a large block and its eight parts.
+const CHANGE: i32 = 9;
+static PARAMETERS: [Parameter; 9] = [
+    Parameter {
+        name: "blocks",
+        kind: Kind::Count { low: 1, high: 1 << 20 },
+        default: "3392",
+        about: "blocks that storage has room for, at scale 1, at least the coarsest; scales",
+        source: "HMG Table III: MiniAMR-test2, 1.80 GB; miniAMR's `max_blocks`",
+    },
+    Parameter {
+        name: "side",
+        kind: Kind::Choice(&["4", "6", "8", "10", "12", "16"]),
+        default: "10",
+        about: "cells along each side of a block",
+        source: "miniAMR, `nx`, `ny`, `nz`",
+    },
+    Parameter {
+        name: "variables",
+        kind: Kind::Count { low: 1, high: 100 },
+        default: "40",
+        about: "variables of a cell",
+        source: "miniAMR, `num_vars`",
+    },
+    Parameter {
+        name: "x",
+        kind: Kind::Count { low: 1, high: 256 },
+        default: "16",
+        about: "coarsest blocks along x, at scale 1; scales by the root",
+        source: "assumed: with y, z and the object, blocks in use come near what storage has room for",
+    },
+    Parameter {
+        name: "y",
+        kind: Kind::Count { low: 1, high: 256 },
+        default: "16",
+        about: "coarsest blocks along y, at scale 1; scales by the root",
+        source: "assumed, as x",
+    },
+    Parameter {
+        name: "z",
+        kind: Kind::Count { low: 1, high: 256 },
+        default: "4",
+        about: "coarsest blocks along z; does not scale",
+        source: "assumed, as x",
+    },
+    Parameter {
+        name: "levels",
+        kind: Kind::Count { low: 0, high: 4 },
+        default: "1",
+        about: "times that a block may split (miniAMR's `num_refine`)",
+        source: "assumed: more levels leave too few coarse blocks in the storage of HMG Table III",
+    },
+    Parameter {
+        name: "steps",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "3",
+        about: "time steps; the object moves before each but the first",
+        source: "assumed: two changes of the mesh with stages before, between and after",
+    },
+    Parameter {
+        name: "stages",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "1",
+        about: "stages of a time step",
+        source: "assumed: miniAMR has 20 (`stages_per_ts`), all alike: four dependent kernels each",
+    },
+];
+
+/// The benchmark.
+pub(crate) static MINIAMR: Benchmark = Benchmark {
+    name: "miniamr",
+    about: "stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges",
+    source: "miniAMR (Mantevo), seven-point stencil; HMG Table III (HPC_MiniAMR-test2)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
+
+struct Blocks {
+    /// `[slot][variable][z][y][x]` with one ghost cell around.
+    cells: Array<f64>,
+    /// Slots in use, ascending.
+    active: Array<u32>,
+    /// `[slot][face][4]`: kinds and slots of neighbours.
+    neighbours: Array<u32>,
+    /// Slots of blocks that split or merge, and of their parts.
+    changes: Array<u32>,
+    roots: Cells,
+    side: i32,
+    variables: i32,
+    levels: u32,
+    steps: u64,
+    stages: u64,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |name| request.values.count(name);
+    let along = |name| request.scale.side_of(count(name)) as i32;
+    let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };
+    let blocks = request.scale.of(count("blocks")).max(roots.count() as u64);
+    let (side, variables) = (count("side"), count("variables"));
+    let cells = blocks * variables * (side + 2).pow(3);
+    check_indices(name, cells, "cells")?;
+    Ok(Box::new(Blocks {
+        cells: memory.array("cells", cells, Scaling::Scales),
+        active: memory.array("active", blocks, Scaling::Scales),
+        neighbours: memory.array("neighbours", blocks * 6 * 4, Scaling::Scales),
+        changes: memory.array("changes", blocks.div_ceil(8) * CHANGE as u64, Scaling::Scales),
+        roots,
+        side: side as i32,
+        variables: variables as i32,
+        levels: count("levels") as u32,
+        steps: count("steps"),
+        stages: count("stages"),
+        seed: request.seed,
+    }))
+}
+
+type Done = Result<(), RecordError>;
+
+impl Blocks {
+    /// Cells of one variable of a block, with ghosts.
+    fn padded(&self) -> Cells {
+        let side = self.side + 2;
+        Cells { x: side, y: side, z: side }
+    }
+
+    /// Cells of one variable of a block, without ghosts.
+    fn inner(&self) -> Cells {
+        Cells { x: self.side, y: self.side, z: self.side }
+    }
+
+    /// Index in `cells` of the first cell of a variable of a block.
+    fn base(&self, warp: &mut Warp<'_>, slot: Lanes<u32>, variable: i32) -> Lanes<i32> {
+        let first = (slot.cast::<i32>() * self.variables + variable) * self.padded().count();
+        warp.compute(ComputeClass::Int, 2, first)
+    }
+
+    /// Runs `body(warp, item)` for the warp's share of `count` items, a CTA's width at a time.
+    fn each(warp: &mut Warp<'_>, count: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+        for start in (0..count).step_by(THREADS as usize) {
+            let item = warp.compute(ComputeClass::Int, 1, warp.thread() + start);
+            warp.when(item.lt(count), |warp| body(warp, item));
+        }
+    }
+
+    /// Fills the ghost cells on both faces across `axis` of one variable of one block.
+    fn exchange(&self, cta: &mut Cta<'_>, axis: usize) {
+        let (entry, variable) = self.share(cta);
+        let face_cells = self.side * self.side;
+        cta.each_warp(|warp| {
+            let slot = warp.load(self.active, Lanes::all(entry));
+            Self::each(warp, 2 * face_cells, |warp, thread| {
+                let (high, at) = (thread / face_cells, thread % face_cells);
+                let [high, u, v] = warp.compute(ComputeClass::Int, 6, [high, at % self.side, at / self.side]);
+                let row = slot.cast::<i32>() * 6 + high + 2 * axis as i32;
+                let words = warp.load_vector(self.neighbours, row * 4);
+                let ghost = Ghost { axis, variable, slot, low: high.eq(0), at: [u, v], words };
+                let beyond = ghost.low.select(Lanes::all(0), Lanes::all(self.side + 1));
+                let to = self.cell(warp, slot, variable, ghost.place(beyond, ghost.at));
+                let kind = warp.compute(ComputeClass::Int, 1, words[0].map(|word| word >> KIND));
+                warp.when_else(
+                    kind.ne(FINER),
+                    |warp| self.copy_ghost(warp, &ghost, kind, to),
+                    |warp| self.mean_ghost(warp, &ghost, to),
+                );
+            });
+        });
+    }
+
+    /// Index of a cell, given with its ghosts' offset, of a variable of a block.
+    fn cell(&self, warp: &mut Warp<'_>, slot: Lanes<u32>, variable: i32, place: [Lanes<i32>; 3]) -> Lanes<i32> {
+        self.padded().indices(warp, place) + self.base(warp, slot, variable)
+    }
+
+    /// The layer of a neighbour's cells that touches the face.
+    fn facing(&self, ghost: &Ghost) -> Lanes<i32> {
+        ghost.low.select(Lanes::all(self.side), Lanes::all(1))
+    }
+
+    /// A ghost cell takes the value of the neighbour's cell around it, or at the border of the block's own.
+    fn copy_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, kind: Lanes<u32>, to: Lanes<i32>) {
+        let border = kind.eq(BORDER);
+        let own = ghost.low.select(Lanes::all(1), Lanes::all(self.side));
+        let half = |which: usize| {
+            let part = ghost.words[0].map(|word| (word >> (PART + which as u32) & 1) as i32);
+            kind.eq(COARSER).select(ghost.at[which] / 2 + part * (self.side / 2), ghost.at[which])
+        };
+        let [along, u, v] =
+            warp.compute(ComputeClass::Int, 6, [border.select(own, self.facing(ghost)), half(0), half(1)]);
+        let source = border.select(ghost.slot, slot_of(ghost.words[0]));
+        let from = self.cell(warp, source, ghost.variable, ghost.place(along, [u, v]));
+        let value = warp.load(self.cells, from);
+        warp.store(self.cells, to, value);
+    }
+
+    /// A ghost cell takes the mean of four cells of one of the finer neighbours.
+    fn mean_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, to: Lanes<i32>) {
+        let half = self.side / 2;
+        let [u, v] = ghost.at;
+        let which = warp.compute(ComputeClass::Int, 5, u / half + (v / half) * 2);
+        let [first, second, third, fourth] = ghost.words;
+        let upper = which.eq(2).select(third, fourth);
+        let source = which.eq(0).select(slot_of(first), which.eq(1).select(second, upper));
+        let mut sum = Lanes::all(0.0);
+        for (right, up) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+            let place = ghost.place(self.facing(ghost), [u % half * 2 + right, v % half * 2 + up]);
+            let from = self.cell(warp, source, ghost.variable, place);
+            sum = sum + warp.load(self.cells, from);
+        }
+        let mean = warp.compute(ComputeClass::Fp64, 4, sum * 0.25);
+        warp.store(self.cells, to, mean);
+    }
+
+    /// Entry in the list of blocks, and variable, that a CTA is about.
+    fn share(&self, cta: &Cta<'_>) -> (i32, i32) {
+        let index = cta.index() as i32;
+        (index / self.variables, index % self.variables)
+    }
+
+    /// Each cell becomes the mean of itself and its six neighbours.
+    fn stencil(&self, cta: &mut Cta<'_>) {
+        let (entry, variable) = self.share(cta);
+        let (row, plane) = (self.padded().x, self.padded().x * self.padded().y);
+        let mut means = Vec::new();
+        cta.each_warp(|warp| {
+            let slot = warp.load(self.active, Lanes::all(entry));
+            let base = self.base(warp, slot, variable);
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let at = self.inside(warp, cell) + base;
+                let mut sum = warp.load(self.cells, at);
+                for offset in [-1, 1, -row, row, -plane, plane] {
+                    sum = sum + warp.load(self.cells, at + offset);
+                }
+                means.push((at, warp.compute(ComputeClass::Fp64, 7, sum.map(|sum| sum / 7.0))));
+            });
+        });
+        cta.barrier();
+        let mut means = means.into_iter();
+        cta.each_warp(|warp| {
+            Self::each(warp, self.inner().count(), |warp, _| {
+                if let Some((at, mean)) = means.next() {
+                    warp.store(self.cells, at, mean);
+                }
+            });
+        });
+    }
+
+    /// Position in a padded variable of a cell counted without ghosts.
+    fn inside(&self, warp: &mut Warp<'_>, cell: Lanes<i32>) -> Lanes<i32> {
+        let place = self.inner().places(warp, cell).map(|at| at + 1);
+        self.padded().indices(warp, place)
+    }
+
+    /// Fills one part of a block that split: each cell has the value of the cell around it.
+    fn split(&self, cta: &mut Cta<'_>) {
+        let (entry, variable) = self.share(cta);
+        let (change, octant) = (entry / 8, entry % 8);
+        let half = self.side / 2;
+        cta.each_warp(|warp| {
+            let whole = warp.load(self.changes, Lanes::all(change * CHANGE));
+            let part = warp.load(self.changes, Lanes::all(change * CHANGE + 1 + octant));
+            let (whole, part) = (self.base(warp, whole, variable), self.base(warp, part, variable));
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let place = self.inner().places(warp, cell);
+                let around = [0, 1, 2].map(|axis| place[axis] / 2 + (1 + (octant >> axis & 1) * half));
+                let from = self.padded().indices(warp, around) + whole;
+                let value = warp.load(self.cells, from);
+                let to = self.inside(warp, cell) + part;
+                warp.store(self.cells, to, value);
+            });
+        });
+    }
+
+    /// Fills a block that eight became: each cell has the mean of the eight inside it.
+    fn merge(&self, cta: &mut Cta<'_>) {
+        let (change, variable) = self.share(cta);
+        let half = self.side / 2;
+        cta.each_warp(|warp| {
+            let whole = warp.load(self.changes, Lanes::all(change * CHANGE));
+            let whole = self.base(warp, whole, variable);
+            Self::each(warp, self.inner().count(), |warp, cell| {
+                let place = self.inner().places(warp, cell);
+                let octant = place[0] / half + place[1] / half * 2 + place[2] / half * 4;
+                let octant = warp.compute(ComputeClass::Int, 5, octant);
+                let part = warp.load(self.changes, octant + (change * CHANGE + 1));
+                let part = self.base(warp, part, variable);
+                let mut sum = Lanes::all(0.0);
+                for inside in 0..8 {
+                    let there = [0, 1, 2].map(|axis| place[axis] % half * 2 + (1 + (inside >> axis & 1)));
+                    let from = self.padded().indices(warp, there) + part;
+                    sum = sum + warp.load(self.cells, from);
+                }
+                let mean = warp.compute(ComputeClass::Fp64, 8, sum * 0.125);
+                let to = self.inside(warp, cell) + whole;
+                warp.store(self.cells, to, mean);
+            });
+        });
+    }
+
+    /// Runs a kernel with a CTA for each variable of each of `count` entries of a list.
+    fn launch(&self, host: &mut Host<'_>, name: &str, count: usize, kernel: impl Fn(&mut Cta<'_>) + Sync) -> Done {
+        if count == 0 {
+            return Ok(());
+        }
+        host.launch(Grid::new(name, count as u64 * self.variables as u64, THREADS), kernel)
+    }
+
+    /// Puts the list of changes where kernels find it.
+    fn announce(&self, host: &mut Host<'_>, changes: &[Change]) {
+        for (entry, change) in (0..).zip(changes) {
+            for (word, slot) in (0..).zip([change.whole].into_iter().chain(change.parts)) {
+                host.memory().write(self.changes, entry * CHANGE as u64 + word, slot);
+            }
+        }
+        host.copy_to_device(self.changes);
+    }
+
+    /// Writes the lists of blocks and neighbours.
+    fn describe(&self, memory: &Memory, mesh: &Octree) {
+        for (entry, slot) in (0..).zip(mesh.active()) {
+            memory.write(self.active, entry, slot);
+        }
+        for (place, slot) in mesh.blocks() {
+            for face in 0..6 {
+                let words = words(place, face, mesh.neighbour(place, face));
+                for (word, value) in (0..).zip(words) {
+                    memory.write(self.neighbours, (u64::from(slot) * 6 + face as u64) * 4 + word, value);
+                }
+            }
+        }
+    }
+
+    /// The mesh before the first step: adapted as often as blocks may split.
+    fn first_mesh(&self) -> Octree {
+        let mut mesh = Octree::new(self.roots, self.levels, self.active.len() as u32);
+        (0..self.levels).for_each(|_| _ = mesh.adapt(|place| self.wanted(place, 0)));
+        mesh
+    }
+
+    /// Whether the middle of a block lies in the object, a cylinder along z that moves around in the mesh.
+    fn wanted(&self, place: Place, step: u64) -> bool {
+        let sides = [self.roots.x, self.roots.y].map(f64::from);
+        let apart = [0, 1].map(|axis| {
+            let middle = (f64::from(place.along(axis)) + 0.5) / f64::from(1 << place.level);
+            let object = (0.5 + MOTION[axis] * step as f64).fract() * sides[axis];
+            middle - object
+        });
+        apart[0].powi(2) + apart[1].powi(2) < RADIUS.powi(2) * sides[0] * sides[1]
+    }
+
+    /// Value of a cell of the first mesh, by its index in storage.
+    fn start(&self, index: u64) -> f64 {
+        1.0 + f64::from(noise::unit(self.seed, index))
+    }
+
+    /// Index in storage of a cell without ghosts.
+    fn stored(&self, slot: u32, variable: i32, cell: i32) -> u64 {
+        let inside = self.padded().index(self.inner().place(cell).map(|at| at + 1));
+        (u64::from(slot) * self.variables as u64 + variable as u64) * self.padded().count() as u64 + inside as u64
+    }
+}
+
+impl Instance for Blocks {
+    fn fill(&self, memory: &Memory) {
+        let mesh = self.first_mesh();
+        self.describe(memory, &mesh);
+        for slot in mesh.active() {
+            for variable in 0..self.variables {
+                for at in (0..self.inner().count()).map(|cell| self.stored(slot, variable, cell)) {
+                    memory.write(self.cells, at, self.start(at));
+                }
+            }
+        }
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.cells);
+        host.copy_to_device(self.active);
+        host.copy_to_device(self.neighbours);
+        let mut mesh = self.first_mesh();
+        for step in 0..self.steps {
+            if step > 0 {
+                let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
+                self.announce(host, &merges);
+                self.launch(host, "merge", merges.len(), |cta| self.merge(cta))?;
+                self.announce(host, &splits);
+                self.launch(host, "split", 8 * splits.len(), |cta| self.split(cta))?;
+                self.describe(host.memory(), &mesh);
+                host.copy_to_device(self.active);
+                host.copy_to_device(self.neighbours);
+            }
+            let active = mesh.active().len();
+            for _ in 0..self.stages {
+                (0..3).try_for_each(|axis| self.launch(host, "exchange", active, |cta| self.exchange(cta, axis)))?;
+                self.launch(host, "stencil", active, |cta| self.stencil(cta))?;
+            }
+        }
+        host.copy_to_host(self.cells);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        for variable in 0..self.variables {
+            let mesh = self.first_mesh();
+            let cells = 0..self.inner().count();
+            let first = |slot| cells.clone().map(|cell| self.start(self.stored(slot, variable, cell))).collect();
+            let values = mesh.active().into_iter().map(|slot| (slot, first(slot))).collect();
+            let mut reference = Reference { blocks: self, mesh, values };
+            for step in 0..self.steps {
+                if step > 0 {
+                    reference.adapt(step);
+                }
+                (0..self.stages).for_each(|_| reference.stage());
+            }
+            for (slot, expected) in &reference.values {
+                let found: Vec<f64> =
+                    cells.clone().map(|cell| memory.read(self.cells, self.stored(*slot, variable, cell))).collect();
+                agree(&format!("variable {variable} of slot {slot}: cell"), &found, expected)?;
+            }
+        }
+        Ok(())
+    }
+}

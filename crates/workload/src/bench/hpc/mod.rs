@@ -1,0 +1,15 @@
+//! Programs and proxies of high-performance computing (CORAL, Mantevo, ExMatEx and others): one file each.
+
+pub(super) mod amg;
+pub(super) mod comd;
+pub(super) mod cusolver;
+pub(super) mod hpgmg;
+pub(super) mod lulesh;
+pub(super) mod mcb;
+pub(super) mod miniamr;
+pub(super) mod minicontact;
+pub(super) mod namd;
+pub(super) mod nekbone;
+pub(super) mod rabbitct;
+pub(super) mod rsbench;
+pub(super) mod snap;

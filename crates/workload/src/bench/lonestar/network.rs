@@ -1,0 +1,322 @@
+//! The network that the graph benchmarks run on, as arrays in device memory.
+
+use crate::bench::benchmark::demand;
+use crate::bench::workload::{Request, WorkloadError, check_indices};
+use crate::graph::{Graph, Reading, mesh_graph, random_graph, read_graph, road_graph};
+use crate::parameter::{Kind, Parameter};
+use crate::record::Host;
+use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
+use std::path::Path;
+
+/// Most nodes of a generated graph. Source: assumed, sixty times the largest road network in use; generating
+/// it takes some gigabytes.
+const MOST_NODES: u64 = 1 << 26;
+
+/// Number of nodes of a generated graph.
+pub(super) const NODES: Parameter = Parameter {
+    name: "nodes",
+    kind: Kind::Count { low: 1, high: MOST_NODES },
+    default: "1070376",
+    about: "nodes of the generated network, at scale 1; scales",
+    source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
+};
+
+/// Kind of a generated graph.
+pub(super) const NETWORK: Parameter = Parameter {
+    name: "network",
+    kind: Kind::Choice(&["road", "mesh", "random"]),
+    default: "road",
+    about: "generated network: like a road network, of the triangles of a mesh (3 arcs a node), or at random",
+    source: "LonestarGPU's inputs: road networks, grids, random graphs",
+};
+
+/// Arcs of a node of a random network.
+pub(super) const DEGREE: Parameter = Parameter {
+    name: "degree",
+    kind: Kind::Count { low: 2, high: 1024 },
+    default: "4",
+    about: "arcs of a node of a random network, on average",
+    source: "LonestarGPU's random inputs: four edges a node",
+};
+
+/// A user's graph.
+pub(super) const GRAPH: Parameter = Parameter {
+    name: "graph",
+    kind: Kind::File,
+    default: "",
+    about: "a .gr (DIMACS) or .mtx (MatrixMarket) file to use instead, its arcs as they are written, or such a file in \
+            .gz; it does not scale",
+    source: "none: the network is generated unless a file is given",
+};
+
+/// Whether the arcs of a user's graph count in both directions.
+pub(super) const SYMMETRIC: Parameter = Parameter {
+    name: "symmetric",
+    kind: Kind::Flag,
+    default: "no",
+    about: "yes: an arc of the file that has none of its weight leading back gets one; a MatrixMarket file that says \
+            symmetric is always read so",
+    source: "MatrixMarket, `symmetric`; Pannotia's readers, `directed`",
+};
+
+/// What a program takes of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uses {
+    /// Arcs.
+    Arcs,
+    /// Arcs and their weights.
+    Weights,
+    /// Undirected edges and their weights: arcs that do not lead back count as such, which is noted.
+    Edges,
+}
+
+/// A graph and its rows in device memory, laid out as LonestarGPU does.
+pub(super) struct Network {
+    pub(super) graph: Graph,
+    /// Whether arrays follow the scale: a user's graph does not.
+    pub(super) scaling: Scaling,
+    /// Row of each node (LonestarGPU `srcsrc`); the identity.
+    pub(super) row: Array<u32>,
+    /// First arc of each row (LonestarGPU `psrc`).
+    pub(super) first: Array<u32>,
+    /// Arcs of each node (LonestarGPU `noutgoing`).
+    pub(super) degree: Array<u32>,
+    /// Node at the end of each arc (LonestarGPU `edgessrcdst`).
+    pub(super) target: Array<u32>,
+}
+
+fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
+    demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
+}
+
+/// A random graph of `nodes` nodes, a number after scaling, with `degree` arcs each.
+pub(super) fn random_network(
+    workload: &'static str,
+    nodes: u64,
+    degree: u64,
+    seed: u32,
+) -> Result<Graph, WorkloadError> {
+    check_nodes(workload, nodes)?;
+    check_indices(workload, nodes * degree, "arcs")?;
+    Ok(random_graph(nodes as u32, degree as u32, seed))
+}
+
+/// The path of the user's graph, if there is one. Refuses parameters of a generated network beside it, and those of a
+/// file's without.
+pub(super) fn file<'a>(workload: &'static str, request: &'a Request) -> Result<Option<&'a Path>, WorkloadError> {
+    let path = request.values.text(GRAPH.name);
+    if path.is_empty() {
+        let told = request.values.is_given(SYMMETRIC.name);
+        demand(workload, !told, || "`symmetric` is of a file's graph: give it with `graph`".to_owned())?;
+        return Ok(None);
+    }
+    let generated = [NODES, NETWORK, DEGREE].map(|parameter| parameter.name);
+    let beside = generated.into_iter().find(|name| request.values.is_given(name));
+    demand(workload, beside.is_none(), || {
+        let name = beside.unwrap_or_default();
+        format!("`{name}` is of a generated network, and `graph={path}` takes the place of one: give one of the two")
+    })?;
+    Ok(Some(Path::new(path)))
+}
+
+/// The graph of the user's file, if there is one; notes of it are left in the request.
+fn graph_of_file(workload: &'static str, request: &mut Request, uses: Uses) -> Result<Option<Graph>, WorkloadError> {
+    let Some(path) = file(workload, request)?.map(Path::to_owned) else { return Ok(None) };
+    let reading = Reading { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != Uses::Arcs };
+    let read = read_graph(&path, reading)?;
+    read.notes.into_iter().for_each(|note| request.note(note));
+    if uses != Uses::Edges || read.graph.edges().is_some() {
+        return Ok(Some(read.graph));
+    }
+    request.note(format!(
+        "{}: not every arc leads back, and this program is of undirected graphs: arcs count in both directions, as with \
+         `symmetric=yes`",
+        path.display()
+    ));
+    Ok(Some(read.graph.symmetric()))
+}
+
+impl Network {
+    /// A road network, or the graph of a file.
+    pub(super) fn lay_out(
+        workload: &'static str,
+        request: &mut Request,
+        uses: Uses,
+        memory: &mut Memory,
+    ) -> Result<Network, WorkloadError> {
+        if let Some(graph) = graph_of_file(workload, request, uses)? {
+            return Ok(Network::of(graph, Scaling::Fixed, memory));
+        }
+        let nodes = request.scale.of(request.values.count("nodes"));
+        check_nodes(workload, nodes)?;
+        Ok(Network::of(road_graph(nodes as u32, request.seed), Scaling::Scales, memory))
+    }
+
+    /// [`Network::lay_out`] with the kind of network that [`NETWORK`] names.
+    pub(super) fn lay_out_kind(
+        workload: &'static str,
+        request: &mut Request,
+        uses: Uses,
+        memory: &mut Memory,
+    ) -> Result<Network, WorkloadError> {
+        let values = &request.values;
+        let (nodes, seed) = (request.scale.of(values.count("nodes")), request.seed);
+        let told = values.text("network") == "random" || file(workload, request)?.is_some();
+        demand(workload, told || !values.is_given("degree"), || "`degree` is of network=random".into())?;
+        let graph = match values.text("network") {
+            _ if file(workload, request)?.is_some() => return Network::lay_out(workload, request, uses, memory),
+            "mesh" => {
+                check_nodes(workload, nodes)?;
+                mesh_graph(nodes as u32)
+            }
+            "random" => random_network(workload, nodes, values.count("degree"), seed as u32)?,
+            _ => return Network::lay_out(workload, request, uses, memory),
+        };
+        let graph = graph.weighted(seed);
+        Ok(Network::of(graph, Scaling::Scales, memory))
+    }
+
+    /// The arrays of a graph.
+    pub(super) fn of(graph: Graph, scaling: Scaling, memory: &mut Memory) -> Network {
+        let (nodes, arcs) = (u64::from(graph.nodes()), graph.target().len() as u64);
+        Network {
+            row: memory.array("row", nodes, scaling),
+            first: memory.array("first", nodes, scaling),
+            degree: memory.array("degree", nodes, scaling),
+            target: memory.array("target", arcs, scaling),
+            graph,
+            scaling,
+        }
+    }
+
+    pub(super) fn nodes(&self) -> u32 {
+        self.graph.nodes()
+    }
+
+    /// First arc and number of arcs of a node.
+    pub(super) fn row(&self, warp: &mut Warp<'_>, node: Lanes<i32>) -> (Lanes<u32>, Lanes<u32>) {
+        let row = warp.load(self.row, node);
+        let degree = warp.load(self.degree, node);
+        (warp.load(self.first, row), degree)
+    }
+
+    pub(super) fn fill(&self, memory: &Memory) {
+        memory.fill(self.row, |node| node as u32);
+        memory.fill(self.first, |node| self.graph.first()[node as usize]);
+        memory.fill(self.degree, |node| self.graph.row(node as u32).len() as u32);
+        memory.fill(self.target, |arc| self.graph.target()[arc as usize]);
+    }
+
+    pub(super) fn copy_to_device(&self, host: &mut Host<'_>) {
+        host.copy_to_device(self.row);
+        host.copy_to_device(self.first);
+        host.copy_to_device(self.degree);
+        host.copy_to_device(self.target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::{Mode, Request, WorkloadError, find, footprint, record};
+    use crate::record::{RecordOptions, Recording};
+    use crate::scale::Scale;
+    use std::fmt::Write as _;
+    use tombolo_types::stream::{Command, Program};
+
+    /// A recording, checked against its reference, of a program over a file of this name and content.
+    fn of_file(
+        workload: &str,
+        (file, content): (&str, &str),
+        more: &[(&str, &str)],
+    ) -> Result<Recording, WorkloadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        std::fs::write(&path, content).unwrap();
+        let graph = ("graph".to_owned(), path.to_str().unwrap().to_owned());
+        let given = more.iter().map(|(key, value)| (key.to_string(), value.to_string())).chain([graph]);
+        let workload = find(workload)?;
+        let request = Request::new(workload, Scale::FULL, &given.collect::<Vec<_>>(), 7)?;
+        record(workload, &request, &RecordOptions::default(), Mode::Verify)
+    }
+
+    fn launches(recording: &Recording) -> usize {
+        recording.commands().iter().filter(|command| matches!(command, Command::Launch { .. })).count()
+    }
+
+    /// 64 nodes, each with an arc to the one before it.
+    fn one_way() -> String {
+        (2..=64).fold("p sp 64 63\n".to_owned(), |mut text, node| {
+            writeln!(text, "a {node} {} 1", node - 1).unwrap();
+            text
+        })
+    }
+
+    #[test]
+    fn searches_follow_arcs_one_way_unless_the_user_or_the_file_says_symmetric() {
+        let text = one_way();
+        let file = ("chain.gr", text.as_str());
+        for workload in ["bfs", "sssp"] {
+            let of = |more: &[_]| launches(&of_file(workload, file, more).unwrap());
+            assert_eq!(of(&[]), 1, "{workload}: nothing is reached from node 0");
+            assert_eq!(of(&[("source", "63")]), 64, "{workload}");
+        }
+        assert_eq!(launches(&of_file("bfs", file, &[("symmetric", "yes")]).unwrap()), 64);
+        let matrix = |symmetry: &str| {
+            let text = format!("%%MatrixMarket matrix coordinate pattern {symmetry}\n3 3 2\n2 1\n3 2\n");
+            launches(&of_file("bfs", ("chain.mtx", &text), &[]).unwrap())
+        };
+        assert_eq!([matrix("general"), matrix("symmetric")], [1, 3]);
+    }
+
+    #[test]
+    fn a_spanning_tree_takes_arcs_both_ways_and_says_so() {
+        let notes = |content: &str, more: &[_]| of_file("mst", ("x.gr", content), more).unwrap().notes().to_vec();
+        let both = "p sp 3 5\na 1 2 4\na 2 1 4\na 2 3 1\na 3 2 1\na 2 2 9\n";
+        assert_eq!(notes(both, &[]), [""; 0], "a loop needs no way back");
+        let one_way = "p sp 3 2\na 2 1 4\na 3 2 1\n";
+        assert!(notes(one_way, &[])[0].contains("`symmetric=yes`"));
+        assert_eq!(notes(one_way, &[("symmetric", "yes")]), [""; 0]);
+    }
+
+    #[test]
+    fn loops_parallels_and_lone_nodes_are_no_obstacle() {
+        let odd = "p sp 5 8\na 1 1 0\na 1 2 9\na 1 2 3\na 1 2 3\na 2 1 4\na 3 2 0\na 2 3 2\na 4 4 7\n";
+        for (workload, more) in [
+            ("bfs", &[][..]),
+            ("bfs", &[("mapping", "group")]),
+            ("mst", &[]),
+            ("sssp", &[]),
+            ("sssp", &[("variant", "wln")]),
+            ("sssp", &[("variant", "wlc")]),
+        ] {
+            for content in [odd, "p sp 3 0\n", "p sp 1 1\na 1 1 1\n"] {
+                of_file(workload, ("x.gr", content), more)
+                    .unwrap_or_else(|error| panic!("{workload} {more:?}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn weights_are_judged_by_programs_that_use_them() {
+        let matrix = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n2 1 2.6\n2 2 0.3\n";
+        for workload in ["mst", "sssp"] {
+            let refused = of_file(workload, ("x.mtx", matrix), &[]).map(|_| ()).unwrap_err().to_string();
+            assert!(refused.contains("x.mtx:4: value 0.3 would be rounded to 0"), "{refused}");
+            let rounded = of_file(workload, ("x.mtx", &matrix.replace("0.3", "1")), &[]).unwrap();
+            assert!(rounded.notes()[0].contains("weights rounded to whole numbers: 1; the first, in line 3"));
+        }
+        let notes = of_file("bfs", ("x.mtx", matrix), &[]).unwrap().notes().to_vec();
+        assert!(notes[0].contains("the program takes no weights"), "{notes:?}");
+    }
+
+    #[test]
+    fn symmetric_is_of_a_file() {
+        let given = [("symmetric".to_owned(), "yes".to_owned())];
+        for name in ["bfs", "mst", "sssp"] {
+            let workload = find(name).unwrap();
+            let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+            let refused = footprint(workload, &request).unwrap_err().to_string();
+            assert!(refused.ends_with("`symmetric` is of a file's graph: give it with `graph`"), "{refused}");
+        }
+    }
+}

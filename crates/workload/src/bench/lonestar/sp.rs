@@ -1,0 +1,434 @@
+//! Lonestar's survey propagation: messages between the clauses and the variables of a random satisfiability problem
+//! until they settle, then the variables of the strongest bias are fixed, and so on.
+//!
+//! A sweep has two kernels: each variable gathers the surveys of its clauses, and each clause combines what its
+//! variables answered. After a phase of sweeps come the biases, the choice of variables, and the removal of clauses.
+//!
+//! Source: Braunstein, Mézard and Zecchina, Random Structures and Algorithms, 2005.
+
+mod plain;
+
+use self::plain::Plain;
+use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::reference::agree;
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use tombolo_types::{Order, Scope};
+
+/// Below this, a factor counts as zero and is left out of a product. Source: assumed, far below any survey that
+/// matters and far above underflow.
+const ZERO: f64 = 1e-9;
+/// Largest bias from which a phase fixes variables: below, surveys say nothing. Source: assumed, as the programs of
+/// Braunstein et al. stop where surveys are trivial.
+const TRIVIAL: f64 = 0.01;
+/// One in so many free variables is fixed in a phase. Source: Braunstein et al., 2005: one percent.
+const FIXED_IN: u64 = 100;
+/// States of a variable.
+const FREE: u32 = 0;
+const TRUE: u32 = 1;
+const FALSE: u32 = 2;
+/// The relaxed maximum that CTAs of all GPUs take.
+const MAXIMUM: Order = Order::relaxed(Scope::Sys);
+
+static PARAMETERS: [Parameter; 6] = [
+    Parameter {
+        name: "variables",
+        kind: Kind::Count { low: 8, high: 1 << 24 },
+        default: "21905",
+        about: "variables, at scale 1; scales",
+        source: "LonestarGPU sp: 4.2 clauses a variable, near the threshold of satisfiability; clauses as there",
+    },
+    Parameter {
+        name: "clauses",
+        kind: Kind::Count { low: 8, high: 1 << 26 },
+        default: "92000",
+        about: "clauses, at scale 1; scales",
+        source: "LonestarGPU sp's 4.2 a variable; NUMA-GPU, Table 2: 8 MB",
+    },
+    Parameter {
+        name: "literals",
+        kind: Kind::Count { low: 2, high: 7 },
+        default: "3",
+        about: "literals of a clause",
+        source: "LonestarGPU sp: 3-SAT",
+    },
+    Parameter {
+        name: "sweeps",
+        kind: Kind::Count { low: 1, high: 10_000 },
+        default: "10",
+        about: "sweeps of a phase",
+        source: "assumed: a phase takes tens until surveys settle, all alike",
+    },
+    Parameter {
+        name: "phases",
+        kind: Kind::Count { low: 1, high: 10_000 },
+        default: "2",
+        about: "phases, at most; fewer where surveys turn trivial",
+        source: "assumed: a phase after variables were fixed, too",
+    },
+    Parameter {
+        name: "threads",
+        kind: Kind::Choice(&["64", "128", "256", "448", "512", "1024"]),
+        default: "448",
+        about: "threads of a CTA",
+        source: "NUMA-GPU, Table 2: 75 CTAs, weighted by time",
+    },
+];
+
+/// The benchmark.
+pub(crate) static SP: Benchmark = Benchmark {
+    name: "sp",
+    about: "survey propagation: gathers along a random graph in both directions, short kernels",
+    source: "LonestarGPU sp; Braunstein et al., 2005; NUMA-GPU, Table 2 (Lonestar-SP)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+};
+
+struct Formula {
+    /// By edge, the edges of a clause side by side: the variable, and 1 where it is negated.
+    variable: Array<u32>,
+    negated: Array<u32>,
+    /// By edge: the survey from clause to variable, and the answer of the variable to the clause.
+    survey: Array<f64>,
+    answer: Array<f64>,
+    /// First edge of each variable in `edge`, and one more; edges by variable.
+    first: Array<u32>,
+    edge: Array<u32>,
+    /// By variable: [`FREE`], [`TRUE`] or [`FALSE`]; how strongly it tends to be true (below 0: to be false).
+    state: Array<u32>,
+    bias: Array<f64>,
+    /// By clause: 1 where a fixed variable satisfies it.
+    satisfied: Array<u32>,
+    /// Bits of the largest change of a survey in the last sweep.
+    change: Array<u64>,
+    literals: u64,
+    sweeps: u64,
+    phases: u64,
+    threads: u32,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let count = |key| request.values.count(key);
+    let scaled = |key| request.scale.of(count(key));
+    let (variables, clauses, literals) = (scaled("variables"), scaled("clauses"), count("literals"));
+    let edges = clauses * literals;
+    check_indices(name, edges, "literals of all clauses")?;
+    demand(name, variables >= literals, || format!("{variables} variables: a clause has {literals} different ones"))?;
+    let mut reals = |field, len| memory.array(field, len, Scaling::Scales);
+    let (survey, answer, bias) = (reals("survey", edges), reals("answer", edges), reals("bias", variables));
+    let mut wholes = |field, len| memory.array(field, len, Scaling::Scales);
+    Ok(Box::new(Formula {
+        variable: wholes("variable", edges),
+        negated: wholes("negated", edges),
+        survey,
+        answer,
+        first: wholes("first", variables + 1),
+        edge: wholes("edge", edges),
+        state: wholes("state", variables),
+        bias,
+        satisfied: wholes("satisfied", clauses),
+        change: memory.array("change", 1, Scaling::Fixed),
+        literals,
+        sweeps: count("sweeps"),
+        phases: count("phases"),
+        threads: count("threads") as u32,
+        seed: request.seed,
+    }))
+}
+
+/// Products of what the surveys of positive and of negated occurrences leave open, without factors of zero, and how
+/// many of these there are.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    products: [Lanes<f64>; 2],
+    zeros: [Lanes<u32>; 2],
+}
+
+/// A product that was taken without its factors of zero.
+fn whole(product: f64, zeros: u32) -> f64 {
+    if zeros == 0 { product } else { 0.0 }
+}
+
+/// The probability that a variable cannot satisfy a clause, from what other clauses of the same sign and clauses of the
+/// other sign leave open.
+fn unable(same: f64, other: f64) -> f64 {
+    let (forced, helped, open) = ((1.0 - other) * same, (1.0 - same) * other, same * other);
+    let sum = forced + helped + open;
+    if sum > 0.0 { forced / sum } else { 0.0 }
+}
+
+/// How strongly a variable tends to be true.
+fn tendency(positive: f64, negated: f64) -> f64 {
+    let (up, down, open) = ((1.0 - positive) * negated, (1.0 - negated) * positive, positive * negated);
+    let sum = up + down + open;
+    if sum > 0.0 { (up - down) / sum } else { 0.0 }
+}
+
+type Done = Result<(), RecordError>;
+
+impl Formula {
+    fn variables(&self) -> u64 {
+        self.state.len()
+    }
+
+    fn clauses(&self) -> u64 {
+        self.satisfied.len()
+    }
+
+    /// Runs `body` with one thread for each of `count` items.
+    fn each(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        count: u64,
+        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
+    ) -> Done {
+        let ctas = count.div_ceil(u64::from(self.threads));
+        host.launch(Grid::new(name, ctas, self.threads), |cta: &mut Cta<'_>| {
+            cta.each_warp(|warp| {
+                let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+                warp.when(item.lt(count as i32), |warp| body(warp, item));
+            });
+        })
+    }
+
+    /// Runs `body(warp, edge, whether negated, survey)` for each edge of a variable.
+    fn each_edge(
+        &self,
+        warp: &mut Warp<'_>,
+        variable: Lanes<i32>,
+        mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>, Lanes<bool>, Lanes<f64>),
+    ) {
+        let (first, end) = (warp.load(self.first, variable), warp.load(self.first, variable + 1));
+        let (first, degree) = warp.compute(ComputeClass::Int, 1, (first, end - first));
+        warp.repeat(degree, |warp, at| {
+            let at = warp.compute(ComputeClass::Int, 1, first + at);
+            let edge = warp.load(self.edge, at);
+            let negated = warp.load(self.negated, edge).eq(1);
+            let survey = warp.load(self.survey, edge);
+            body(warp, edge, negated, survey);
+        });
+    }
+
+    /// What the surveys of a variable leave open.
+    fn fold(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> Open {
+        let mut open = Open { products: [Lanes::all(1.0); 2], zeros: [Lanes::all(0); 2] };
+        self.each_edge(warp, variable, |warp, _, negated, survey| {
+            let factor = warp.compute(ComputeClass::Fp64, 1, survey.map(|survey| 1.0 - survey));
+            let (negated, zero) = warp.compute(ComputeClass::Fp64, 4, (negated, factor.lt(ZERO)));
+            for (sign, here) in [!negated, negated].into_iter().enumerate() {
+                let product = (here & !zero).select(open.products[sign] * factor, open.products[sign]);
+                open.products[sign] = warp.update(open.products[sign], product);
+                let zeros = (here & zero).select(open.zeros[sign] + 1, open.zeros[sign]);
+                open.zeros[sign] = warp.update(open.zeros[sign], zeros);
+            }
+        });
+        open
+    }
+
+    /// A free variable answers each of its clauses.
+    fn answer_clauses(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
+        let state = warp.load(self.state, variable);
+        warp.when(state.eq(FREE), |warp| {
+            let open = self.fold(warp, variable);
+            self.each_edge(warp, variable, |warp, edge, negated, survey| {
+                let negated = warp.compute(ComputeClass::Other, 2, negated);
+                let factor = survey.map(|survey| 1.0 - survey);
+                let zero = factor.lt(ZERO);
+                let pair = |positive: bool| {
+                    let here = if positive { !negated } else { negated };
+                    (here.select(open.products[0], open.products[1]), here.select(open.zeros[0], open.zeros[1]))
+                };
+                let ((same, same_zeros), (other, other_zeros)) = (pair(true), pair(false));
+                // Without the clause's own survey.
+                let same = zero.select(same, same.zip(factor, |product, factor| product / factor));
+                let zeros = zero.select(same_zeros - Lanes::all(1), same_zeros);
+                let (same, other) = (same.zip(zeros, whole), other.zip(other_zeros, whole));
+                let answer = warp.compute(ComputeClass::Fp64, 24, same.zip(other, unable));
+                warp.store(self.answer, edge, answer);
+            });
+        });
+    }
+
+    /// A clause that is not satisfied sends new surveys: to each variable, whether all the others fail it.
+    fn survey_variables(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
+        let satisfied = warp.load(self.satisfied, clause);
+        warp.when(satisfied.eq(0), |warp| {
+            let first = warp.compute(ComputeClass::Int, 2, clause * self.literals as i32);
+            let edges: Vec<_> = (0..self.literals as i32).map(|at| first + at).collect();
+            let answers: Vec<_> = edges.iter().map(|edge| warp.load(self.answer, *edge)).collect();
+            let mut largest = Lanes::all(0.0);
+            for (at, edge) in edges.iter().enumerate() {
+                let variable = warp.load(self.variable, *edge);
+                let free = warp.load(self.state, variable).eq(FREE);
+                let others = answers.iter().enumerate().filter(|(other, _)| *other != at);
+                let survey = others.fold(Lanes::all(1.0), |product, (_, answer)| product * *answer);
+                let old = warp.load(self.survey, *edge);
+                let survey = warp.compute(ComputeClass::Fp64, self.literals as u16 - 1, survey);
+                warp.when(free, |warp| {
+                    warp.store(self.survey, *edge, survey);
+                    let change = old.zip(survey, |old, survey| (old - survey).abs());
+                    let change = warp.compute(ComputeClass::Fp64, 2, largest.max(change));
+                    largest = warp.update(largest, change);
+                });
+            }
+            // Bits of numbers from 0 on are in the order of the numbers.
+            let bits = largest.map(f64::to_bits);
+            warp.reduce(Reduction::Max, self.change, Lanes::all(0), bits, MAXIMUM);
+        });
+    }
+
+    fn find_bias(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
+        let state = warp.load(self.state, variable);
+        warp.when(state.eq(FREE), |warp| {
+            let Open { products, zeros } = self.fold(warp, variable);
+            let [positive, negated] = [0, 1].map(|sign: usize| products[sign].zip(zeros[sign], whole));
+            let bias = warp.compute(ComputeClass::Fp64, 20, positive.zip(negated, tendency));
+            warp.store(self.bias, variable, bias);
+        });
+    }
+
+    /// A free variable whose bias reaches the threshold takes the value that it tends to.
+    fn fix(&self, warp: &mut Warp<'_>, variable: Lanes<i32>, threshold: f64) {
+        let (state, bias) = (warp.load(self.state, variable), warp.load(self.bias, variable));
+        let chosen = state.eq(FREE) & bias.map(|bias| bias.abs() >= threshold);
+        warp.when(chosen, |warp| {
+            let value = warp.compute(ComputeClass::Fp64, 1, bias.map(|bias| if bias > 0.0 { TRUE } else { FALSE }));
+            warp.store(self.state, variable, value);
+        });
+    }
+
+    /// Clauses that a fixed variable satisfies send no more surveys; a variable that fails a clause always answers so.
+    fn simplify(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
+        let satisfied = warp.load(self.satisfied, clause);
+        warp.when(satisfied.eq(0), |warp| {
+            let first = warp.compute(ComputeClass::Int, 2, clause * self.literals as i32);
+            let mut met = Lanes::all(false);
+            for edge in (0..self.literals as i32).map(|at| first + at) {
+                let variable = warp.load(self.variable, edge);
+                let state = warp.load(self.state, variable);
+                let negated = warp.load(self.negated, edge);
+                let helps = negated.eq(1).select(state.eq(FALSE), state.eq(TRUE));
+                met = warp.compute(ComputeClass::Int, 3, met | helps);
+                warp.when(!helps & state.ne(FREE), |warp| {
+                    warp.store(self.survey, edge, 0.0);
+                    warp.store(self.answer, edge, 1.0);
+                });
+            }
+            warp.when(met, |warp| {
+                warp.store(self.satisfied, clause, 1);
+                (0..self.literals as i32).for_each(|at| warp.store(self.survey, first + at, 0.0));
+            });
+        });
+    }
+
+    /// The bias from which variables are fixed: that of the strongest hundredth of the free ones.
+    fn threshold(state: &[u32], bias: &[f64]) -> f64 {
+        let free = state.iter().zip(bias).filter(|(state, _)| **state == FREE);
+        let mut sizes: Vec<f64> = free.map(|(_, bias)| bias.abs()).collect();
+        sizes.sort_by(|a, b| b.total_cmp(a));
+        let chosen = (sizes.len() as u64).div_ceil(FIXED_IN) as usize;
+        chosen.checked_sub(1).map_or(0.0, |last| sizes[last])
+    }
+
+    /// The variable of an edge, and whether it is negated: a clause's are different.
+    fn literal(&self, clause: u64) -> Vec<(u32, u32)> {
+        let mut chosen: Vec<(u32, u32)> = Vec::new();
+        let mut draws = (0..).map(|draw| noise::noise(self.seed ^ (clause << 8), draw));
+        while chosen.len() < self.literals as usize {
+            let bits = draws.next().unwrap_or_default();
+            let variable = ((u128::from(bits) * u128::from(self.variables())) >> 64) as u32;
+            if chosen.iter().all(|(other, _)| *other != variable) {
+                chosen.push((variable, bits as u32 & 1));
+            }
+        }
+        chosen
+    }
+
+    fn first_survey(&self, edge: u64) -> f64 {
+        noise::below(self.seed ^ (1 << 60), edge, 1 << 20) as f64 / f64::from(1 << 20)
+    }
+}
+
+impl Instance for Formula {
+    fn fill(&self, memory: &Memory) {
+        let mut edges = vec![Vec::new(); self.variables() as usize];
+        for clause in 0..self.clauses() {
+            for (edge, (variable, negated)) in (clause * self.literals..).zip(self.literal(clause)) {
+                memory.write(self.variable, edge, variable);
+                memory.write(self.negated, edge, negated);
+                edges[variable as usize].push(edge as u32);
+            }
+        }
+        let mut at = 0;
+        for (variable, edges) in (0..).zip(edges) {
+            memory.write(self.first, variable, at as u32);
+            for edge in edges {
+                memory.write(self.edge, at, edge);
+                at += 1;
+            }
+        }
+        memory.write(self.first, self.variables(), at as u32);
+        memory.fill(self.survey, |edge| self.first_survey(edge));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        for array in [self.variable, self.negated, self.first, self.edge, self.state, self.satisfied] {
+            host.copy_to_device(array);
+        }
+        host.copy_to_device(self.survey);
+        for _ in 0..self.phases {
+            for _ in 0..self.sweeps {
+                host.memory().write(self.change, 0, 0);
+                host.copy_to_device(self.change);
+                self.each(host, "answer", self.variables(), |warp, variable| self.answer_clauses(warp, variable))?;
+                self.each(host, "survey", self.clauses(), |warp, clause| self.survey_variables(warp, clause))?;
+                host.copy_to_host(self.change);
+            }
+            self.each(host, "bias", self.variables(), |warp, variable| self.find_bias(warp, variable))?;
+            host.copy_to_host(self.bias);
+            let (state, bias) = (host.memory().to_vec(self.state), host.memory().to_vec(self.bias));
+            let threshold = Self::threshold(&state, &bias);
+            if threshold < TRIVIAL {
+                break;
+            }
+            self.each(host, "fix", self.variables(), |warp, variable| self.fix(warp, variable, threshold))?;
+            self.each(host, "simplify", self.clauses(), |warp, clause| self.simplify(warp, clause))?;
+        }
+        host.copy_to_host(self.state);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut plain = Plain::new(self);
+        for _ in 0..self.phases {
+            (0..self.sweeps).for_each(|_| plain.sweep());
+            if !plain.fix() {
+                break;
+            }
+        }
+        if let Some(at) = memory.to_vec(self.state).iter().zip(&plain.state).position(|(found, state)| found != state) {
+            return Err(format!("variable {at} is in state {}", memory.read(self.state, at as u64)));
+        }
+        let surveys: Vec<f64> = plain.surveys.concat();
+        agree("survey", &memory.to_vec(self.survey), &surveys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_needed_elsewhere_fails_a_clause() {
+        // Nothing else asks for it: it can always satisfy. Negated elsewhere with certainty: it cannot.
+        assert_eq!((unable(1.0, 1.0), unable(1.0, 0.0), unable(0.0, 1.0)), (0.0, 1.0, 0.0));
+        assert_eq!((tendency(1.0, 1.0), tendency(0.0, 1.0), tendency(1.0, 0.0)), (0.0, 1.0, -1.0));
+    }
+}

@@ -1,0 +1,91 @@
+//! Sorts integers by a bitonic network: a launch for each pass, each over the whole array.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 64;
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "elements",
+    kind: Kind::Count { low: 2, high: 1 << 28 },
+    default: "65536",
+    about: "elements, 4-byte integers, at scale 1; scales, to a power of two from 128",
+    source: MEASURED,
+}];
+
+/// The benchmark. Its passes grow with the square of the logarithm of its footprint.
+pub(crate) static BITONICSORT: Benchmark = Benchmark {
+    name: "bitonicsort",
+    about: "bitonic sort: hundreds of dependent launches of small CTAs",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
+
+struct Sort {
+    values: Array<u32>,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements")).max(2 * u64::from(THREADS)).next_power_of_two();
+    Ok(Box::new(Sort { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
+}
+
+impl Sort {
+    fn kernel(&self, cta: &mut Cta<'_>, stage: u32, pass: u32) {
+        let distance = 1 << (stage - pass);
+        cta.each_warp(|warp| {
+            let t = warp.compute(ComputeClass::Int, 6 + 2 * ADDRESS, warp.global_thread());
+            let left = t / distance * (2 * distance) + t % distance;
+            let (a, b) = (warp.load(self.values, left), warp.load(self.values, left + distance));
+            let (a, b) = warp.compute(ComputeClass::Int, 4, (a, b));
+            let descending = t.map(|t| t >> stage & 1 == 1);
+            let (low, high) = (a.min(b), a.max(b));
+            warp.store(self.values, left, descending.select(high, low));
+            warp.store(self.values, left + distance, descending.select(low, high));
+        });
+    }
+}
+
+impl Instance for Sort {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.values, |index| noise::noise(self.seed, index) as u32);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.values);
+        let elements = self.values.len();
+        let grid = || Grid::new("bitonic-pass", elements / 2 / u64::from(THREADS), THREADS);
+        let stages = elements.ilog2();
+        if host.samples() {
+            // Passes of a distance are alike: each stage from that of the distance on has one.
+            let alike: Vec<u64> = (1..=u64::from(stages)).rev().collect();
+            host.series_of(&alike, |host, first| host.launch(grid(), |cta| self.kernel(cta, first as u32, 0)))?;
+        } else {
+            for (stage, pass) in (0..stages).flat_map(|stage| (0..=stage).map(move |pass| (stage, pass))) {
+                host.launch(grid(), |cta| self.kernel(cta, stage, pass))?;
+            }
+        }
+        host.copy_to_host(self.values);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut expected: Vec<u32> =
+            (0..self.values.len()).map(|index| noise::noise(self.seed, index) as u32).collect();
+        expected.sort_unstable();
+        let found = memory.to_vec(self.values);
+        match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+            Some(at) => Err(format!("element {at} is {}, expected {}", found[at], expected[at])),
+            None => Ok(()),
+        }
+    }
+}

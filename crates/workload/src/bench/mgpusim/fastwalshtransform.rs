@@ -1,0 +1,84 @@
+//! The fast Walsh transform, in place: a launch for each step, each over the whole array.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 256;
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "elements",
+    kind: Kind::Count { low: 2, high: 1 << 28 },
+    default: "2097152",
+    about: "elements, 4-byte floats, at scale 1; scales, to a power of two from 512",
+    source: MEASURED,
+}];
+
+/// The benchmark.
+pub(crate) static FASTWALSHTRANSFORM: Benchmark = Benchmark {
+    name: "fastwalshtransform",
+    about: "fast Walsh transform: a launch a step, strides that double",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
+
+struct Transform {
+    values: Array<f32>,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let wanted = request.scale.of(request.values.count("elements")).max(2 * u64::from(THREADS));
+    let elements = wanted.next_power_of_two();
+    Ok(Box::new(Transform { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
+}
+
+impl Transform {
+    fn kernel(&self, cta: &mut Cta<'_>, step: i32) {
+        cta.each_warp(|warp| {
+            let t = warp.compute(ComputeClass::Int, 1 + DIVISION + 2 + 2 * ADDRESS, warp.global_thread());
+            let p = t / step * (2 * step) + t % step;
+            let (a, b) = (warp.load(self.values, p), warp.load(self.values, p + step));
+            let (a, b) = warp.compute(ComputeClass::Fp32, 2, (a, b));
+            warp.store(self.values, p, a + b);
+            warp.store(self.values, p + step, a - b);
+        });
+    }
+}
+
+impl Instance for Transform {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.values, |index| noise::unit(self.seed, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.values);
+        let elements = self.values.len();
+        host.series(u64::from(elements.ilog2()), |host, step| {
+            let grid = Grid::new("walsh-step", elements / 2 / u64::from(THREADS), THREADS);
+            host.launch(grid, |cta| self.kernel(cta, 1 << step))
+        })?;
+        host.copy_to_host(self.values);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut values: Vec<f32> = (0..self.values.len()).map(|index| noise::unit(self.seed, index)).collect();
+        for step in (0..values.len().ilog2()).map(|bit| 1 << bit) {
+            for block in values.chunks_mut(2 * step) {
+                let (low, high) = block.split_at_mut(step);
+                for (a, b) in low.iter_mut().zip(high) {
+                    (*a, *b) = (*a + *b, *a - *b);
+                }
+            }
+        }
+        compare("values", memory.to_vec(self.values), values, 0.0)
+    }
+}

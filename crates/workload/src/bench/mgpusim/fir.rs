@@ -1,0 +1,107 @@
+//! A finite impulse response filter: each thread one sample, over as many earlier ones as there are taps.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 256;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "samples",
+        kind: Kind::Count { low: 1, high: 1 << 28 },
+        default: "262144",
+        about: "samples, 4-byte floats, at scale 1; scales, to whole CTAs",
+        source: MEASURED,
+    },
+    Parameter { name: "taps", kind: Kind::Count { low: 1, high: 256 }, default: "32", about: "taps", source: MEASURED },
+];
+
+/// The benchmark.
+pub(crate) static FIR: Benchmark = Benchmark {
+    name: "fir",
+    about: "finite impulse response filter: overlapping loads that hit the L1",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Filter {
+    input: Array<f32>,
+    output: Array<f32>,
+    coefficients: Array<f32>,
+    history: Array<f32>,
+    taps: i32,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let samples = request.scale.of(request.values.count("samples")).next_multiple_of(u64::from(THREADS));
+    let taps = request.values.count("taps");
+    Ok(Box::new(Filter {
+        input: memory.array("input", samples, Scaling::Scales),
+        output: memory.array("output", samples, Scaling::Scales),
+        coefficients: memory.array("coefficients", taps, Scaling::Fixed),
+        history: memory.array("history", taps, Scaling::Fixed),
+        taps: taps as i32,
+        seed: request.seed,
+    }))
+}
+
+impl Filter {
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let t = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread());
+            let mut sum = Lanes::all(0.0);
+            for tap in 0..self.taps {
+                let coefficient = warp.load(self.coefficients, Lanes::all(tap));
+                let (mut recent, mut past) = (Lanes::all(0.0), Lanes::all(0.0));
+                let is_recent = t.ge(tap);
+                warp.when_else(
+                    is_recent,
+                    |warp| recent = warp.load(self.input, t - tap),
+                    |warp| past = warp.load(self.history, t + (self.taps - tap)),
+                );
+                let sample = is_recent.select(recent, past);
+                // The sum, the loop's counter, the two addresses.
+                sum = warp.compute(ComputeClass::Fp32, 1, sum + coefficient * sample);
+                warp.compute(ComputeClass::Int, 4, ());
+            }
+            warp.store(self.output, t, sum);
+        });
+    }
+}
+
+impl Instance for Filter {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| noise::unit(self.seed, index));
+        memory.fill(self.coefficients, |index| noise::unit(!self.seed, index));
+        memory.fill(self.history, |index| noise::unit(self.seed ^ 1, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        host.copy_to_device(self.coefficients);
+        host.copy_to_device(self.history);
+        let ctas = self.output.len() / u64::from(THREADS);
+        host.launch(Grid::new("fir", ctas, THREADS), |cta| self.kernel(cta))?;
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let input = memory.to_vec(self.input);
+        let (coefficients, history) = (memory.to_vec(self.coefficients), memory.to_vec(self.history));
+        let taps = coefficients.len();
+        let sample = |t: usize, tap: usize| if t >= tap { input[t - tap] } else { history[taps - tap + t] };
+        let expected =
+            (0..input.len()).map(|t| (0..taps).fold(0.0, |sum: f32, tap| sum + coefficients[tap] * sample(t, tap)));
+        compare("output", memory.to_vec(self.output), expected, 1e-5)
+    }
+}

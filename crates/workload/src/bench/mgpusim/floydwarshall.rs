@@ -1,0 +1,138 @@
+//! All shortest paths: a launch for each node that paths may go through, each over the whole matrix.
+//!
+//! No address depends on data, but whether a thread stores does. Where a sample is recorded, the few passes
+//! recorded lack what earlier ones would have done; distances are then drawn so that as many threads store as
+//! would.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Side of a CTA. Source: [`MEASURED`].
+const SIDE: i32 = 8;
+/// Longest edge. Source: [`MEASURED`].
+const LONGEST: u64 = 100;
+/// Of the threads of pass k, one in `(k + STORES.0) / STORES.1` stores. Source: assumed, a curve
+/// set by eye to the counts of stores that the measured suite's description tabulates.
+const STORES: (u64, f64) = (8, 1.6);
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "nodes",
+    kind: Kind::Count { low: 1, high: 1 << 14 },
+    default: "384",
+    about: "nodes, at scale 1; scales by the root, to a multiple of 8",
+    source: MEASURED,
+}];
+
+/// The benchmark. Its launches grow with the root of its footprint.
+pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
+    name: "floydwarshall",
+    about: "all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
+
+struct Paths {
+    distance: Array<u32>,
+    through: Array<u32>,
+    nodes: i32,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let nodes = request.scale.side_of(request.values.count("nodes")).next_multiple_of(SIDE as u64);
+    let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
+    let (distance, through) = (matrix("distance"), matrix("through"));
+    Ok(Box::new(Paths { distance, through, nodes: nodes as i32, seed: request.seed }))
+}
+
+impl Paths {
+    fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
+        let (nodes, across) = (self.nodes, self.nodes / SIDE);
+        let (left, top) = (cta.index() as i32 % across * SIDE, cta.index() as i32 / across * SIDE);
+        cta.each_warp(|warp| {
+            let thread = warp.compute(ComputeClass::Int, 6 + 3 * ADDRESS, warp.thread());
+            let (column, row) = (thread % SIDE + left, thread / SIDE + top);
+            let at = row * nodes + column;
+            let direct = warp.load(self.distance, at);
+            let detour = warp.load(self.distance, row * nodes + k) + warp.load(self.distance, column + k * nodes);
+            let detour = warp.compute(ComputeClass::Int, 1, detour);
+            warp.when(detour.cast::<i32>().lt(direct.cast::<i32>()), |warp| {
+                warp.store(self.distance, at, detour);
+                warp.store(self.through, at, Lanes::all(k as u32));
+            });
+        });
+    }
+
+    fn edge(&self, index: u64) -> u32 {
+        let on_diagonal = index.is_multiple_of(self.nodes as u64 + 1);
+        if on_diagonal { 0 } else { noise::below(self.seed, index, LONGEST) as u32 + 1 }
+    }
+
+    /// Distances of which as many are improved in pass k as would be had all passes before it run.
+    fn draw(&self, memory: &Memory, k: u64) {
+        let (offset, share) = STORES;
+        let one_in = ((k + offset) as f64 / share) as u64;
+        let (row, column) = (k * self.nodes as u64, k);
+        memory.fill(self.distance, |index| {
+            let on_path = index / self.nodes as u64 == k || index % self.nodes as u64 == column;
+            let improves = noise::below(self.seed ^ row, index, one_in.max(1)) == 0;
+            if improves && !on_path { 3 } else { 1 }
+        });
+    }
+}
+
+impl Instance for Paths {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.distance, |index| self.edge(index));
+        memory.fill(self.through, |index| (index / self.nodes as u64) as u32);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.distance);
+        host.copy_to_device(self.through);
+        let tiles = (self.nodes / SIDE) as u64;
+        let all = host.series_length(self.nodes as u64) == self.nodes as u64;
+        host.series(self.nodes as u64, |host, k| {
+            if !all {
+                host.restore(|memory| self.draw(memory, k));
+            }
+            // The row and the column of k do not change in pass k, for its own distance is zero.
+            host.launch(Grid::new("floyd-pass", tiles * tiles, (SIDE * SIDE) as u32), |cta| self.kernel(cta, k as i32))
+        })?;
+        host.copy_to_host(self.distance);
+        host.copy_to_host(self.through);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let nodes = self.nodes as usize;
+        let mut distance: Vec<u32> = (0..(nodes * nodes) as u64).map(|index| self.edge(index)).collect();
+        let mut through: Vec<u32> = (0..nodes * nodes).map(|index| (index / nodes) as u32).collect();
+        for k in 0..nodes {
+            let middle = distance[k * nodes..(k + 1) * nodes].to_vec();
+            for (row, through) in distance.chunks_mut(nodes).zip(through.chunks_mut(nodes)) {
+                let first = row[k];
+                for ((direct, through), rest) in row.iter_mut().zip(through).zip(&middle) {
+                    if first + rest < *direct {
+                        (*direct, *through) = (first + rest, k as u32);
+                    }
+                }
+            }
+        }
+        let arrays = [("distance", self.distance, distance), ("node between", self.through, through)];
+        for (what, array, expected) in arrays {
+            let found = memory.to_vec(array);
+            if let Some(at) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+                return Err(format!("{what} {at} is {}, expected {}", found[at], expected[at]));
+            }
+        }
+        Ok(())
+    }
+}

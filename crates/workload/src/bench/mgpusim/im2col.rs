@@ -1,0 +1,132 @@
+//! Unfolds an image: one row of output for each place in the filter, one column for each place of the filter.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+pub(super) const THREADS: u32 = 256;
+
+/// Instructions of a division and its remainder: a product and a difference besides. Source: LLVM, DivRemPairs.
+const DIVIDED: u16 = DIVISION + 2;
+
+/// Side of the image.
+pub(super) const SIDE: Parameter = Parameter {
+    name: "side",
+    kind: Kind::Count { low: 1, high: 1 << 13 },
+    default: "512",
+    about: "side of the image of 4-byte floats, at scale 1; scales by the root",
+    source: MEASURED,
+};
+
+/// Side of the filter.
+pub(super) const FILTER: Parameter = Parameter {
+    name: "filter",
+    kind: Kind::Count { low: 1, high: 15 },
+    default: "3",
+    about: "side of the filter",
+    source: MEASURED,
+};
+
+static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
+
+/// The benchmark.
+pub(crate) static IM2COL: Benchmark = Benchmark {
+    name: "im2col",
+    about: "unfolds an image into the columns of a matrix product: divisions by run-time values",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out: |workload, request, memory| Ok(Box::new(Unfolding::lay_out(workload, request, memory)?)),
+};
+
+/// An image and its columns.
+pub(super) struct Unfolding {
+    pub(super) input: Array<f32>,
+    /// `[filter squared][field squared]`.
+    pub(super) columns: Array<f32>,
+    pub(super) side: i32,
+    pub(super) filter: i32,
+    /// Places of the filter along a side.
+    pub(super) field: i32,
+    seed: u64,
+}
+
+impl Unfolding {
+    pub(super) fn lay_out(
+        workload: &'static str,
+        request: &Request,
+        memory: &mut Memory,
+    ) -> Result<Unfolding, WorkloadError> {
+        let side = request.scale.side_of(request.values.count("side"));
+        let filter = request.values.count("filter");
+        demand(workload, filter <= side, || format!("a filter of {filter} is wider than an image of {side}"))?;
+        let field = side - filter + 1;
+        let columns = filter * filter * field * field;
+        check_indices(workload, columns, "elements of columns")?;
+        Ok(Unfolding {
+            input: memory.array("input", side * side, Scaling::Scales),
+            columns: memory.array("columns", columns, Scaling::Scales),
+            side: side as i32,
+            filter: filter as i32,
+            field: field as i32,
+            seed: request.seed,
+        })
+    }
+
+    pub(super) fn kernel(&self, cta: &mut Cta<'_>) {
+        let places = self.field * self.field;
+        cta.each_warp(|warp| {
+            let p = warp.compute(ComputeClass::Int, 1, warp.global_thread());
+            warp.when(p.lt(places), |warp| {
+                let p = warp.compute(ComputeClass::Int, DIVIDED, p);
+                let (row, column) = (p / self.field, p % self.field);
+                for q in 0..self.filter * self.filter {
+                    // Two divisions with their remainders, of values that all lanes share, and the bounds.
+                    let at = (row + q / self.filter) * self.side + column + q % self.filter;
+                    let at = warp.compute(ComputeClass::Int, 2 * DIVIDED + 8 + ADDRESS, at);
+                    let value = warp.load(self.input, at);
+                    let to = warp.compute(ComputeClass::Int, 1 + ADDRESS, p + q * places);
+                    warp.store(self.columns, to, value);
+                }
+            });
+        });
+    }
+
+    pub(super) fn launch(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let places = (self.field * self.field) as u64;
+        let grid = Grid::new("im2col", places.div_ceil(u64::from(THREADS)), THREADS);
+        host.launch(grid, |cta| self.kernel(cta))
+    }
+
+    /// What the columns should hold.
+    pub(super) fn expected(&self) -> Vec<f32> {
+        let (side, filter, field) = (self.side as u64, self.filter as u64, self.field as u64);
+        let value = |at: u64| {
+            let (q, p) = (at / (field * field), at % (field * field));
+            noise::unit(self.seed, (p / field + q / filter) * side + p % field + q % filter)
+        };
+        (0..self.columns.len()).map(value).collect()
+    }
+}
+
+impl Instance for Unfolding {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| noise::unit(self.seed, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        self.launch(host)?;
+        host.copy_to_host(self.columns);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        compare("columns", memory.to_vec(self.columns), self.expected(), 0.0)
+    }
+}

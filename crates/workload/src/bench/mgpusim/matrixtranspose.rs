@@ -1,0 +1,114 @@
+//! Transposes a square matrix through the scratchpad, in tiles of 64 x 64 that CTAs take along diagonals.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
+
+/// Side of a tile, in elements. Source: [`MEASURED`].
+const TILE: i32 = 64;
+/// Elements of a vector, and sides of the blocks that a thread transposes in registers. Source: [`MEASURED`].
+const VECTOR: i32 = 4;
+/// Vectors of a row of a tile, and threads along each side of a CTA.
+const SIDE: i32 = TILE / VECTOR;
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "side",
+    kind: Kind::Count { low: 1, high: 1 << 16 },
+    default: "3072",
+    about: "side of the matrices of 4-byte floats, at scale 1; scales by the root, to whole tiles of 64",
+    source: MEASURED,
+}];
+
+/// The benchmark.
+pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
+    name: "matrixtranspose",
+    about: "transposes a matrix through the scratchpad: strided rows, bank conflicts",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Matrices {
+    input: Array<f32>,
+    output: Array<f32>,
+    side: i64,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let side = request.scale.side_of(request.values.count("side")).next_multiple_of(TILE as u64);
+    let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
+    Ok(Box::new(Matrices { input: matrix("input"), output: matrix("output"), side: side as i64, seed: request.seed }))
+}
+
+impl Matrices {
+    fn tiles(&self) -> i64 {
+        self.side / i64::from(TILE)
+    }
+
+    /// The element at a row and a column of vectors.
+    fn at(&self, row: Lanes<i32>, vector: Lanes<i32>) -> Lanes<i64> {
+        row.cast::<i64>() * self.side + vector.cast::<i64>() * i64::from(VECTOR)
+    }
+
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        let tiles = self.tiles();
+        let (bx, by) = (i64::from(cta.index()) % tiles, i64::from(cta.index()) / tiles);
+        let (tile_row, tile_column) = (bx as i32, ((bx + by) % tiles) as i32);
+        let mut tile: Shared<f32> = cta.shared((TILE * TILE) as usize);
+        cta.each_warp(|warp| {
+            let thread = warp.compute(ComputeClass::Int, DIVISION + 8, warp.thread());
+            let (x, y) = (thread % SIDE, thread / SIDE);
+            let rows: Vec<[Lanes<f32>; VECTOR as usize]> = (0..VECTOR)
+                .map(|r| {
+                    let at = self.at(y * VECTOR + (TILE * tile_row + r), x + SIDE * tile_column);
+                    let at = warp.compute(ComputeClass::Int, 2 * ADDRESS, at);
+                    warp.load_vector(self.input, at)
+                })
+                .collect();
+            for (r, row) in (0..).zip(rows) {
+                let slot = (y * VECTOR + r) * SIDE + x;
+                warp.store_shared_vector(&mut tile, slot * VECTOR, row);
+            }
+        });
+        cta.barrier();
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let (x, y) = (thread % SIDE, thread / SIDE);
+            let block: Vec<[Lanes<f32>; VECTOR as usize]> =
+                (0..VECTOR).map(|r| warp.load_shared_vector(&tile, ((x * VECTOR + r) * SIDE + y) * VECTOR)).collect();
+            for r in 0..VECTOR {
+                let column: [_; VECTOR as usize] = std::array::from_fn(|row| block[row][r as usize]);
+                let at = self.at(y * VECTOR + (TILE * tile_column + r), x + SIDE * tile_row);
+                let at = warp.compute(ComputeClass::Int, 2 * ADDRESS, at);
+                warp.store_vector(self.output, at, column);
+            }
+        });
+    }
+}
+
+impl Instance for Matrices {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| noise::unit(self.seed, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        let ctas = (self.tiles() * self.tiles()) as u64;
+        let grid = Grid::new("transpose", ctas, (SIDE * SIDE) as u32).shared_bytes(4 * (TILE * TILE) as u32);
+        host.launch(grid, |cta| self.kernel(cta))?;
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let side = self.side as u64;
+        let expected = (0..side * side).map(|at| noise::unit(self.seed, at % side * side + at / side));
+        compare("output", memory.to_vec(self.output), expected, 0.0)
+    }
+}

@@ -1,0 +1,107 @@
+//! One copy: from host to device, back, or within device memory, where a kernel of the runtime does it.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: assumed, the usual choice.
+const THREADS: u32 = 256;
+/// Elements that a thread copies with one instruction: 16 bytes. Source: ROCm's runtime (`rocclr`), the copy of
+/// aligned buffers.
+const VECTOR: usize = 4;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "mib",
+        kind: Kind::Count { low: 1, high: 4096 },
+        default: "64",
+        about: "size of the copy in MiB, at scale 1; scales",
+        source: MEASURED,
+    },
+    Parameter {
+        name: "direction",
+        kind: Kind::Choice(&["d2d", "h2d", "d2h"]),
+        default: "d2d",
+        about: "within device memory, to the device, to the host",
+        source: MEASURED,
+    },
+];
+
+/// The benchmark.
+pub(crate) static MEMCOPY: Benchmark = Benchmark {
+    name: "memcopy",
+    about: "one copy within device memory, or between host and device",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+/// Which way.
+#[derive(Clone, Copy)]
+enum Direction {
+    Within,
+    ToDevice,
+    ToHost,
+}
+
+struct Copy {
+    from: Array<f32>,
+    to: Array<f32>,
+    direction: Direction,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("mib") << 18).next_multiple_of(VECTOR as u64);
+    // Threads of the last CTA that find nothing to copy have indices too.
+    check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
+    let direction = match request.values.text("direction") {
+        "h2d" => Direction::ToDevice,
+        "d2h" => Direction::ToHost,
+        _ => Direction::Within,
+    };
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    Ok(Box::new(Copy { from: array("from"), to: array("to"), direction, seed: request.seed }))
+}
+
+impl Copy {
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let i = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread() * VECTOR as i32);
+            warp.when(i.lt(self.to.len() as i32), |warp| {
+                let vector: [_; VECTOR] = warp.load_vector(self.from, i);
+                warp.store_vector(self.to, i, vector);
+            });
+        });
+    }
+}
+
+impl Instance for Copy {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.from, |index| noise::unit(self.seed, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        match self.direction {
+            Direction::ToDevice => host.copy_to_device(self.from),
+            Direction::ToHost => host.copy_to_host(self.from),
+            Direction::Within => {
+                let ctas = (self.to.len() / VECTOR as u64).div_ceil(u64::from(THREADS));
+                host.launch(Grid::new("copy", ctas, THREADS), |cta| self.kernel(cta))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        match self.direction {
+            Direction::ToDevice | Direction::ToHost => Ok(()),
+            Direction::Within => compare("to", memory.to_vec(self.to), memory.to_vec(self.from), 0.0),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The kernels that MGPUSim (sarchlab/mgpusim) timed on an AMD MI300A: one file each.
+
+pub(super) mod atax;
+pub(super) mod bicg;
+pub(super) mod bitonicsort;
+pub(super) mod conv2d;
+pub(super) mod fastwalshtransform;
+pub(super) mod fft;
+pub(super) mod fir;
+pub(super) mod floydwarshall;
+pub(super) mod im2col;
+pub(super) mod kmeans;
+pub(super) mod matrixmultiplication;
+pub(super) mod matrixtranspose;
+mod matrixvector;
+pub(super) mod memcopy;
+pub(super) mod nbody;
+pub(super) mod pagerank;
+pub(super) mod relu;
+pub(super) mod simpleconvolution;
+pub(super) mod spmv;
+pub(super) mod vectoradd;

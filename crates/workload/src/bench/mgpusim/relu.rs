@@ -1,0 +1,79 @@
+//! The larger of each element and zero.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 256;
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "elements",
+    kind: Kind::Count { low: 1, high: 1 << 30 },
+    default: "4194304",
+    about: "elements of each of two vectors of 4-byte floats, at scale 1; scales",
+    source: MEASURED,
+}];
+
+/// The benchmark.
+pub(crate) static RELU: Benchmark = Benchmark {
+    name: "relu",
+    about: "rectifies a vector: bandwidth, as much written as read",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Vectors {
+    input: Array<f32>,
+    output: Array<f32>,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements"));
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    Ok(Box::new(Vectors { input: array("input"), output: array("output"), seed: request.seed }))
+}
+
+impl Vectors {
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let i = warp.compute(ComputeClass::Int, 3, warp.global_thread());
+            warp.when(i.lt(self.output.len() as i32), |warp| {
+                let i = warp.compute(ComputeClass::Int, ADDRESS, i);
+                let value = warp.load(self.input, i).max(Lanes::all(0.0));
+                let value = warp.compute(ComputeClass::Fp32, 1, value);
+                warp.store(self.output, i, value);
+            });
+        });
+    }
+
+    fn input(&self, index: u64) -> f32 {
+        10.0 * noise::unit(self.seed, index)
+    }
+}
+
+impl Instance for Vectors {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| self.input(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        let ctas = self.output.len().div_ceil(u64::from(THREADS));
+        host.launch(Grid::new("relu", ctas, THREADS), |cta| self.kernel(cta))?;
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let expected = (0..self.output.len()).map(|index| self.input(index).max(0.0));
+        compare("output", memory.to_vec(self.output), expected, 0.0)
+    }
+}

@@ -1,0 +1,124 @@
+//! A convolution of one padded image with one mask, one pixel a thread.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 64;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "side",
+        kind: Kind::Count { low: 8, high: 1 << 15 },
+        default: "1024",
+        about: "side of the image of 4-byte integers, at scale 1; scales by the root, to a multiple of 8",
+        source: MEASURED,
+    },
+    Parameter {
+        name: "mask",
+        kind: Kind::Count { low: 1, high: 31 },
+        default: "3",
+        about: "side of the mask",
+        source: MEASURED,
+    },
+];
+
+/// The benchmark.
+pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
+    name: "simpleconvolution",
+    about: "convolves an image with a mask: many small CTAs, shifted loads",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Image {
+    input: Array<u32>,
+    mask: Array<f32>,
+    output: Array<i32>,
+    side: i32,
+    width: i32,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    // A multiple of 8 has a square that fills its CTAs.
+    let side = request.scale.side_of(request.values.count("side")).next_multiple_of(8);
+    let width = request.values.count("mask");
+    let padded = side + width - 1;
+    Ok(Box::new(Image {
+        input: memory.array("input", padded * padded, Scaling::Scales),
+        mask: memory.array("mask", width * width, Scaling::Fixed),
+        output: memory.array("output", side * side, Scaling::Scales),
+        side: side as i32,
+        width: width as i32,
+        seed: request.seed,
+    }))
+}
+
+impl Image {
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        let padded = self.side + self.width - 1;
+        cta.each_warp(|warp| {
+            let t = warp.compute(ComputeClass::Int, 1 + DIVISION, warp.global_thread());
+            let (x, y) = (t % self.side, t / self.side);
+            let mut sum = Lanes::all(0.0);
+            for m in 0..self.width {
+                for n in 0..self.width {
+                    let at = warp.compute(ComputeClass::Int, 2 + ADDRESS, (y + m) * padded + x + n);
+                    let pixel = warp.load(self.input, at);
+                    let weight = warp.load(self.mask, Lanes::all(m * self.width + n));
+                    // The conversion and the sum.
+                    sum = warp.compute(ComputeClass::Fp32, 2, sum + pixel.cast::<f32>() * weight);
+                }
+            }
+            let rounded = warp.compute(ComputeClass::Fp32, 2, sum + 0.5).cast::<i32>();
+            let t = warp.compute(ComputeClass::Int, ADDRESS, t);
+            warp.store(self.output, t, rounded);
+        });
+    }
+
+    fn pixel(&self, index: u64) -> u32 {
+        noise::below(self.seed, index, 256) as u32
+    }
+}
+
+impl Instance for Image {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| self.pixel(index));
+        memory.fill(self.mask, |index| noise::unit(!self.seed, index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        host.copy_to_device(self.mask);
+        let ctas = self.output.len() / u64::from(THREADS);
+        host.launch(Grid::new("convolution", ctas, THREADS), |cta| self.kernel(cta))?;
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let (side, width) = (self.side as u64, self.width as u64);
+        let mask = memory.to_vec(self.mask);
+        for at in 0..side * side {
+            let (x, y) = (at % side, at / side);
+            let tap = |sum: f32, tap: u64| {
+                let pixel = self.pixel((y + tap / width) * (side + width - 1) + x + tap % width);
+                sum + pixel as f32 * mask[tap as usize]
+            };
+            let expected = ((0..width * width).fold(0.0, tap) + 0.5) as i32;
+            let found = memory.read(self.output, at);
+            if found != expected {
+                return Err(format!("pixel ({x}, {y}) is {found}, expected {expected}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Adds two vectors, one element a thread.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: [`MEASURED`].
+const THREADS: u32 = 256;
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "elements",
+    kind: Kind::Count { low: 1, high: 1 << 30 },
+    default: "4194304",
+    about: "elements of each of three vectors of 4-byte floats, at scale 1; scales",
+    source: MEASURED,
+}];
+
+/// The benchmark.
+pub(crate) static VECTORADD: Benchmark = Benchmark {
+    name: "vectoradd",
+    about: "adds two vectors: bandwidth, one launch",
+    source: MEASURED,
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Vectors {
+    a: Array<f32>,
+    b: Array<f32>,
+    sum: Array<f32>,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements"));
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    Ok(Box::new(Vectors { a: array("a"), b: array("b"), sum: array("sum"), seed: request.seed }))
+}
+
+impl Vectors {
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            // The index has two dimensions in the source, the second of extent 1.
+            let i = warp.compute(ComputeClass::Int, 3, warp.global_thread());
+            warp.when(i.lt(self.sum.len() as i32), |warp| {
+                let i = warp.compute(ComputeClass::Int, 2 * ADDRESS, i);
+                let sum = warp.load(self.a, i) + warp.load(self.b, i);
+                let sum = warp.compute(ComputeClass::Fp32, 1, sum);
+                warp.store(self.sum, i, sum);
+            });
+        });
+    }
+
+    fn inputs(&self, index: u64) -> (f32, f32) {
+        (noise::unit(self.seed, 2 * index), noise::unit(self.seed, 2 * index + 1))
+    }
+}
+
+impl Instance for Vectors {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.a, |index| self.inputs(index).0);
+        memory.fill(self.b, |index| self.inputs(index).1);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.a);
+        host.copy_to_device(self.b);
+        let ctas = self.sum.len().div_ceil(u64::from(THREADS));
+        host.launch(Grid::new("vectoradd", ctas, THREADS), |cta| self.kernel(cta))?;
+        host.copy_to_host(self.sum);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let expected = (0..self.sum.len()).map(|index| self.inputs(index)).map(|(a, b)| a + b);
+        compare("sum", memory.to_vec(self.sum), expected, 0.0)
+    }
+}

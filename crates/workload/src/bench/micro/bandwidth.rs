@@ -1,0 +1,200 @@
+//! Streams through an array by as many CTAs as there are parts of it: read, write or copy, pass after pass. What a
+//! pass takes is the bandwidth of the level that holds the array: each CTA stays on its part, which its own L1 may
+//! hold, or goes on to another's, which the L1 has not seen.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+
+/// Threads of a CTA. Source: assumed, the most that GPUs of either maker take.
+const THREADS: u32 = 1024;
+/// Elements of one instruction of a thread: 16 bytes, the widest there are.
+const VECTOR: usize = 4;
+/// Elements of a CTA's step through its part.
+const STEP: u64 = THREADS as u64 * VECTOR as u64;
+/// Parts that a CTA goes on by with each pass. Source: assumed, a prime, so that the CTAs of an SM do not follow each
+/// other.
+const ONWARD: u64 = 37;
+
+static PARAMETERS: [Parameter; 5] = [
+    Parameter {
+        name: "kib",
+        kind: Kind::Count { low: 16, high: 1 << 22 },
+        default: "65536",
+        about: "size of the array in KiB, at scale 1; scales, to whole parts of 16 KiB",
+        source: "assumed: beyond every L2",
+    },
+    Parameter {
+        name: "ctas",
+        kind: Kind::Count { low: 1, high: 1 << 20 },
+        default: "160",
+        about: "CTAs of 1024 threads, a part of the array each; scales",
+        source: "assumed: two on each SM of V100",
+    },
+    Parameter {
+        name: "passes",
+        kind: Kind::Count { low: 1, high: 1 << 16 },
+        default: "1",
+        about: "times that the array is gone through; does not scale",
+        source: "assumed",
+    },
+    Parameter {
+        name: "operation",
+        kind: Kind::Choice(&["read", "write", "copy"]),
+        default: "read",
+        about: "what is done with the array; a copy goes to a second one",
+        source: "McCalpin, STREAM; te42kyfo/gpu-benches, gpu-stream",
+    },
+    Parameter {
+        name: "parts",
+        kind: Kind::Choice(&["all", "own"]),
+        default: "all",
+        about: "whether a CTA goes on to another part with each pass, or stays on its own",
+        source: "te42kyfo/gpu-benches: all as gpu-l2-cache, own as gpu-cache",
+    },
+];
+
+/// The benchmark.
+pub(crate) static BANDWIDTH: Benchmark = Benchmark {
+    name: "bandwidth",
+    about: "streaming read, write or copy: the bandwidth of a level of the hierarchy",
+    source: "te42kyfo/gpu-benches: gpu-stream, gpu-l2-cache, gpu-cache",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Read,
+    Write,
+    Copy,
+}
+
+struct Parts {
+    from: Array<f32>,
+    /// The copy; a sum for each thread where only read.
+    to: Array<f32>,
+    /// Elements of a part.
+    part: u64,
+    ctas: u64,
+    passes: u64,
+    operation: Operation,
+    stays: bool,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let ctas = request.scale.of(request.values.count("ctas"));
+    let elements = request.scale.of(request.values.count("kib") << 8);
+    let part = (elements / ctas).max(1).next_multiple_of(STEP);
+    demand(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
+    let operation = match request.values.text("operation") {
+        "write" => Operation::Write,
+        "copy" => Operation::Copy,
+        _ => Operation::Read,
+    };
+    let others = if operation == Operation::Copy { part * ctas } else { ctas * u64::from(THREADS) };
+    Ok(Box::new(Parts {
+        from: memory.array("from", part * ctas, Scaling::Scales),
+        to: memory.array("to", others, Scaling::Scales),
+        part,
+        ctas,
+        passes: request.values.count("passes"),
+        operation,
+        stays: request.values.text("parts") == "own",
+        seed: request.seed,
+    }))
+}
+
+impl Parts {
+    /// The first element of what a CTA goes through in a pass.
+    fn first(&self, cta: u64, pass: u64) -> u64 {
+        let part = if self.stays { cta } else { (cta + ONWARD * pass) % self.ctas };
+        part * self.part
+    }
+
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        let own = u64::from(cta.index());
+        cta.each_warp(|warp| {
+            let mut sum = Lanes::all(0.0);
+            let thread = warp.thread().cast::<i64>() * VECTOR as i64;
+            for pass in 0..self.passes {
+                let first = self.first(own, pass);
+                for at in (0..self.part / STEP).map(|step| (first + step * STEP) as i64) {
+                    let at = warp.compute(ComputeClass::Int, ADDRESS, thread + at);
+                    sum = self.step(warp, at, sum);
+                }
+                // A pass ends before the next begins: its lines are there to be found.
+                sum = warp.compute(ComputeClass::Fp32, 1, sum);
+            }
+            if self.operation == Operation::Read {
+                warp.store(self.to, warp.global_thread(), sum);
+            }
+        });
+    }
+
+    /// One instruction on the elements from `at`. The sum waits for its loads at the end of a pass only, as in
+    /// compiled loops that are unrolled far enough.
+    fn step(&self, warp: &mut Warp<'_>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
+        match self.operation {
+            Operation::Read => {
+                let [a, b, c, d]: [_; VECTOR] = warp.load_vector(self.from, at);
+                warp.compute(ComputeClass::Fp32, VECTOR as u16, ());
+                sum + (a + b + c + d)
+            }
+            Operation::Write => {
+                warp.store_vector(self.from, at, [Lanes::all(1.0); VECTOR]);
+                sum
+            }
+            Operation::Copy => {
+                let vector: [_; VECTOR] = warp.load_vector(self.from, at);
+                warp.store_vector(self.to, at, vector);
+                sum
+            }
+        }
+    }
+
+    fn value(&self, index: u64) -> f32 {
+        noise::unit(self.seed, index)
+    }
+}
+
+impl Instance for Parts {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.from, |index| self.value(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.from);
+        let grid = Grid::new("bandwidth", self.ctas, THREADS);
+        if self.operation == Operation::Read || self.stays || self.passes == 1 {
+            host.launch(grid, |cta| self.kernel(cta))?;
+        } else {
+            // A part is written by another CTA in each pass, always the same: a race in time alone.
+            host.launch_ordered(grid, |cta| self.kernel(cta))?;
+        }
+        host.copy_to_host(self.to);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let sum = |thread: u64| -> f32 {
+            let (cta, lane) = (thread / u64::from(THREADS), thread % u64::from(THREADS));
+            let steps = (0..self.passes).flat_map(|pass| (0..self.part / STEP).map(move |step| (pass, step)));
+            let vector = |(pass, step)| self.first(cta, pass) + step * STEP + lane * VECTOR as u64;
+            steps.map(vector).map(|at| (at..at + VECTOR as u64).map(|at| self.value(at)).sum::<f32>()).sum()
+        };
+        match self.operation {
+            Operation::Read => compare("sums", memory.to_vec(self.to), (0..self.to.len()).map(sum), 1e-4),
+            Operation::Write => {
+                compare("from", memory.to_vec(self.from), std::iter::repeat_n(1.0, self.from.len() as usize), 0.0)
+            }
+            Operation::Copy => compare("to", memory.to_vec(self.to), (0..self.to.len()).map(|at| self.value(at)), 0.0),
+        }
+    }
+}

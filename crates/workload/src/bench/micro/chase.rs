@@ -1,0 +1,127 @@
+//! A pointer chase: one thread follows a ring of lines in an order without pattern, one load at a time. What a step
+//! takes is the latency of the level of the hierarchy that holds the ring.
+
+use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Threads of the one CTA, of which one chases. Source: assumed, a warp on NVIDIA's GPUs.
+const THREADS: u32 = 32;
+/// Bytes from one word of the ring to the next in memory: a line, so that none is met twice in a lap.
+const STRIDE: u64 = 128;
+/// Elements of [`STRIDE`].
+const STEP: u64 = STRIDE / 4;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "kib",
+        kind: Kind::Count { low: 1, high: 1 << 22 },
+        default: "16384",
+        about: "size of the ring in KiB, at scale 1; scales, to a power of two of lines of 128 bytes",
+        source: "assumed: beyond the L2 of V100",
+    },
+    Parameter {
+        name: "steps",
+        kind: Kind::Count { low: 1, high: 1 << 24 },
+        default: "8192",
+        about: "loads; does not scale",
+        source: "assumed: enough that the launch weighs little",
+    },
+];
+
+/// The benchmark. Its work is its steps, whatever its footprint.
+pub(crate) static CHASE: Benchmark = Benchmark {
+    name: "chase",
+    about: "pointer chase by one thread: the latency of a level of the hierarchy",
+    source: "Saavedra and Smith, IEEE Trans. Computers 44(10) 1995; order as in Jia et al. 2018 (arXiv 1804.06826)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
+
+struct Ring {
+    /// The element of the next word, in the first element of each line.
+    next: Array<u32>,
+    /// Where the chase ended.
+    end: Array<u32>,
+    lines: u64,
+    steps: u64,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let bytes = request.scale.of(request.values.count("kib") << 10).next_power_of_two();
+    let lines = (bytes / STRIDE).max(8);
+    demand(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
+    Ok(Box::new(Ring {
+        next: memory.array("ring", lines * STEP, Scaling::Scales),
+        end: memory.array("end", 1, Scaling::Fixed),
+        lines,
+        steps: request.values.count("steps"),
+        seed: request.seed,
+    }))
+}
+
+impl Ring {
+    /// The line after `line`: a linear congruence of full period (Hull and Dobell 1962), so all lines are one ring.
+    fn after(&self, line: u64) -> u64 {
+        let (factor, addend) = (noise::noise(self.seed, 0) << 2 | 1, noise::noise(self.seed, 1) << 1 | 1);
+        line.wrapping_mul(factor).wrapping_add(addend) % self.lines
+    }
+
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.warp(0, |warp| {
+            warp.single(|warp| {
+                let mut at: Lanes<u32> = Lanes::all(0);
+                for _ in 0..self.steps {
+                    at = warp.load(self.next, at);
+                }
+                warp.store(self.end, Lanes::all(0), at);
+            });
+        });
+    }
+}
+
+impl Instance for Ring {
+    fn fill(&self, memory: &Memory) {
+        for line in 0..self.lines {
+            memory.write(self.next, line * STEP, (self.after(line) * STEP) as u32);
+        }
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.next);
+        host.launch(Grid::new("chase", 1, THREADS), |cta| self.kernel(cta))?;
+        host.copy_to_host(self.end);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let expected = (0..self.steps).fold(0, |line, _| self.after(line)) * STEP;
+        let found = u64::from(memory.read(self.end, 0));
+        if found == expected { Ok(()) } else { Err(format!("the chase ends at {found}, expected {expected}")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simt::Backing;
+
+    #[test]
+    fn a_lap_meets_every_line_once() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        let mut array = |name, len| memory.array(name, len, Scaling::Fixed);
+        let ring = Ring { next: array("ring", 4096), end: array("end", 1), lines: 128, steps: 1, seed: 5 };
+        let mut met = [false; 128];
+        let end = (0..128).fold(0, |line, _| {
+            assert!(!std::mem::replace(&mut met[line as usize], true), "line {line} twice");
+            ring.after(line)
+        });
+        assert_eq!(end, 0);
+    }
+}

@@ -1,0 +1,243 @@
+//! What the recurrent layers share: sizes, the products of a forward pass, element-wise kernels.
+//!
+//! The order of kernels is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on
+//! GPUs, 2016): one product for the inputs of all time steps; then for each step a product with the step
+//! before, added to it, and one fused element-wise kernel. Weights are stored transposed, so that outputs lie
+//! side by side. A step's values lie sample by sample, units side by side.
+
+use super::gemm::{TILE_32X32, TILE_128X64};
+use super::product::{Factor, Product};
+use crate::bench::workload::{Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Given, Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
+
+/// Threads of a CTA of an element-wise kernel. Source: assumed, the usual choice for one element a thread.
+const THREADS: u32 = 256;
+/// Weights are multiples of this fraction of the inverse root of the hidden size, so that states stay below
+/// saturation.
+const GAIN: f32 = 2.0;
+/// Hidden units are a multiple of this at every scale: whole lines, as in the sizes that are benchmarked.
+const UNITS: u64 = 32;
+
+/// The parameters of a recurrent layer.
+pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Parameter; 3] {
+    [
+        Parameter {
+            name: "hidden",
+            kind: Kind::Count { low: 32, high: 1 << 14 },
+            default: hidden.0,
+            about: "hidden units, and inputs; scales by the root, to a multiple of 32",
+            source: hidden.1,
+        },
+        Parameter {
+            name: "batch",
+            kind: Kind::Count { low: 1, high: 1 << 14 },
+            default: batch.0,
+            about: "samples; scales by the root",
+            source: batch.1,
+        },
+        Parameter {
+            name: "steps",
+            kind: Kind::Count { low: 2, high: 10_000 },
+            default: steps.0,
+            about: "time steps",
+            source: steps.1,
+        },
+    ]
+}
+
+/// The vanilla layer whose forward pass, data gradient and weight gradient HMG runs. With six steps, the
+/// three footprints come to 39.1, 27.3 and 39.1 MiB, beside 40, 29 and 38 MB in Table III.
+pub(super) static VANILLA: [Parameter; 3] = parameters(
+    ("1760", "DeepBench, vanilla RNN of 1760 hidden units"),
+    ("128", "DeepBench, vanilla RNN: the largest batch"),
+    ("6", "HMG Table III: RNN_FW 40 MB, DGRAD 29 MB and WGRAD 38 MB leave six steps beside the weights"),
+);
+
+/// Sizes of a recurrent layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Hidden units, and inputs.
+    pub(super) hidden: u32,
+    /// Samples.
+    pub(super) batch: u32,
+    /// Time steps.
+    pub(super) steps: u32,
+}
+
+impl Sizes {
+    /// The scaled sizes of a request for a layer of `gates` sums a unit.
+    pub(super) fn of(workload: &'static str, request: &Request, gates: u32) -> Result<Sizes, WorkloadError> {
+        let side = |name| request.scale.side_of(request.values.count(name));
+        let (hidden, batch) = (side("hidden").next_multiple_of(UNITS), side("batch"));
+        let steps = request.values.count("steps");
+        let most = u64::from(gates) * hidden * (batch * steps).max(hidden);
+        check_indices(workload, most, "elements")?;
+        Ok(Sizes { hidden: hidden as u32, batch: batch as u32, steps: steps as u32 })
+    }
+
+    /// Elements of one time step.
+    pub(super) fn step(&self) -> u32 {
+        self.hidden * self.batch
+    }
+
+    /// Adds an array of one value a unit, sample and step: `steps × batch × hidden`.
+    pub(super) fn sequence(&self, memory: &mut Memory, name: &str) -> Array<f32> {
+        memory.array(name, u64::from(self.step()) * u64::from(self.steps), Scaling::Scales)
+    }
+
+    /// Adds an array of one value for each two units: `hidden inputs × hidden outputs`, for each of `gates`.
+    pub(super) fn weights(&self, memory: &mut Memory, name: &str, gates: u32) -> Array<f32> {
+        let side = u64::from(self.hidden);
+        memory.array(name, side * side * u64::from(gates), Scaling::Scales)
+    }
+
+    /// Element `index` of weights drawn from `seed`.
+    pub(super) fn weight(&self, seed: u64, index: u64) -> f32 {
+        noise::unit(seed, index) * GAIN / (self.hidden as f32).sqrt()
+    }
+
+    /// Launches `kernel(warp, element)` for each element of one time step, an element a thread.
+    pub(super) fn each_element(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        kernel: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
+    ) -> Result<(), RecordError> {
+        let elements = self.step() as i32;
+        let grid = Grid::new(name, u64::from(self.step().div_ceil(THREADS)), THREADS);
+        host.launch(grid, |cta| {
+            cta.each_warp(|warp| {
+                let element = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+                warp.when(element.lt(elements), |warp| kernel(warp, element));
+            });
+        })
+    }
+}
+
+/// The sums of a layer's forward pass, before what the layer makes of them.
+pub(super) struct Forward {
+    pub(super) sizes: Sizes,
+    /// Sums of a unit: 1, or 4 for an LSTM.
+    gates: u32,
+    /// `hidden inputs × gates × hidden`.
+    input_weights: Array<f32>,
+    /// `hidden inputs × gates × hidden`.
+    state_weights: Array<f32>,
+    /// `steps × batch × hidden`.
+    inputs: Array<f32>,
+    /// `steps × batch × gates × hidden`.
+    pub(super) sums: Array<f32>,
+    /// `steps × batch × hidden`. The state before the first step is zero, as cuDNN takes a missing one.
+    pub(super) outputs: Array<f32>,
+    seed: u64,
+}
+
+impl Forward {
+    pub(super) fn lay_out(sizes: Sizes, gates: u32, seed: u64, memory: &mut Memory) -> Forward {
+        let sums = u64::from(sizes.step()) * u64::from(sizes.steps) * u64::from(gates);
+        Forward {
+            sizes,
+            gates,
+            input_weights: sizes.weights(memory, "input_weights", gates),
+            state_weights: sizes.weights(memory, "state_weights", gates),
+            inputs: sizes.sequence(memory, "inputs"),
+            sums: memory.array("sums", sums, Scaling::Scales),
+            outputs: sizes.sequence(memory, "outputs"),
+            seed,
+        }
+    }
+
+    pub(super) fn fill(&self, memory: &Memory) {
+        memory.fill(self.input_weights, |index| self.sizes.weight(self.seed ^ 1, index));
+        memory.fill(self.state_weights, |index| self.sizes.weight(self.seed ^ 2, index));
+        memory.fill(self.inputs, |index| noise::unit(self.seed ^ 3, index));
+    }
+
+    /// Launches the kernels; `activate(host, step)` launches what turns a step's sums into its outputs.
+    pub(super) fn run(
+        &self,
+        host: &mut Host<'_>,
+        activate: impl Fn(&mut Host<'_>, u32) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        host.copy_to_device(self.input_weights);
+        host.copy_to_device(self.state_weights);
+        host.copy_to_device(self.inputs);
+        let Sizes { hidden, batch, steps } = self.sizes;
+        let rows = self.gates * hidden;
+        let inputs = Product {
+            rows,
+            columns: batch * steps,
+            terms: hidden,
+            left: Factor::by_term(self.input_weights, 0, rows),
+            right: Factor::by_line(self.inputs, 0, hidden),
+            output: self.sums,
+            first: 0,
+            adds: false,
+            tile: TILE_128X64,
+        };
+        inputs.launch(host, "input-product")?;
+        activate(host, 0)?;
+        for step in 1..steps {
+            let before = (step - 1) * self.sizes.step();
+            let state = Product {
+                columns: batch,
+                left: Factor::by_term(self.state_weights, 0, rows),
+                right: Factor::by_line(self.outputs, before, hidden),
+                first: step * self.sizes.step() * self.gates,
+                adds: true,
+                tile: TILE_32X32,
+                ..inputs
+            };
+            state.launch(host, "state-product")?;
+            activate(host, step)?;
+        }
+        host.copy_to_host(self.outputs);
+        Ok(())
+    }
+
+    /// Calls `check(step, sample, unit, sums, magnitudes)` with the plain sums of each unit's gates and the
+    /// sums of their terms' magnitudes, computed from the outputs of the step before.
+    pub(super) fn each_plain(
+        &self,
+        memory: &Memory,
+        mut check: impl FnMut(Element, &[f64], &[f64]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let (of_inputs, of_states) = (memory.to_vec(self.input_weights), memory.to_vec(self.state_weights));
+        let (inputs, outputs) = (memory.to_vec(self.inputs), memory.to_vec(self.outputs));
+        let (hidden, gates) = (self.sizes.hidden as usize, self.gates as usize);
+        let samples = (self.sizes.batch * self.sizes.steps) as usize;
+        for sample in 0..samples {
+            let before = sample.checked_sub(self.sizes.batch as usize);
+            for unit in 0..hidden {
+                let (mut sums, mut magnitudes) = (vec![0.0; gates], vec![0.0; gates]);
+                for (gate, (sum, magnitude)) in sums.iter_mut().zip(&mut magnitudes).enumerate() {
+                    let mut add = |weights: &[f32], values: &[f32], sample: usize| {
+                        for term in 0..hidden {
+                            let weight = weights[(term * gates + gate) * hidden + unit];
+                            let product = f64::from(weight) * f64::from(values[sample * hidden + term]);
+                            *sum += product;
+                            *magnitude += product.abs();
+                        }
+                    };
+                    add(&of_inputs, &inputs, sample);
+                    if let Some(before) = before {
+                        add(&of_states, &outputs, before);
+                    }
+                }
+                check(Element { sample, unit }, &sums, &magnitudes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One element of a sequence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element {
+    /// Step × batch + sample.
+    pub(super) sample: usize,
+    pub(super) unit: usize,
+}

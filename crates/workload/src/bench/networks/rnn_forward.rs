@@ -1,0 +1,57 @@
+//! Forward pass of a vanilla recurrent layer: `y[t] = tanh(W x[t] + U y[t-1])`.
+//!
+//! Two dependent kernels a time step, as cuDNN launches them: `U y[t-1]` added to what the inputs gave, then
+//! the activation. Each step reads all of `U` and what the whole grid wrote in the step before.
+
+use super::recurrent::{Forward, Sizes, VANILLA};
+use crate::bench::benchmark::Benchmark;
+use crate::bench::reference::compare;
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::record::{Host, RecordError};
+use crate::simt::{ComputeClass, Memory};
+
+/// The benchmark.
+pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
+    name: "rnn-forward",
+    about: "recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels",
+    source: "DeepBench vanilla RNN; Appleyard et al., 2016; HMG Table III (ML_RNN_layer4_FW)",
+    parameters: &VANILLA,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let sizes = Sizes::of(name, request, 1)?;
+    Ok(Box::new(Layer { forward: Forward::lay_out(sizes, 1, request.seed, memory) }))
+}
+
+struct Layer {
+    forward: Forward,
+}
+
+impl Instance for Layer {
+    fn fill(&self, memory: &Memory) {
+        self.forward.fill(memory);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let Forward { sizes, sums, outputs, .. } = self.forward;
+        self.forward.run(host, |host, step| {
+            let first = (step * sizes.step()) as i32;
+            sizes.each_element(host, "activate", |warp, element| {
+                let sum = warp.load(sums, element + first);
+                let output = warp.compute(ComputeClass::Special, 1, sum.map(f32::tanh));
+                warp.store(outputs, element + first, output);
+            })
+        })
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let outputs = memory.to_vec(self.forward.outputs);
+        let hidden = self.forward.sizes.hidden as usize;
+        self.forward.each_plain(memory, |at, sums, magnitudes| {
+            compare(&format!("{at:?}"), outputs[at.sample * hidden + at.unit], sums[0].tanh(), magnitudes[0])
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Digests of the recordings of small instances: a change of what a program does shows, and is meant or is none.
+
+use super::*;
+use crate::record::{RecordOptions, Recording};
+use crate::scale::Scale;
+use std::fmt::Write as _;
+use std::hash::{Hash, Hasher};
+use tombolo_types::stream::{CtaStream, Program};
+
+/// A line for each instance: its name, what is given, its digest.
+const PINNED: &str = include_str!("pinned.txt");
+
+/// FNV-1a, over eight bytes at a time where there are as many.
+struct Digest(u64);
+
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Of kernels, commands and every CTA's stream.
+fn digest(recording: &Recording) -> u64 {
+    let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+    let mut stream = CtaStream::default();
+    for (kernel, info) in (0..).zip(recording.kernels()) {
+        info.hash(&mut digest);
+        for cta in 0..info.ctas {
+            recording.cta(kernel, cta, &mut stream).unwrap();
+            let CtaStream { ops, warps, accesses, tokens } = &stream;
+            (ops, warps, accesses, tokens).hash(&mut digest);
+        }
+    }
+    format!("{:?}", recording.commands()).hash(&mut digest);
+    digest.finish()
+}
+
+#[test]
+fn small_recordings_are_those_pinned() {
+    let mut found = String::new();
+    let mut pin = |name: &str, given: &str, request: &Request| {
+        let recording = record(find(name).unwrap(), request, &RecordOptions::default(), Mode::Auto).unwrap();
+        writeln!(found, "{name}{given} {:016x}", digest(&recording)).unwrap();
+    };
+    for workload in list() {
+        pin(workload.name(), "", &tests::small(*workload));
+    }
+    for (name, given) in tests::VARIANTS {
+        let text: String = given.iter().map(|(key, value)| format!(",{key}={value}")).collect();
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        pin(name, &text, &Request::new(find(name).unwrap(), Scale::FULL, &given, 7).unwrap());
+    }
+    let differ = found.lines().zip(PINNED.lines()).find(|(found, pinned)| found != pinned);
+    assert!(found == PINNED, "first apart (found, pinned): {differ:?}\nall found:\n{found}");
+}

@@ -1,0 +1,9 @@
+//! Rodinia 3.1, of Che et al., IISWC 2009: one file each.
+
+pub(super) mod backprop;
+pub(super) mod euler3d;
+pub(super) mod gaussian;
+pub(super) mod hotspot;
+pub(super) mod nw;
+pub(super) mod pathfinder;
+pub(super) mod srad;

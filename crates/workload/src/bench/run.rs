@@ -1,0 +1,90 @@
+//! What is done with a workload at a size: its footprint, its launches, its recording.
+
+use super::workload::{Instance, Request, Workload, WorkloadError};
+use crate::record::{Host, RecordOptions, Recording, Room};
+use crate::scale::Scale;
+use crate::simt::{ArrayInfo, Backing, Memory};
+use tombolo_types::stream::KernelInfo;
+
+/// Whether a recording computes values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Values where they decide addresses, addresses alone elsewhere: the same streams, sooner.
+    #[default]
+    Auto,
+    /// Values, and the result is checked against the reference.
+    Verify,
+    /// Addresses alone; refused by workloads whose addresses depend on data.
+    AddressOnly,
+}
+
+/// Lays a workload out; what does not fit is told with the scale, which may have made it so.
+fn lay_out(
+    workload: &dyn Workload,
+    request: &mut Request,
+    memory: &mut Memory,
+) -> Result<Box<dyn Instance>, WorkloadError> {
+    let scale = request.scale;
+    workload.lay_out(request, memory).map_err(|error| match error {
+        WorkloadError::Shape { workload, message } if scale != Scale::FULL => {
+            WorkloadError::Shape { workload, message: format!("{message}, at scale {scale}") }
+        }
+        other => other,
+    })
+}
+
+/// The arrays of a workload at a size, without allocating or running anything large.
+pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
+    let mut memory = Memory::new(Backing::AddressOnly);
+    lay_out(workload, &mut request.clone(), &mut memory)?;
+    Ok(memory.arrays().to_vec())
+}
+
+/// The launches of a workload at a size, in order, without running any. Refused by workloads whose addresses depend on
+/// data, for so may their launches.
+pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo>, WorkloadError> {
+    let name = workload.name();
+    if !workload.address_only() {
+        let message = "its launches may depend on its data".to_owned();
+        return Err(WorkloadError::Shape { workload: name, message });
+    }
+    let (mut memory, options) = (Memory::new(Backing::AddressOnly), RecordOptions::default());
+    let instance = lay_out(workload, &mut request.clone(), &mut memory)?;
+    let mut host = Host::planning(&memory, &options);
+    instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
+    Ok(host.into_plan())
+}
+
+/// Runs a workload once and records it.
+pub fn record(
+    workload: &dyn Workload,
+    request: &Request,
+    options: &RecordOptions,
+    mode: Mode,
+) -> Result<Recording, WorkloadError> {
+    let name = workload.name();
+    if mode == Mode::AddressOnly && !workload.address_only() {
+        let message = "its addresses depend on its data".to_owned();
+        return Err(WorkloadError::Shape { workload: name, message });
+    }
+    let computes = mode == Mode::Verify || !workload.address_only();
+    // Contents come after the layout, which says how much they take.
+    let mut memory = Memory::new(Backing::AddressOnly);
+    let mut request = request.clone();
+    let instance = lay_out(workload, &mut request, &mut memory)?;
+    if computes {
+        let needs = memory.bytes();
+        if let Some(has) = Room::of(options).available().filter(|has| needs > *has) {
+            return Err(WorkloadError::Memory { workload: name, needs, has });
+        }
+        memory.back();
+        instance.fill(&memory);
+    }
+    let mut host = Host::new(&memory, options);
+    instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
+    let recording = host.finish(name).with_notes(request.adjusted().to_vec(), request.notes());
+    if mode == Mode::Verify {
+        instance.verify(&memory).map_err(|message| WorkloadError::Wrong { workload: name, message })?;
+    }
+    Ok(recording)
+}

@@ -1,0 +1,123 @@
+//! The table of the workloads, one line each.
+
+use super::workload::{Workload, WorkloadError};
+use super::{hpc, lonestar, mgpusim, micro, networks, other, rodinia};
+
+/// Every workload that ships, in the order in which they are listed.
+static WORKLOADS: &[&dyn Workload] = &[
+    &micro::triad::TRIAD,
+    &micro::stencil2d::STENCIL2D,
+    &rodinia::pathfinder::PATHFINDER,
+    &rodinia::nw::NW,
+    &lonestar::bfs::BFS,
+    &lonestar::mst::MST,
+    &networks::alexnet_conv4::ALEXNET_CONV4,
+    &networks::overfeat_layer3::OVERFEAT_LAYER3,
+    &lonestar::sssp::SSSP,
+    &lonestar::sp::SP,
+    &lonestar::dmr::DMR,
+    &hpc::rsbench::RSBENCH,
+    &hpc::mcb::MCB,
+    &hpc::rabbitct::RABBITCT,
+    &other::raytracing::RAYTRACING,
+    &networks::rnn_forward::RNN_FORWARD,
+    &networks::rnn_dgrad::RNN_DGRAD,
+    &networks::rnn_wgrad::RNN_WGRAD,
+    &networks::lstm_layer2::LSTM_LAYER2,
+    &networks::alexnet_conv2::ALEXNET_CONV2,
+    &networks::googlenet_conv2::GOOGLENET_CONV2,
+    &networks::overfeat_layer1::OVERFEAT_LAYER1,
+    &networks::resnet::RESNET,
+    &hpc::cusolver::CUSOLVER,
+    &hpc::comd::COMD,
+    &hpc::hpgmg::HPGMG,
+    &hpc::miniamr::MINIAMR,
+    &hpc::minicontact::MINICONTACT,
+    &hpc::namd::NAMD,
+    &hpc::nekbone::NEKBONE,
+    &hpc::snap::SNAP,
+    &rodinia::backprop::BACKPROP,
+    &rodinia::srad::SRAD,
+    &rodinia::hotspot::HOTSPOT,
+    &rodinia::gaussian::GAUSSIAN,
+    &rodinia::euler3d::EULER3D,
+    &hpc::lulesh::LULESH,
+    &hpc::lulesh::LULESH_UNSTRUCTURED,
+    &hpc::amg::AMG,
+    &other::bitcoin::BITCOIN,
+    &mgpusim::vectoradd::VECTORADD,
+    &mgpusim::relu::RELU,
+    &mgpusim::memcopy::MEMCOPY,
+    &mgpusim::matrixtranspose::MATRIXTRANSPOSE,
+    &mgpusim::matrixmultiplication::MATRIXMULTIPLICATION,
+    &mgpusim::simpleconvolution::SIMPLECONVOLUTION,
+    &mgpusim::conv2d::CONV2D,
+    &mgpusim::im2col::IM2COL,
+    &mgpusim::fir::FIR,
+    &mgpusim::fft::FFT,
+    &mgpusim::fastwalshtransform::FASTWALSHTRANSFORM,
+    &mgpusim::bitonicsort::BITONICSORT,
+    &mgpusim::floydwarshall::FLOYDWARSHALL,
+    &mgpusim::kmeans::KMEANS,
+    &mgpusim::pagerank::PAGERANK,
+    &mgpusim::spmv::SPMV,
+    &mgpusim::atax::ATAX,
+    &mgpusim::bicg::BICG,
+    &mgpusim::nbody::NBODY,
+    &micro::chase::CHASE,
+    &micro::bandwidth::BANDWIDTH,
+];
+
+/// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.
+static ALIASES: &[(&str, &str)] =
+    &[("bfs", "lonestar-bfs"), ("mst", "lonestar-mst"), ("sssp", "lonestar-sssp"), ("pagerank", "mgpusim-pagerank")];
+
+/// Every workload.
+pub fn list() -> &'static [&'static dyn Workload] {
+    WORKLOADS
+}
+
+/// The other names of a workload.
+pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
+    let name = workload.name();
+    ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
+}
+
+/// Every name that [`find`] knows: those of the workloads, then their aliases.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    list().iter().map(|workload| workload.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
+}
+
+/// The workload of this name or alias, or an error that lists all names.
+pub fn find(name: &str) -> Result<&'static dyn Workload, WorkloadError> {
+    let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| *of);
+    list().iter().copied().find(|workload| workload.name() == meant).ok_or_else(|| WorkloadError::Unknown {
+        name: name.to_owned(),
+        allowed: names().collect::<Vec<_>>().join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn an_alias_finds_its_program_and_is_no_other_name() {
+        let all: Vec<_> = names().collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        for (alias, of) in ALIASES {
+            assert_eq!((find(alias).unwrap().name(), find(of).unwrap().name()), (*of, *of));
+        }
+        assert_eq!(aliases(find("bfs").unwrap()).collect::<Vec<_>>(), ["bfs"]);
+        assert_eq!(aliases(find("triad").unwrap()).count(), 0);
+    }
+
+    /// Experiments, cached results and scripts name these programs so.
+    #[test]
+    fn short_names_mean_the_programs_that_they_always_meant() {
+        let suite = |alias: &str| find(alias).unwrap().source();
+        assert!(["bfs", "mst", "sssp"].iter().all(|alias| suite(alias).starts_with("LonestarGPU")));
+        assert!(suite("pagerank").starts_with("MGPUSim"));
+    }
+}

@@ -1,0 +1,144 @@
+//! What a workload is, what is asked of one, and what may be wrong with that.
+
+use crate::graph::GraphError;
+use crate::parameter::{Adjusted, Parameter, ParameterError, Values};
+use crate::record::{Host, RecordError, mebibytes};
+use crate::scale::Scale;
+use crate::simt::Memory;
+use thiserror::Error;
+
+/// A benchmark: what it is, and how it is laid out at a size.
+pub trait Workload: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+    /// One line for a list.
+    fn about(&self) -> &'static str;
+    /// Where its shape comes from.
+    fn source(&self) -> &'static str;
+    /// Its parameters.
+    fn parameters(&self) -> &'static [Parameter];
+    /// Whether work does not follow footprint, so that a scaled run answers a different question.
+    fn nonlinear(&self) -> bool {
+        false
+    }
+    /// Whether no address and no branch depends on data, so that addresses alone give the same streams.
+    fn address_only(&self) -> bool {
+        false
+    }
+    /// Adds the arrays to `memory` and returns the program over them; what was asked and is not taken as asked is left
+    /// in the request ([`Request::notes`]).
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
+}
+
+/// Refuses more items than 32-bit signed indices, which CUDA sources use, can count.
+pub(crate) fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
+    if count <= i32::MAX as u64 {
+        return Ok(());
+    }
+    Err(WorkloadError::Shape { workload, message: format!("{count} {items} exceed 2^31 - 1") })
+}
+
+/// Size, parameters and seed of one instance of a workload.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Scale of the inputs.
+    pub scale: Scale,
+    /// Checked parameters.
+    pub values: Values,
+    /// Seed of generated inputs.
+    pub seed: u64,
+    adjusted: Vec<Adjusted>,
+    notes: Vec<String>,
+}
+
+impl Request {
+    /// A request for `workload`; `given` are (key, value) pairs of the user.
+    pub fn new(
+        workload: &dyn Workload,
+        scale: Scale,
+        given: &[(String, String)],
+        seed: u64,
+    ) -> Result<Request, WorkloadError> {
+        let values = Values::check(workload.name(), workload.parameters(), given)?;
+        Ok(Request { scale, values, seed, adjusted: Vec::new(), notes: Vec::new() })
+    }
+
+    /// Parameters that the layout took at other values than asked for.
+    pub fn adjusted(&self) -> &[Adjusted] {
+        &self.adjusted
+    }
+
+    /// What a reader of the result should know of the layout: what was adjusted, and why, and what inputs turned out to
+    /// be.
+    pub fn notes(&self) -> Vec<String> {
+        self.adjusted.iter().map(Adjusted::to_string).chain(self.notes.iter().cloned()).collect()
+    }
+
+    /// Leaves a note.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+}
+
+/// A workload over the arrays of one address space.
+pub trait Instance {
+    /// Sets the inputs.
+    fn fill(&self, memory: &Memory);
+    /// The host program.
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError>;
+    /// Compares the result with a plain reference; `Err` says where they differ.
+    fn verify(&self, memory: &Memory) -> Result<(), String>;
+}
+
+/// A workload could not be recorded.
+#[derive(Debug, Error)]
+pub enum WorkloadError {
+    /// No such workload.
+    #[error("no workload is named `{name}`; there are {allowed}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        allowed: String,
+    },
+    /// A parameter that does not fit.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// Parameters that do not fit each other or the scale.
+    #[error("{workload}: {message}")]
+    Shape {
+        /// The workload.
+        workload: &'static str,
+        /// What does not fit.
+        message: String,
+    },
+    /// The arrays do not fit the host.
+    #[error("{workload} needs {} MiB of memory for its arrays, and the host has {} MiB", mebibytes(*.needs), .has >> 20)]
+    Memory {
+        /// The workload.
+        workload: &'static str,
+        /// Bytes of its arrays.
+        needs: u64,
+        /// Bytes that there are.
+        has: u64,
+    },
+    /// A user's graph could not be read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The program broke a rule of the language, or its streams could not be kept.
+    #[error("{workload}: {error}")]
+    Record {
+        /// The workload.
+        workload: &'static str,
+        /// What happened.
+        error: RecordError,
+    },
+    /// The result is wrong.
+    #[error("{workload} computed a wrong result: {message}")]
+    Wrong {
+        /// The workload.
+        workload: &'static str,
+        /// Where it differs from the reference.
+        message: String,
+    },
+}
