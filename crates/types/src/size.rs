@@ -126,7 +126,7 @@ pub struct Interval(u64);
 impl Interval {
     /// `cycles.0 / cycles.1` cycles of a clock, of which 2^20 take `span`.
     pub fn cycles(span: Ps, cycles: (u32, u32)) -> Interval {
-        let whole = u128::from(span.0) * u128::from(cycles.0) << (FRACTION - 20);
+        let whole = (u128::from(span.0) * u128::from(cycles.0)) << (FRACTION - 20);
         Interval(u64::try_from(whole / u128::from(cycles.1)).unwrap_or(u64::MAX))
     }
 
