@@ -13,5 +13,6 @@ pub(crate) fn trace(path: &Path, machine: &MachineConfig) -> Result<Source, Fail
     if machine.scale != tombolo_machine::Scale::FULL {
         notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", machine.scale));
     }
-    Ok(Source { label: program.name().to_owned(), program: Arc::from(program), notes, sample: None, bytes: 0 })
+    let label = program.name().to_owned();
+    Ok(Source { label, program: Arc::from(program), notes, adjusted: Vec::new(), sample: None, bytes: 0 })
 }

@@ -1,17 +1,22 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds, small};
+use tombolo_experiment::workload::Source;
 use tombolo_system::RunRecord;
 use tombolo_system::checker::{Checked, Violation};
 use tombolo_system::record::LinkRecord;
 
-/// What a person wants to know first.
-pub(crate) fn text(run: &RunRecord, sampled: bool, colours: bool) -> String {
+/// What a person wants to know first of a run of `source`.
+pub(crate) fn text(run: &RunRecord, source: &Source, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
-    let title = format!("{workload} on {machine} under {design} at scale {scale}");
+    let taken = match &source.adjusted[..] {
+        [] => String::new(),
+        adjusted => format!(" (taken as {})", adjusted.join(", ")),
+    };
+    let title = format!("{workload}{taken} on {machine} under {design} at scale {scale}");
     let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
     let mut table = Table::new(2);
-    for (name, value) in lines(run, sampled) {
+    for (name, value) in lines(run, source.sample.is_some()) {
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
     text.push_str(&table.render(colours));

@@ -93,7 +93,7 @@ impl Arguments {
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         let answer = Answer { record: &record, set: self.machine.settings() };
-        self.output.give(&answer, true, |colours| summary::text(&record, source.sample.is_some(), colours))?;
+        self.output.give(&answer, true, |colours| summary::text(&record, &source, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })
