@@ -14,7 +14,7 @@ use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
-use tombolo_workload::parameter::Kind;
+use tombolo_workload::parameter::{Adjusted, Kind};
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::Scaling;
@@ -35,6 +35,8 @@ pub struct Source {
     pub program: Arc<dyn Program>,
     /// What a reader of the result should know.
     pub notes: Vec<String>,
+    /// Parameters that are taken at other values than asked for, with these: `kib=144`.
+    pub adjusted: Vec<String>,
     /// What of it was recorded, where that is not all.
     pub sample: Option<SampleInfo>,
     /// Bytes of its arrays; 0 where they are not known.
@@ -288,10 +290,12 @@ impl WorkloadChoice {
         let recording = record(workload, &request, &options, Mode::Auto)?;
         self.refuse_changes()?;
         let notes = self.notes(target, workload, &recording);
+        let taken = |adjusted: &Adjusted| format!("{}={}", adjusted.parameter, adjusted.taken);
+        let adjusted = recording.adjusted().iter().map(taken).collect();
         let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
         let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
         let sample = recording.is_sampled().then(info);
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, sample, bytes })
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, sample, bytes })
     }
 
     fn open(&self, path: &Path, target: Target) -> Result<Source, PointError> {
@@ -300,7 +304,8 @@ impl WorkloadChoice {
         if target.scale != Scale::FULL {
             notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", target.scale));
         }
-        Ok(Source { label: self.label.clone(), program: Arc::from(program), notes, sample: None, bytes: 0 })
+        let (label, adjusted) = (self.label.clone(), Vec::new());
+        Ok(Source { label, program: Arc::from(program), notes, adjusted, sample: None, bytes: 0 })
     }
 
     /// An error where a file is no longer what it was when the parameters were asked for: a trace is read while it runs.

@@ -1,6 +1,7 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
+use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Violation};
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
@@ -16,10 +17,14 @@ pub(crate) struct Shown {
     pub(crate) time: TimeChoice,
 }
 
-/// What a person wants to know first.
-pub(crate) fn text(run: &RunRecord, shown: Shown, colours: bool) -> String {
+/// What a person wants to know first of a run of `source`.
+pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
-    let title = format!("{workload} on {machine} under {design} at scale {scale}");
+    let taken = match &source.adjusted[..] {
+        [] => String::new(),
+        adjusted => format!(" (taken as {})", adjusted.join(", ")),
+    };
+    let title = format!("{workload}{taken} on {machine} under {design} at scale {scale}");
     let mut text = format!("{}\n", Look::Strong.paint(&title, colours));
     let mut table = Table::new(2);
     for (name, value) in lines(run, shown) {

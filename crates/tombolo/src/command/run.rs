@@ -102,7 +102,7 @@ impl Arguments {
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
         let shown = Shown { sampled: source.sample.is_some(), kernels: self.kernels, time: self.time.choice() };
-        self.output.give(&answer, true, |colours| summary::text(&record, shown, colours))?;
+        self.output.give(&answer, true, |colours| summary::text(&record, &source, shown, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })

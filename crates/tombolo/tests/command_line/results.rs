@@ -168,3 +168,35 @@ fn a_scaled_trace_is_told_to_be_whole() {
     let record: Value = serde_json::from_slice(&output.stdout).expect("one document");
     assert!(record["notes"][0].as_str().is_some_and(|note| note.contains("stays as it was recorded")));
 }
+
+/// `run` at full scale on a machine of one GPU.
+fn one_gpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "--machine", "hmg-1x4", "--design", "hmg"], more].concat()
+}
+
+#[test]
+fn what_a_workload_rounds_is_in_the_heading_and_in_a_note() {
+    let run = one_gpu(&["--workload", "bandwidth,kib=100,ctas=3"]);
+    let text = stdout(&outcome(&run));
+    let heading = "bandwidth,kib=100,ctas=3 (taken as kib=144) on hmg-1x4 under hmg at scale 1";
+    assert!(text.starts_with(heading), "{text}");
+    let record = json(&[&run[..], &["--json"]].concat());
+    let note = "bandwidth,kib=100,ctas=3: `kib=100` is taken as 144: whole parts of 16 KiB, as many for each CTA";
+    assert_eq!((&record["notes"][0], &record["workload"]), (&note.into(), &"bandwidth,kib=100,ctas=3".into()));
+    let exact = stdout(&outcome(&one_gpu(&["--workload", "bandwidth,kib=96,ctas=3"])));
+    assert!(exact.starts_with("bandwidth,kib=96,ctas=3 on hmg-1x4"), "{exact}");
+}
+
+#[test]
+fn a_graph_of_a_file_is_searched_along_its_arcs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = folder.path().join("chain.gr");
+    let arcs: String = (2..=64).map(|node| format!("a {node} {} 1\n", node - 1)).collect();
+    let text = [&b"\xef\xbb\xbfc caf\xe9\np sp 64 63\n"[..], arcs.as_bytes()].concat();
+    std::fs::write(&graph, text).expect("written");
+    let launches = |workload: &str, more: &str| {
+        let workload = format!("{workload},graph={}{more}", graph.display());
+        json(&one_gpu(&["--workload", &workload, "--json"]))["kernel_launches"].as_u64()
+    };
+    assert_eq!([launches("bfs", ""), launches("lonestar-bfs", ",symmetric=yes")], [Some(1), Some(64)]);
+}

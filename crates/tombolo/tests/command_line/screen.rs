@@ -43,6 +43,16 @@ fn workloads_are_listed_with_sourced_parameters() {
 }
 
 #[test]
+fn workloads_are_listed_with_their_aliases() {
+    let listed = json(&["list", "workloads", "--json"]);
+    let of = |name: &str| listed.as_array().and_then(|all| all.iter().find(|one| one["name"] == name)).cloned();
+    assert_eq!(of("lonestar-bfs").expect("it ships")["aliases"], serde_json::json!(["bfs"]));
+    assert!(of("triad").expect("it ships").get("aliases").is_none());
+    let text = stdout(&outcome(&["list", "workloads"]));
+    assert!(text.lines().any(|line| line.starts_with("lonestar-bfs, bfs ")), "{text}");
+}
+
+#[test]
 fn a_reader_who_has_seen_enough_is_no_error() {
     let list = ["list", "workloads"];
     let run = small_run(&["--design", "hmg", "--workload", TINY, "--json"]);

@@ -24,6 +24,8 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]
+mod rounding;
+#[cfg(test)]
 mod table2;
 #[cfg(test)]
 mod tests;

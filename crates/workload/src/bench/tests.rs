@@ -12,6 +12,23 @@ use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// A small instance of each workload.
 pub(super) fn small(workload: &dyn Workload) -> Request {
+    request(workload, small_of(workload))
+}
+
+/// That instance with one of its parameters at another count.
+pub(super) fn small_with(workload: &dyn Workload, name: &str, count: u64) -> Request {
+    let count = count.to_string();
+    let kept = small_of(workload).iter().copied().filter(|(key, _)| *key != name);
+    request(workload, &kept.chain([(name, count.as_str())]).collect::<Vec<_>>())
+}
+
+fn request(workload: &dyn Workload, given: &[(&str, &str)]) -> Request {
+    let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    Request::new(workload, Scale::FULL, &given, 7).unwrap()
+}
+
+/// What is given for it.
+fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],
         "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
@@ -79,8 +96,7 @@ pub(super) fn small(workload: &dyn Workload) -> Request {
         "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],
         other => panic!("no small size of {other}"),
     };
-    let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    Request::new(workload, Scale::FULL, &given, 7).unwrap()
+    given
 }
 
 fn options() -> RecordOptions {

@@ -78,6 +78,44 @@ impl Request {
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
+
+    /// Takes a parameter, `wanted` at the scale, at the value `fitted`, which it returns; `rule` says which values
+    /// there are.
+    pub(crate) fn fit(&mut self, parameter: &'static str, wanted: u64, fitted: u64, rule: &str) -> u64 {
+        self.fit_parts(parameter, wanted, fitted, 1, rule)
+    }
+
+    /// [`Request::fit`] for a parameter whose unit has so many `parts`, in which both values are.
+    pub(crate) fn fit_parts(
+        &mut self,
+        parameter: &'static str,
+        wanted: u64,
+        fitted: u64,
+        parts: u64,
+        rule: &str,
+    ) -> u64 {
+        if fitted != wanted {
+            let [wanted, taken] = [wanted, fitted].map(|count| count as f64 / parts as f64);
+            let (given, scale, rule) = (self.values.text(parameter).to_owned(), self.scale, rule.to_owned());
+            self.adjusted.push(Adjusted { parameter, given, scale, wanted, taken, rule });
+        }
+        fitted
+    }
+
+    /// [`Request::fit`] to the next multiple.
+    pub(crate) fn fit_multiple(&mut self, parameter: &'static str, wanted: u64, of: u64) -> u64 {
+        self.fit(parameter, wanted, wanted.next_multiple_of(of), &format!("whole multiples of {of}"))
+    }
+
+    /// [`Request::fit`] to at least as many.
+    pub(crate) fn fit_least(&mut self, parameter: &'static str, wanted: u64, least: u64) -> u64 {
+        self.fit(parameter, wanted, wanted.max(least), &format!("at least {least}"))
+    }
+
+    /// [`Request::fit`] to at most as many.
+    pub(crate) fn fit_most(&mut self, parameter: &'static str, wanted: u64, most: u64) -> u64 {
+        self.fit(parameter, wanted, wanted.min(most), &format!("at most {most}"))
+    }
 }
 
 /// A workload over the arrays of one address space.

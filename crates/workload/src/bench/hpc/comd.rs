@@ -170,10 +170,11 @@ fn lennard_jones(square: f64) -> (f64, f64) {
 }
 
 impl Simulation {
-    fn new(request: &Request, memory: &mut Memory) -> Result<Simulation, WorkloadError> {
+    fn new(request: &mut Request, memory: &mut Memory) -> Result<Simulation, WorkloadError> {
+        let mut side = |name| request.fit_least(name, request.scale.side_of(request.values.count(name)), 4) as i32;
+        let [x, y] = ["x", "y"].map(&mut side);
         let count = |name| request.values.count(name);
-        let side = |name| request.scale.side_of(count(name)).max(4) as i32;
-        let lattice = Cells { x: side("x"), y: side("y"), z: count("z") as i32 };
+        let lattice = Cells { x, y, z: count("z") as i32 };
         let along = |units: i32| (f64::from(units) * LATTICE / CUTOFF) as i32;
         let inner = Cells { x: along(lattice.x), y: along(lattice.y), z: along(lattice.z) };
         let outer = Cells { x: inner.x + 2, y: inner.y + 2, z: inner.z + 2 };
@@ -480,9 +481,9 @@ mod tests {
         // With seven unit cells, a plane of atoms lies on the border of two of four link cells.
         let given = [("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")];
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        let request = Request::new(&COMD, Scale::FULL, &given, 7).unwrap();
+        let mut request = Request::new(&COMD, Scale::FULL, &given, 7).unwrap();
         let mut memory = Memory::new(Backing::Real);
-        let simulation = Simulation::new(&request, &mut memory).unwrap();
+        let simulation = Simulation::new(&mut request, &mut memory).unwrap();
         let ids = |memory: &Memory| {
             let cells = 0..simulation.outer.count() as u64;
             let atoms = cells.map(|cell| (cell * SLOTS as u64, memory.read(simulation.atoms.count, cell)));

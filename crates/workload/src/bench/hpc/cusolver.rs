@@ -72,15 +72,17 @@ struct Factorisation {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let tile = u64::from(TILE);
+    let size = request.fit_multiple("size", request.scale.side_of(request.values.count("size")), tile);
+    let factored = request.fit_most("panels", request.values.count("panels"), size / tile);
     let count = |name| request.values.count(name);
-    let size = request.scale.side_of(count("size")).next_multiple_of(u64::from(TILE));
     check_indices(name, size * size, "elements of the matrix")?;
     let panels = count("panels");
     Ok(Box::new(Factorisation {
         matrix: memory.array("matrix", size * size, Scaling::Scales),
         ready: memory.flags("ready", panels * MOST_TILES, Scaling::Fixed),
         size: size as u32,
-        panels: panels.min(size / u64::from(TILE)) as u32,
+        panels: factored as u32,
         ctas: request.scale.of(count("ctas")) as u32,
         scope: scope(&request.values, "scope"),
         seed: request.seed,

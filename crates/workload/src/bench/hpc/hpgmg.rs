@@ -141,9 +141,10 @@ impl Level {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let side = |name| request.fit_multiple(name, request.scale.side_of(request.values.count(name)), MULTIPLE);
+    let [x, y] = ["x", "y"].map(side);
     let count = |name| request.values.count(name);
-    let side = |name| request.scale.side_of(count(name)).next_multiple_of(MULTIPLE);
-    let (x, y, z) = (side("x"), side("y"), count("z"));
+    let z = count("z");
     check_indices(name, x * y * z * 2, "cells of all levels")?;
     let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
     let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;

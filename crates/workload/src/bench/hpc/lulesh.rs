@@ -180,12 +180,12 @@ impl Domain {
     /// Adds all arrays; a seed numbers the mesh by bins.
     fn lay_out(
         name: &'static str,
-        request: &Request,
+        request: &mut Request,
         memory: &mut Memory,
         seed: Option<u64>,
     ) -> Result<Domain, WorkloadError> {
         let side = request.values.count("side");
-        let along = request.scale.side_of(side).max(2);
+        let along = request.fit_least("side", request.scale.side_of(side), 2);
         check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
         let mesh = Mesh::new([along as i32, along as i32, side as i32], seed);
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);

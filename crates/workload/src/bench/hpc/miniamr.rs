@@ -128,10 +128,11 @@ struct Blocks {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let along = |name| request.scale.side_of(request.values.count(name)) as i32;
+    let roots = Cells { x: along("x"), y: along("y"), z: request.values.count("z") as i32 };
+    let room = request.scale.of(request.values.count("blocks"));
+    let blocks = request.fit("blocks", room, room.max(roots.count() as u64), "as many as the coarsest, at least");
     let count = |name| request.values.count(name);
-    let along = |name| request.scale.side_of(count(name)) as i32;
-    let roots = Cells { x: along("x"), y: along("y"), z: count("z") as i32 };
-    let blocks = request.scale.of(count("blocks")).max(roots.count() as u64);
     let (side, variables) = (count("side"), count("variables"));
     let cells = blocks * variables * (side + 2).pow(3);
     check_indices(name, cells, "cells")?;

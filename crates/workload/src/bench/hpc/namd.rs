@@ -117,10 +117,10 @@ struct Patches {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let atoms_per_patch = request.fit_multiple("atoms", request.values.count("atoms"), LAYER);
     let count = |name| request.values.count(name);
     let x = request.scale.side_of(count("x"));
     let y = ((request.scale.of(count("x") * count("y")) + x / 2) / x).max(1);
-    let atoms_per_patch = count("atoms").next_multiple_of(LAYER);
     let patches = x * y * count("z");
     let parts = patches * NEAR as u64 * atoms_per_patch;
     check_indices(name, parts, "parts of forces")?;

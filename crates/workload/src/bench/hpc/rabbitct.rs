@@ -86,10 +86,10 @@ struct Reconstruction {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let side = |key| request.fit_least(key, request.scale.side_of(request.values.count(key)), 2);
+    let [across, columns, rows] = ["side", "columns", "rows"].map(side);
     let count = |key| request.values.count(key);
-    let side = |key| request.scale.side_of(count(key)).max(2);
-    let (across, along) = (side("side"), count("side"));
-    let (columns, rows) = (side("columns"), side("rows"));
+    let along = count("side");
     check_indices(name, across * across * along, "voxels")?;
     check_indices(name, columns * rows, "pixels")?;
     Ok(Box::new(Reconstruction {

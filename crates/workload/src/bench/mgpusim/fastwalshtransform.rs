@@ -35,8 +35,10 @@ struct Transform {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let wanted = request.scale.of(request.values.count("elements")).max(2 * u64::from(THREADS));
-    let elements = wanted.next_power_of_two();
+    let wanted = request.scale.of(request.values.count("elements"));
+    let least = 2 * u64::from(THREADS);
+    let rule = format!("powers of two from {least}");
+    let elements = request.fit("elements", wanted, wanted.max(least).next_power_of_two(), &rule);
     Ok(Box::new(Transform { values: memory.array("values", elements, Scaling::Scales), seed: request.seed }))
 }
 

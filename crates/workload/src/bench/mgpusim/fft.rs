@@ -79,7 +79,7 @@ const EXCHANGES: [Exchange; 2] = [
 ];
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("elements")).next_multiple_of(POINTS as u64);
+    let elements = request.fit_multiple("elements", request.scale.of(request.values.count("elements")), POINTS as u64);
     Ok(Box::new(Transforms { values: memory.array("values", 2 * elements, Scaling::Scales), seed: request.seed }))
 }
 

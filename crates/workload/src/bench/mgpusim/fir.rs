@@ -42,7 +42,8 @@ struct Filter {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let samples = request.scale.of(request.values.count("samples")).next_multiple_of(u64::from(THREADS));
+    let wanted = request.scale.of(request.values.count("samples"));
+    let samples = request.fit_multiple("samples", wanted, u64::from(THREADS));
     let taps = request.values.count("taps");
     Ok(Box::new(Filter {
         input: memory.array("input", samples, Scaling::Scales),

@@ -46,7 +46,7 @@ struct Paths {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let nodes = request.scale.side_of(request.values.count("nodes")).next_multiple_of(SIDE as u64);
+    let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
     let (distance, through) = (matrix("distance"), matrix("through"));
     Ok(Box::new(Paths { distance, through, nodes: nodes as i32, seed: request.seed }))

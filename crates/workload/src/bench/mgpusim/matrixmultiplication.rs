@@ -53,7 +53,7 @@ struct Matrices {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.scale.side_of(request.values.count("side")).next_multiple_of(TILE as u64);
+    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     let (a, b, c) = (matrix("a"), matrix("b"), matrix("c"));
     let staged = memory.array("staged", (TILE * TILE) as u64, Scaling::Fixed);

@@ -41,7 +41,7 @@ struct Matrices {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = request.scale.side_of(request.values.count("side")).next_multiple_of(TILE as u64);
+    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     Ok(Box::new(Matrices { input: matrix("input"), output: matrix("output"), side: side as i64, seed: request.seed }))
 }

@@ -57,7 +57,9 @@ struct Copy {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let elements = request.scale.of(request.values.count("mib") << 18).next_multiple_of(VECTOR as u64);
+    let wanted = request.scale.of(request.values.count("mib") << 18);
+    let elements = wanted.next_multiple_of(VECTOR as u64);
+    request.fit_parts("mib", wanted, elements, 1 << 18, "whole vectors of 16 bytes");
     // Threads of the last CTA that find nothing to copy have indices too.
     check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
     let direction = match request.values.text("direction") {

@@ -56,7 +56,8 @@ struct Bodies {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let bodies = request.scale.of(request.values.count("bodies")).next_multiple_of(u64::from(THREADS));
+    let wanted = request.scale.of(request.values.count("bodies"));
+    let bodies = request.fit_multiple("bodies", wanted, u64::from(THREADS));
     let mut array = |name| memory.array(name, 4 * bodies, Scaling::Scales);
     let (position, velocity) = (array("position"), array("velocity"));
     let (new_position, new_velocity) = (array("new_position"), array("new_velocity"));

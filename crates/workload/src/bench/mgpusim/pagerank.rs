@@ -58,7 +58,8 @@ struct Ranks {
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let nodes = request.values.count("nodes");
     let given = request.values.count("rows");
-    let rows = request.scale.of(if given == 0 { nodes } else { given }).min(nodes);
+    let wanted = request.scale.of(if given == 0 { nodes } else { given });
+    let rows = request.fit("rows", wanted, wanted.min(nodes), "as many as nodes, at most");
     let starts = starts(rows, nodes, request.seed);
     let entries = starts[rows as usize].max(1);
     Ok(Box::new(Ranks {

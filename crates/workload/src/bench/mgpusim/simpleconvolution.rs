@@ -49,7 +49,7 @@ struct Image {
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     // A multiple of 8 has a square that fills its CTAs.
-    let side = request.scale.side_of(request.values.count("side")).next_multiple_of(8);
+    let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), 8);
     let width = request.values.count("mask");
     let padded = side + width - 1;
     Ok(Box::new(Image {

@@ -92,6 +92,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let ctas = request.scale.of(request.values.count("ctas"));
     let elements = request.scale.of(request.values.count("kib") << 8);
     let part = (elements / ctas).max(1).next_multiple_of(STEP);
+    request.fit_parts("kib", elements, part * ctas, 1 << 8, "whole parts of 16 KiB, as many for each CTA");
     demand(name, part * ctas <= 1 << 31, || format!("{ctas} parts of {part} elements exceed 2^31 elements"))?;
     let operation = match request.values.text("operation") {
         "write" => Operation::Write,

@@ -54,8 +54,10 @@ struct Ring {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let bytes = request.scale.of(request.values.count("kib") << 10).next_power_of_two();
-    let lines = (bytes / STRIDE).max(8);
+    let wanted = request.scale.of(request.values.count("kib") << 10);
+    let bytes = wanted.next_power_of_two().max(8 * STRIDE);
+    request.fit_parts("kib", wanted, bytes, 1 << 10, "powers of two from 1");
+    let lines = bytes / STRIDE;
     demand(name, lines * STEP <= 1 << 31, || format!("a ring of {bytes} bytes exceeds 2^31 elements"))?;
     Ok(Box::new(Ring {
         next: memory.array("ring", lines * STEP, Scaling::Scales),

@@ -84,14 +84,14 @@ struct Planes {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let columns = request.scale.of(request.values.count("columns"));
-    let rows = request.values.count("rows");
+    let (columns, rows) = (request.scale.of(request.values.count("columns")), request.values.count("rows"));
     let nine = request.values.text("points") == "9";
     let (columns, rows, pitch) = if nine {
-        let inside = columns.next_multiple_of(COLUMNS as u64);
-        (inside + 2, rows.next_multiple_of(OWNED as u64) + 2, inside + PADDING as u64)
+        let inside = request.fit_multiple("columns", columns, COLUMNS as u64);
+        (inside + 2, request.fit_multiple("rows", rows, OWNED as u64) + 2, inside + PADDING as u64)
     } else {
-        (columns.max(3), rows, columns.max(3))
+        let columns = request.fit_least("columns", columns, 3);
+        (columns, rows, columns)
     };
     check_indices(name, pitch * rows, "points")?;
     let mut plane = |name| memory.array(name, pitch * rows, Scaling::Scales);

@@ -444,6 +444,10 @@ impl Workload for Layer {
         whole.check_parts().map_err(message)?;
         let shape = whole.scaled(request.scale);
         shape.check().map_err(message)?;
+        let launches = request.values.count("launches");
+        let each = u64::from(shape.batch).div_ceil(launches);
+        let shared = u64::from(shape.batch).div_ceil(each);
+        request.fit("launches", launches, shared, "equal mini-batches of the images, the last perhaps smaller");
         let [input, weights, output] = shape.elements();
         let convolution = Convolution {
             shape,
@@ -452,14 +456,14 @@ impl Workload for Layer {
             output: memory.array("output", output, Scaling::Scales),
             after: After::Nothing,
         };
-        Ok(Box::new(Single { convolution, launches: count("launches"), seed: request.seed }))
+        Ok(Box::new(Single { convolution, each: each as u32, seed: request.seed }))
     }
 }
 
 struct Single {
     convolution: Convolution,
-    /// Launches that share the images.
-    launches: u32,
+    /// Images of a launch; the last may have fewer.
+    each: u32,
     seed: u64,
 }
 
@@ -472,9 +476,9 @@ impl Instance for Single {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.convolution.input);
         host.copy_to_device(self.convolution.weights);
-        let (batch, each) = (self.convolution.shape.batch, self.convolution.shape.batch.div_ceil(self.launches));
-        for first in (0..batch).step_by(each as usize) {
-            self.convolution.launch_images(host, "convolution", &(first..(first + each).min(batch)))?;
+        let batch = self.convolution.shape.batch;
+        for first in (0..batch).step_by(self.each as usize) {
+            self.convolution.launch_images(host, "convolution", &(first..(first + self.each).min(batch)))?;
         }
         host.copy_to_host(self.convolution.output);
         Ok(())

@@ -69,9 +69,10 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The scaled sizes of a request for a layer of `gates` sums a unit.
-    pub(super) fn of(workload: &'static str, request: &Request, gates: u32) -> Result<Sizes, WorkloadError> {
+    pub(super) fn of(workload: &'static str, request: &mut Request, gates: u32) -> Result<Sizes, WorkloadError> {
         let side = |name| request.scale.side_of(request.values.count(name));
-        let (hidden, batch) = (side("hidden").next_multiple_of(UNITS), side("batch"));
+        let (hidden, batch) = (side("hidden"), side("batch"));
+        let hidden = request.fit_multiple("hidden", hidden, UNITS);
         let steps = request.values.count("steps");
         let most = u64::from(gates) * hidden * (batch * steps).max(hidden);
         check_indices(workload, most, "elements")?;

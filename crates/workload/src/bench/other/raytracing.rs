@@ -92,10 +92,12 @@ struct Picture {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = |key| request.scale.side_of(request.values.count(key)).next_multiple_of(TILE);
-    let leaves = (request.scale.of(request.values.count("triangles")) / LEAF as u64).max(2);
-    let triangles = leaves * LEAF as u64;
-    let (columns, rows) = (side("columns"), side("rows"));
+    let (wanted, leaf) = (request.scale.of(request.values.count("triangles")), LEAF as u64);
+    let leaves = (wanted / leaf).max(2);
+    let rule = format!("whole leaves of {leaf}, at least two");
+    let triangles = request.fit("triangles", wanted, leaves * leaf, &rule);
+    let side = |key| request.fit_multiple(key, request.scale.side_of(request.values.count(key)), TILE);
+    let [columns, rows] = ["columns", "rows"].map(side);
     check_indices(name, 12 * triangles, "numbers of triangles")?;
     check_indices(name, columns * rows, "pixels")?;
     Ok(Box::new(Picture {

@@ -71,7 +71,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let side = SIDE as u64;
     let hidden = request.values.count("hidden");
     demand(name, hidden.is_multiple_of(side), || format!("{hidden} hidden units: a multiple of {side} is needed"))?;
-    let inputs = request.scale.of(request.values.count("inputs")).next_multiple_of(side);
+    let inputs = request.fit_multiple("inputs", request.scale.of(request.values.count("inputs")), side);
     let weights = (inputs + 1) * (hidden + 1);
     check_indices(name, weights, "weights")?;
     Ok(Box::new(Perceptron {

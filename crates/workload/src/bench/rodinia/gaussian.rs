@@ -69,6 +69,12 @@ struct System {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let size = request.scale.side_of(request.values.count("size"));
     check_indices(name, size * size, "elements")?;
+    let steps = request.fit(
+        "steps",
+        request.values.count("steps"),
+        request.values.count("steps").min(size - 1),
+        "all but one of the unknowns, at most",
+    );
     Ok(Box::new(System {
         matrix: memory.array("matrix", size * size, Scaling::Scales),
         multipliers: memory.array("multipliers", size * size, Scaling::Scales),
@@ -76,7 +82,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         right: memory.array("right", request.values.count("size").max(size), Scaling::Fixed),
         size: size as i32,
         tile: request.values.count("tile") as i32,
-        steps: (request.values.count("steps") as i32).min(size as i32 - 1),
+        steps: steps as i32,
         seed: request.seed,
     }))
 }

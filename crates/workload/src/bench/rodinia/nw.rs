@@ -65,7 +65,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         "32" => 32,
         _ => 16,
     };
-    let length = request.scale.side_of(request.values.count("length")).next_multiple_of(tile);
+    let length = request.fit_multiple("length", request.scale.side_of(request.values.count("length")), tile);
     let cells = (length + 1) * (length + 1);
     check_indices(name, cells, "cells")?;
     Ok(Box::new(Alignment {

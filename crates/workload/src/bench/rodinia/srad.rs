@@ -65,8 +65,8 @@ struct Picture {
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = SIDE as u64;
-    let columns = request.scale.of(request.values.count("columns")).next_multiple_of(side);
-    let rows = request.values.count("rows").next_multiple_of(side);
+    let columns = request.fit_multiple("columns", request.scale.of(request.values.count("columns")), side);
+    let rows = request.fit_multiple("rows", request.values.count("rows"), side);
     check_indices(name, columns * rows, "pixels")?;
     let mut array = |name| memory.array(name, columns * rows, Scaling::Scales);
     Ok(Box::new(Picture {

@@ -147,8 +147,8 @@ mod tests {
     /// The domain of a side of 5.
     fn domain() -> Domain {
         let given = [("side".to_owned(), "5".to_owned())];
-        let request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
-        Domain::lay_out("lulesh", &request, &mut Memory::new(Backing::AddressOnly), None).unwrap()
+        let mut request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
+        Domain::lay_out("lulesh", &mut request, &mut Memory::new(Backing::AddressOnly), None).unwrap()
     }
 
     /// Source: LULESH 2.0's own table of results: 72 steps and an energy of 7.853665e+03 at the origin, at time 0.01.
