@@ -57,7 +57,8 @@ fn designs_are_compared_by_the_region_that_copies_do_not_hide() {
         assert!((hmg_over_ideal(comparison) - time(1) / time(0)).abs() < 1e-12, "{word}");
     }
     let gain = |comparison| (hmg_over_ideal(comparison) - 1.0).abs();
-    assert!(gain(&whole) < 0.005 && gain(&region) > 0.01, "{} and {}", gain(&whole), gain(&region));
+    let (hidden, seen) = (gain(&whole), gain(&region));
+    assert!(seen > 0.005 && seen > 10.0 * hidden, "copies hide most of it: {hidden} of {seen}");
     assert!(gain(&kernels) > gain(&region), "launches between kernels hide a little");
 }
 
