@@ -214,7 +214,7 @@ fn a_base_that_is_not_there_is_told_from_where_it_is_named() {
 fn an_unknown_name_lists_what_there_is() {
     let error = machine("hmg-4x5").unwrap_err().to_string();
     assert!(error.contains("no machine is called \"hmg-4x5\" (did you mean hmg-4x4"), "{error}");
-    assert!(error.contains("there are hmg-4x4, hmg-1x4, numa-1"), "{error}");
+    assert!(error.contains("there are hmg-4x4, hmg-4x4-wide, hmg-1x4, numa-1"), "{error}");
     let error = design("hgm").unwrap_err().to_string();
     assert!(error.contains("there are no-remote-caching, software-flat"), "{error}");
 }

@@ -168,7 +168,7 @@ fn a_sixteenth_of_hmgs_machine_is_what_one_expects() {
     assert_eq!((small.l2.bytes, small.l2.slices, small.l2.mshrs), (192 << 10, 1, 192));
     assert_eq!(small.l2.rate, Rate(83_200_000_000), "one whole slice of sixteen");
     assert_eq!((small.dram.channels, small.dram.rate), (1, Rate(15_625_000_000)), "half a channel: one at half rate");
-    assert_eq!(small.gpu_link.rate, Rate(12_500_000_000));
+    assert_eq!(small.gpu_link.rate, Rate(6_250_000_000));
     assert_eq!((small.directory.entries, small.page_bytes), (768, 128 << 10));
 }
 
@@ -176,6 +176,8 @@ fn a_sixteenth_of_hmgs_machine_is_what_one_expects() {
 fn below_one_slice_the_rate_and_the_mshrs_shrink() {
     let small = machine("hmg-4x4").unwrap().check().unwrap().scaled("1/32".parse().unwrap()).unwrap();
     assert_eq!((small.l2.slices, small.l2.mshrs, small.l2.rate), (1, 96, Rate(41_600_000_000)));
+    let cycles = small.l2.request_cycles;
+    assert_eq!((cycles.numerator, cycles.denominator), (2, 1), "half a slice takes a request every other cycle");
 }
 
 #[test]
@@ -188,8 +190,11 @@ fn table_ii_of_hmg() {
     assert_eq!((m.page_bytes, m.line.bytes(), m.l1.bytes), (2 << 20, 128, 128 << 10));
     assert_eq!((m.l2.bytes * modules, m.l2.ways), (12 << 20, 16));
     assert_eq!((m.directory.entries, m.directory.lines_per_entry), (12 << 10, 4));
-    assert_eq!(m.module_link.rate.0 * modules, 2_048_000_000_000);
-    assert_eq!(m.gpu_link.rate, Rate(200_000_000_000));
+    let wide = machine("hmg-4x4-wide").unwrap().check().unwrap();
+    for (machine, ways) in [(&m, 2), (&wide, 1)] {
+        assert_eq!(machine.module_link.rate.0 * modules * ways, 2_048_000_000_000, "both ways, or each");
+        assert_eq!(machine.gpu_link.rate.0 * ways, 200_000_000_000, "both ways, or each");
+    }
     assert_eq!((m.dram.rate.0 * modules, m.dram.bytes * modules), (1_000_000_000_000, 32 << 30));
 }
 
