@@ -240,20 +240,16 @@ struct Moved {
 mod tests {
     use super::*;
 
-    /// The design of a machine's own name.
-    fn design(machine: &str) -> DesignConfig {
-        tombolo_machine::design(machine).unwrap().check().unwrap()
-    }
-
     #[test]
     fn a_stream_is_below_the_rate_of_its_memory_and_near_it() {
+        let design = tombolo_machine::design("no-remote-caching").unwrap().check().unwrap();
         for rate in ["900GB/s", "450GB/s"] {
             let mut machine = tombolo_machine::machine("v100").unwrap();
             machine.set("dram.rate", rate).unwrap();
             let machine = Arc::new(machine.check().unwrap());
             let streams = PROBES.iter().filter(|probe| probe.machine == "v100" && probe.level == Level::Dram);
             for probe in streams.filter(|probe| probe.quantity == Quantity::Gigabytes) {
-                let found = probe.find(&machine, &design("v100")).unwrap();
+                let found = probe.find(&machine, &design).unwrap();
                 let limit = found.limit.unwrap();
                 assert!((limit - machine.dram.rate.0 as f64 / 1e9).abs() < 1e-9, "{limit}");
                 let share = found.simulated / limit;
@@ -264,13 +260,13 @@ mod tests {
 
     #[test]
     fn latencies_and_bandwidths_are_near_what_was_published() {
+        let design = tombolo_machine::design("no-remote-caching").unwrap().check().unwrap();
         let short = |probe: &&Probe| {
             probe.quantity == Quantity::Cycles || (probe.machine == "v100" && probe.name.ends_with("read"))
         };
         for probe in PROBES.iter().filter(short) {
             let machine = Arc::new(tombolo_machine::machine(probe.machine).unwrap().check().unwrap());
-            let Finding { name, published, simulated, limit, .. } =
-                probe.find(&machine, &design(probe.machine)).unwrap();
+            let Finding { name, published, simulated, limit, .. } = probe.find(&machine, &design).unwrap();
             assert_eq!(limit.is_some(), probe.quantity == Quantity::Gigabytes, "{name}");
             assert!(
                 limit.is_none_or(|limit| simulated <= limit),
