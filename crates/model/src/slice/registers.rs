@@ -2,9 +2,9 @@
 //!
 //! What a miss of one level waits for may need a register of a higher level elsewhere, never of a lower one. So each
 //! higher level keeps some that no lower one may take: requests of this module's SMs never fill the slice against those
-//! of other modules, and no two slices wait for each other. A level that no request of the machine has keeps none. A level may use what those below leave. Which requests hold
-//! the registers counts, not how many are free: what a home has under way for others takes nothing from the share of
-//! its own SMs until the slice is full.
+//! of other modules, and no two slices wait for each other. A level that no request of the machine has keeps none. A
+//! level may use what those below leave. Which requests hold the registers counts, not how many are free: what a home
+//! has under way for others takes nothing from the share of its own SMs until the slice is full.
 
 use super::LEVELS;
 

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_system::{RunError, RunSpec, run};
+use tombolo_system::{RunSpec, run};
 use tombolo_types::stream::Program;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.toml");
@@ -98,7 +98,6 @@ fn result(row: &Row) -> String {
             let events = record.host.events;
             format!("{{ digest = \"{}\", cycles = {}, events = {events} }}", record.digest, record.cycles)
         }
-        Err(error @ RunError::Links { .. }) => panic!("{}: {error}", row.group),
         Err(error) => panic!("{} {}: {error}", row.group, row.program),
     }
 }
