@@ -28,7 +28,7 @@ impl KernelStats {
             warp_instructions: sm.warp_instructions,
             memory_instructions: sm.memory_instructions,
             transactions: sm.transactions,
-            l1_loads: sm.l1_accesses,
+            l1_loads: sm.l1_loads,
             l1_load_hits: sm.l1_hits,
         };
         sms.map(one).fold(KernelStats::default(), |sum, sm| sum.with(&sm, u64::wrapping_add))

@@ -52,8 +52,8 @@ counters! {
             transactions,
             /// CTAs run.
             ctas,
-            /// L1 load lookups, by line.
-            l1_accesses,
+            /// Loads looked up in an L1, by line.
+            l1_loads,
             /// Of these, hits.
             l1_hits,
             /// Of these, merged into a pending miss.

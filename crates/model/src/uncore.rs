@@ -199,7 +199,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     }
 
     /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
-    /// protocols rely on it line by line and region by region, and each of those has one slice.
+    /// protocols rely on it line by line and region by region, and each of those has one slice. Returns when it has left.
     pub fn send(
         &mut self,
         departs: Departure,
@@ -207,7 +207,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         packet: Packet<D>,
         out: &mut Out<'_, D>,
         from: ComponentId,
-    ) {
+    ) -> Ps {
         let bytes = self.weights.of(&packet);
         let component = self.taker(target, &packet);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
@@ -220,6 +220,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
             let half = Ps(self.machine.gpu_link.latency.0 / 2);
             out.send(arrival + half, from, self.layout.switch(), Message::Cross { route, packet });
         }
+        sent.time().saturating_sub(self.outgoing.latency())
     }
 
     /// The component of `target` that takes a packet.

@@ -9,18 +9,33 @@ use tombolo_model::dram::DramStats;
 use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_workload::record::Spent;
 
-/// Accesses and hits of one cache level, summed over the machine.
+/// Lookups in all L1s, in line transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CacheRecord {
-    /// Loads looked up, in line transactions.
+pub struct L1Record {
+    /// Loads, stores and atomics.
     pub accesses: u64,
-    /// Of these, hits.
+    /// Of these, loads.
+    pub loads: u64,
+    /// Of the loads, hits.
     pub hits: u64,
-    /// Of these, merged into a miss already on its way.
+    /// Of the loads, merged into a miss already on its way.
     pub merges: u64,
-    /// Of the accesses, from other modules (L2 only).
-    pub remote_accesses: u64,
-    /// Of the hits, from other modules (L2 only).
+}
+
+/// Lookups in all L2 slices, in line transactions; one that goes on to a home counts in each slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct L2Record {
+    /// Loads, stores and atomics.
+    pub accesses: u64,
+    /// Of these, loads.
+    pub loads: u64,
+    /// Of the loads, hits.
+    pub hits: u64,
+    /// Of the loads, merged into a miss already on its way.
+    pub merges: u64,
+    /// Of the loads, from other modules.
+    pub remote_loads: u64,
+    /// Of these, hits.
     pub remote_hits: u64,
 }
 
@@ -196,9 +211,9 @@ pub struct RunRecord {
     /// Line transactions that left the coalescers.
     pub transactions: u64,
     /// L1 caches.
-    pub l1: CacheRecord,
+    pub l1: L1Record,
     /// L2 caches.
-    pub l2: CacheRecord,
+    pub l2: L2Record,
     /// Each direction of each link between GPUs and modules.
     pub links: Vec<LinkRecord>,
     /// Each GPU.

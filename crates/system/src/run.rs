@@ -6,7 +6,7 @@ use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::{place, share};
-use crate::record::{CacheRecord, DramRecord, HostRecord, LinkRecord, MemoryCacheRecord, RunRecord};
+use crate::record::{DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
 use std::sync::Arc;
@@ -382,12 +382,13 @@ impl Outcome<'_> {
             warp_instructions: sm.warp_instructions,
             memory_instructions: sm.memory_instructions,
             transactions: sm.transactions,
-            l1: CacheRecord { accesses: sm.l1_accesses, hits: sm.l1_hits, merges: sm.l1_merges, ..Default::default() },
-            l2: CacheRecord {
-                accesses: l2.reads,
+            l1: L1Record { accesses: sm.transactions, loads: sm.l1_loads, hits: sm.l1_hits, merges: sm.l1_merges },
+            l2: L2Record {
+                accesses: l2.reads + l2.writes + l2.atomics + l2.atomics_passed,
+                loads: l2.reads,
                 hits: l2.read_hits,
                 merges: l2.merges,
-                remote_accesses: l2.remote_reads,
+                remote_loads: l2.remote_reads,
                 remote_hits: l2.remote_read_hits,
             },
             energy_pj: self.energy((&sm, &l2, dram), &links, inter_gpu_bytes),

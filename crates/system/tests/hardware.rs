@@ -79,6 +79,19 @@ fn a_slice_takes_a_request_a_cycle() {
 }
 
 #[test]
+fn a_stream_of_stores_runs_at_the_rate_at_which_memory_takes_what_is_evicted() {
+    let machine = machine("v100", &["l2.bytes=768KB"]);
+    let line = machine.line.bytes();
+    // Thirty times the L2, written once by 512 warps.
+    let each = 30 * machine.l2.bytes / line / 512;
+    let warp = |id: u64| Cta::new().warp(|warp| (0..each).for_each(|index| _ = warp.write([id * each + index])));
+    let record = simulate(&machine, "v100", Directed::new(vec![(0..512).map(warp).collect()]));
+    assert_eq!(record.dram.write_bytes, 29 * machine.l2.bytes, "the L2 keeps the rest");
+    let share = record.dram.write_bytes as f64 / record.gpus[0].busy_s / machine.dram.rate.0 as f64;
+    assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory");
+}
+
+#[test]
 fn an_atomic_that_misses_reads_its_sector() {
     let machine = machine("v100", &[]);
     let record = traced("sparse-atomics", &machine, "v100");

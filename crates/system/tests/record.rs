@@ -6,7 +6,9 @@ use common::{design, machine, simulate};
 use std::sync::Arc;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::record::MemoryCacheRecord;
+use tombolo_system::record::{L1Record, L2Record, MemoryCacheRecord};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Order, Scope};
 
 fn run(settings: &[&str], program: Arc<Directed>) -> RunRecord {
     simulate(&machine(settings), design("hmg", &[]), program)
@@ -23,6 +25,21 @@ fn the_time_of_a_run_counts_what_is_copied_after_the_last_kernel() {
     let record = run(&["host.copy_latency=1us", "host.copy_rate=1GB/s"], program);
     let after = record.time_s - record.kernels[0].end_s;
     assert!((after - 6e-6).abs() < 1e-9, "two latencies and four microseconds of bytes, not {after} s");
+}
+
+#[test]
+fn lookups_are_counted_by_kind_at_each_level() {
+    // Twice the same line to read, one to write, one to update: the second read hits in the L1.
+    let warp = Cta::new().warp(|warp| {
+        warp.read([0]).use_result(1).read([0]).write([1]).atomic(
+            [2],
+            Order::relaxed(Scope::Sys),
+            AtomicResult::Discarded,
+        );
+    });
+    let record = run(&["topology.gpus=1", "topology.modules_per_gpu=1"], Directed::new(vec![vec![warp]]));
+    assert_eq!(record.l1, L1Record { accesses: 4, loads: 2, hits: 1, merges: 0 });
+    assert_eq!(record.l2, L2Record { accesses: 3, loads: 1, ..L2Record::default() });
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn each_launch_has_the_counters_of_its_own_ctas() {
     assert_eq!(sum(|row| row.warp_instructions), record.warp_instructions);
     assert_eq!(sum(|row| row.memory_instructions), record.memory_instructions);
     assert_eq!(sum(|row| row.transactions), record.transactions);
-    assert_eq!((sum(|row| row.l1_loads), sum(|row| row.l1_load_hits)), (record.l1.accesses, record.l1.hits));
+    assert_eq!((sum(|row| row.l1_loads), sum(|row| row.l1_load_hits)), (record.l1.loads, record.l1.hits));
     let alone = ran("ideal", &["topology.gpus=1"], vec![launch(0, 0)]);
     assert_eq!(alone.kernels[0].gpu.as_deref(), Some("gpu0"));
 }

@@ -3,7 +3,6 @@
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tombolo_system::record::CacheRecord;
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
@@ -233,11 +232,24 @@ fn cause_row(workload: &str, design: &str, cause: Option<Cause>) -> Vec<Cell> {
     labels.into_iter().chain(cause.map(|cause| cause.cells()).into_iter().flatten()).collect()
 }
 
+/// Loads at one cache level, in line transactions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loads {
+    hits: u64,
+    all: u64,
+}
+
+impl Loads {
+    fn and(self, other: Loads) -> Loads {
+        Loads { hits: self.hits + other.hits, all: self.all + other.all }
+    }
+}
+
 /// The counters of a run that say why it took as long as it did.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cause {
-    l1: CacheRecord,
-    l2: CacheRecord,
+    l1: Loads,
+    l2: Loads,
     inter_gpu_bytes: u64,
     invalidation_bytes: u64,
     invalidations: u64,
@@ -262,8 +274,8 @@ impl Cause {
         let counter = |name: &str| run.coherence.get(name).copied().unwrap_or(0);
         let causes = ["invalidations_by_store", "invalidations_by_eviction", "invalidations_forwarded"];
         Cause {
-            l1: run.l1,
-            l2: run.l2,
+            l1: Loads { hits: run.l1.hits, all: run.l1.loads },
+            l2: Loads { hits: run.l2.hits, all: run.l2.loads },
             inter_gpu_bytes: run.inter_gpu_bytes,
             invalidation_bytes: counter("invalidation_bytes"),
             invalidations: causes.iter().map(|cause| counter(cause)).sum(),
@@ -273,14 +285,9 @@ impl Cause {
     }
 
     fn and(self, other: Cause) -> Cause {
-        let both = |one: CacheRecord, two: CacheRecord| CacheRecord {
-            accesses: one.accesses + two.accesses,
-            hits: one.hits + two.hits,
-            ..CacheRecord::default()
-        };
         Cause {
-            l1: both(self.l1, other.l1),
-            l2: both(self.l2, other.l2),
+            l1: self.l1.and(other.l1),
+            l2: self.l2.and(other.l2),
             inter_gpu_bytes: self.inter_gpu_bytes + other.inter_gpu_bytes,
             invalidation_bytes: self.invalidation_bytes + other.invalidation_bytes,
             invalidations: self.invalidations + other.invalidations,
@@ -291,8 +298,8 @@ impl Cause {
 
     fn cells(&self) -> [Cell; 7] {
         [
-            percent(self.l1.hits, self.l1.accesses),
-            percent(self.l2.hits, self.l2.accesses),
+            percent(self.l1.hits, self.l1.all),
+            percent(self.l2.hits, self.l2.all),
             bytes(self.inter_gpu_bytes),
             count(self.invalidations),
             bytes(self.invalidation_bytes),

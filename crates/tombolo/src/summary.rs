@@ -79,15 +79,15 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
                 count(run.transactions)
             ),
         ),
-        ("L1", format!("{} of {} loads hit", percent(run.l1.hits, run.l1.accesses), count(run.l1.accesses))),
+        ("L1", format!("{} of {} loads hit", percent(run.l1.hits, run.l1.loads), count(run.l1.loads))),
         (
             "L2",
             format!(
                 "{} of {} loads hit; {} of {} from other modules",
-                percent(run.l2.hits, run.l2.accesses),
-                count(run.l2.accesses),
-                percent(run.l2.remote_hits, run.l2.remote_accesses),
-                count(run.l2.remote_accesses)
+                percent(run.l2.hits, run.l2.loads),
+                count(run.l2.loads),
+                percent(run.l2.remote_hits, run.l2.remote_loads),
+                count(run.l2.remote_loads)
             ),
         ),
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),

@@ -120,7 +120,7 @@ impl<D: Contents> Slice<D> {
         let line = item.body.line;
         count(item, before, outcome, uncore);
         let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
-        self.keep_line(before, after, leaves, uncore, out);
+        let room = self.keep_line(before, after, leaves, uncore, out);
         self.keep_entry(before, after, leaves, uncore, out);
         let mut register = None;
         if before.pending.is_none()
@@ -129,7 +129,8 @@ impl<D: Contents> Slice<D> {
             let class = Class::of(&uncore.map, uncore.module, after.homes);
             register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
-        let mut accepted = leaves.time();
+        // What it wrote has a place when the line that was there has left.
+        let mut accepted = leaves.time().max(room);
         let mut goes_on = false;
         let [first, second] = outcome.forwards;
         if let Some((target, request)) = first {
@@ -151,7 +152,7 @@ impl<D: Contents> Slice<D> {
             self.fetch(line, mask, register, leaves, uncore, out);
         }
         if let Some((mask, data)) = outcome.write {
-            accepted = self.write_memory(line, (mask, data), leaves, uncore, out);
+            accepted = accepted.max(self.write_memory(line, (mask, data), leaves, uncore, out));
         }
         if let Some(reply) = outcome.reply {
             self.reply(waiter(item), line, reply, leaves, uncore, out);

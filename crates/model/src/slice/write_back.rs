@@ -68,7 +68,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Invalidates one line in bulk; returns when what it wrote to memory has been taken.
+    /// Invalidates one line in bulk; returns when what it wrote back has left, taken by memory or the port.
     pub(super) fn invalidate_line<C: Coherence>(
         &mut self,
         line: Line,
@@ -97,7 +97,7 @@ impl<D: Contents> Slice<D> {
         self.occupy(out.now(), out.now(), u64::from(grains) * uncore.machine.line.grain(), uncore)
     }
 
-    /// Stores what became of the line.
+    /// Stores what became of the line; returns when what had to make room for it has left, taken by memory or the port.
     pub(super) fn keep_line<C: Coherence>(
         &mut self,
         before: &Slot<D>,
@@ -105,18 +105,20 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) {
+    ) -> Ps {
         let line = after.line_id;
         self.count_dirty(after.homes, before.line, after.line, uncore);
         match (before.line, after.line) {
-            (None, None) => {}
+            (None, None) => Ps::ZERO,
             (Some(old), Some(new)) => {
                 if old != new {
                     *self.cache.peek_mut(line).expect("the line was just looked up") = new;
                 }
+                Ps::ZERO
             }
             (Some(_), None) => {
                 self.cache.remove(line);
+                Ps::ZERO
             }
             (None, Some(new)) => {
                 self.feed(line);
@@ -125,9 +127,7 @@ impl<D: Contents> Slice<D> {
                 // Where misses of their own pin every line of the set, the new one is the one that goes.
                 let victim = inserted
                     .map_or(Some((line, new)), |inserted| inserted.victim.map(|victim| (victim.line, victim.state)));
-                if let Some((victim, state)) = victim {
-                    self.evict(victim, state, leaves, uncore, out);
-                }
+                victim.map_or(Ps::ZERO, |(victim, state)| self.evict(victim, state, leaves, uncore, out))
             }
         }
     }
@@ -153,6 +153,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
+    /// Evicts a line; returns when its dirty bytes have left.
     pub(super) fn evict<C: Coherence>(
         &mut self,
         line: Line,
@@ -160,11 +161,11 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
-    ) {
+    ) -> Ps {
         uncore.stats.evictions += 1;
         // Its step would ask for nothing.
         if state.dirty.is_empty() && !uncore.protocol.downgrades() {
-            return;
+            return Ps::ZERO;
         }
         let asks = uncore.protocol.has_directory();
         let last_of_region = asks
@@ -177,14 +178,15 @@ impl<D: Contents> Slice<D> {
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let outcome = self.step(&mut slot, Event::Evict { last_of_region }, uncore);
-        self.send_written_back(line, &outcome, None, leaves, uncore, out);
+        let (_, left) = self.send_written_back(line, &outcome, None, leaves, uncore, out);
         if let Some(home) = outcome.downgrade {
             uncore.send(leaves, home, Packet::Downgrade { line }, out, self.id);
         }
+        left
     }
 
     /// Sends dirty bytes up on this module's own account. `tickets`: credits taken for them before; returned
-    /// where nothing was sent with them. Returns also when memory has taken what was written to it.
+    /// where nothing was sent with them. Returns also when the bytes have left, taken by memory or the port.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         line: Line,
@@ -194,7 +196,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) -> (Option<Tickets>, Ps) {
-        let mut taken = out.now();
+        let mut left = out.now();
         let nobody = EntryId::default();
         let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in outcome.forwards.iter().flatten() {
@@ -202,12 +204,12 @@ impl<D: Contents> Slice<D> {
             let tickets = tickets.take();
             let tickets = tickets.unwrap_or_else(|| uncore.post(line, origin.module, Tickets::default(), target));
             let body = LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody };
-            uncore.send(leaves, target, Packet::Request(body), out, self.id);
+            left = left.max(uncore.send(leaves, target, Packet::Request(body), out, self.id));
         }
         if let Some((mask, data)) = outcome.write {
             uncore.stats.writebacks += 1;
-            taken = self.write_memory(line, (mask, data), leaves, uncore, out);
+            left = left.max(self.write_memory(line, (mask, data), leaves, uncore, out));
         }
-        (tickets, taken)
+        (tickets, left)
     }
 }

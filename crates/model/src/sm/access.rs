@@ -260,7 +260,7 @@ impl<D: Contents> Sm<D> {
                 self.miss(transaction, mask, uncore, out);
             }
         }
-        self.stats.l1_accesses += 1;
+        self.stats.l1_loads += 1;
         Sent::Yes
     }
 

@@ -15,11 +15,6 @@ use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::{Document, html};
 use tombolo_validation::probe::{Finding, PROBES, Probe, Quantity};
 
-/// The design that probes run under: on a machine of one module nothing is remote, and its own caches are kept. It writes
-/// through: a write-back L2 hands what it evicts to memory without waiting for it, so that a stream of stores would pass
-/// memory's rate.
-const DESIGN: &str = "no-remote-caching";
-
 /// How bandwidths and latencies are measured.
 const MEASURED: &str = "A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own \
                         rate; the bandwidth of memory is that of one long stream.";
@@ -50,7 +45,7 @@ pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Optio
 
 fn find(probe: &Probe, settings: &[String]) -> Result<Finding, Failure> {
     let mut machine = machine(probe.machine)?;
-    let mut designs = [design(DESIGN)?];
+    let mut designs = [design(probe.design())?];
     apply(settings, &mut machine, &mut designs)?;
     let [design] = &designs;
     let (machine, design) = (Arc::new(machine.check()?), design.check()?);
