@@ -8,8 +8,7 @@
 //! delays the kernel and is part of the kernel's time, as its release is.
 
 use crate::layout::Layout;
-use crate::message::{LinkEvent, Message};
-use crate::uncore::Out;
+use crate::message::{LinkEvent, Message, Out};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::plan::Sync;
@@ -92,7 +91,7 @@ impl CommandProcessor {
             program,
             next: 0,
             state: State::Idle,
-            latency: host_latency(machine),
+            latency: crate::convert::host_latency(machine),
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -233,16 +232,4 @@ impl CommandProcessor {
         self.kernels.push(KernelTime { kernel, stream, start: opened, end: at });
         self.state = State::Running(self.layout.modules);
     }
-}
-
-/// Between the command processor and a module's controller: its own latency, and that of the links that may lie between.
-pub fn host_latency(machine: &MachineConfig) -> Ps {
-    let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
-    if topology.gpus > 1 {
-        latency += machine.gpu_link.latency;
-    }
-    if topology.modules_per_gpu > 1 {
-        latency += machine.module_link.latency;
-    }
-    latency
 }

@@ -1,12 +1,12 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
 use crate::departure::Departure;
-use crate::message::{Message, Packet, SyncKind};
+use crate::message::{Message, Out, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
 use crate::pace::{KernelStats, Pace};
 use crate::slice::Slice;
 use crate::sm::Sm;
-use crate::uncore::{Drainer, Out, Uncore};
+use crate::uncore::{Drainer, Uncore};
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_protocol::plan::Sync;

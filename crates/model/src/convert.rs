@@ -150,3 +150,15 @@ pub fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
 pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
     tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
 }
+
+/// Between the command processor and a module's controller: its own latency, and that of the links that may lie between.
+pub fn host_latency(machine: &MachineConfig) -> Ps {
+    let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
+    if topology.gpus > 1 {
+        latency += machine.gpu_link.latency;
+    }
+    if topology.modules_per_gpu > 1 {
+        latency += machine.module_link.latency;
+    }
+    latency
+}

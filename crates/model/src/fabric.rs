@@ -6,12 +6,11 @@
 //! many lanes come in, by a notice that takes the latency of the way and no room on it.
 
 use crate::layout::Layout;
-use crate::link::{Link, LinkConfig, LinkStats, Traffic};
-use crate::message::{LinkEvent, Message, Packet, Route};
+use crate::link::{Link, LinkConfig, LinkStats};
+use crate::message::{LinkEvent, Message, Out, Packet, Route};
 use crate::switch::Switch;
 use crate::timeline::LinkTimeline;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
-use crate::uncore::Out;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Data;
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
@@ -100,7 +99,7 @@ impl<D: Data> Fabric<D> {
     /// Carries a packet from one GPU's module to another's.
     pub fn cross(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
         let (from, to) = self.ends(route);
-        let (bytes, traffic) = (Bytes(u64::from(route.bytes)), traffic(&packet));
+        let (bytes, traffic) = (Bytes(u64::from(route.bytes)), packet.facts().traffic);
         let (id, now) = (self.layout.switch(), out.now());
         match &mut self.links {
             Links::Fixed { ports, switch } => {
@@ -210,7 +209,7 @@ impl<D: Data> Fabric<D> {
 
 impl<D: Data> TurningLinks<D> {
     fn push(&mut self, gpu: GpuId, way: Way, what: (Route, Packet<D>), layout: Layout, out: &mut Out<'_, D>) {
-        let (bytes, traffic) = (Bytes(u64::from(what.0.bytes)), traffic(&what.1));
+        let (bytes, traffic) = (Bytes(u64::from(what.0.bytes)), what.1.facts().traffic);
         if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), way, what, traffic, bytes) {
             let id = layout.switch();
             out.send(at, id, id, Message::Link(LinkEvent::Sent { gpu, way }));
@@ -268,21 +267,5 @@ fn turn<D: Data>(turned: Vec<Option<Ps>>, layout: Layout, out: &mut Out<'_, D>) 
             let gpu = GpuId(gpu as u8);
             out.send(at, id, id, Message::Link(LinkEvent::Turned { gpu }));
         }
-    }
-}
-
-/// What a packet counts as on a link.
-pub fn traffic<D: Data>(packet: &Packet<D>) -> Traffic {
-    match packet {
-        Packet::Request(request) => match request.request {
-            tombolo_protocol::Request::Read { .. } => Traffic::Control,
-            tombolo_protocol::Request::Write { .. } | tombolo_protocol::Request::Atomic { .. } => Traffic::Data,
-        },
-        Packet::Fill { .. } | Packet::Answer { .. } | Packet::Old { .. } => Traffic::Data,
-        Packet::Downgrade { .. }
-        | Packet::Flag { .. }
-        | Packet::Invalidate { .. }
-        | Packet::Act { .. }
-        | Packet::Acted { .. } => Traffic::Control,
     }
 }

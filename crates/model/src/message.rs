@@ -1,12 +1,17 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
 use crate::credits::Generation;
+use crate::link::Traffic;
 use crate::mshr::EntryId;
 use crate::outstanding::{Pool, Tickets};
 use crate::turning_link::Way;
+use tombolo_engine::Outbox;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Scope, SmId};
+
+/// Where a component's messages go while it handles an event.
+pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
 /// Which result register of which warp a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +127,72 @@ pub enum Packet<D: Data> {
         /// Which collection.
         collection: u16,
     },
+}
+
+/// Which component of the target module receives a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// The slice of a line.
+    Slice(Line),
+    /// An SM.
+    Sm(SmId),
+    /// The SM of the origin where the target is its module; on the way there the slice of the line.
+    Origin(Origin, Line),
+    /// The controller.
+    Controller,
+}
+
+/// What a packet carries, for its size on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// The request of a read.
+    Read,
+    /// A header and this many grains of a line.
+    Grains(u32),
+    /// Some bytes of a line, and which they are: this many grains.
+    Masked(u32),
+    /// An invalidation, an acknowledgment, a phase of a plan.
+    Control,
+    /// Nothing of its own: its bytes are those of the fill behind it.
+    Nothing,
+}
+
+/// What ports and links need to know of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Who receives it.
+    pub receiver: Receiver,
+    /// What it counts as on a link.
+    pub traffic: Traffic,
+    /// What it carries.
+    pub payload: Payload,
+}
+
+impl<D: Data> Packet<D> {
+    /// What ports and links need to know of it.
+    #[inline]
+    pub fn facts(&self) -> Facts {
+        let (receiver, traffic, payload) = match *self {
+            Packet::Request(LineRequest { line, request, .. }) => match request {
+                Request::Read { .. } => (Receiver::Slice(line), Traffic::Control, Payload::Read),
+                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
+                    let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
+                    (Receiver::Slice(line), Traffic::Data, carried(mask.grains()))
+                }
+            },
+            Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Traffic::Data, Payload::Grains(mask.grains())),
+            Packet::Answer { origin, mask, .. } => {
+                (Receiver::Sm(origin.sm), Traffic::Data, Payload::Grains(mask.grains()))
+            }
+            Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Traffic::Data, Payload::Grains(1)),
+            Packet::Flag { line, .. } => (Receiver::Slice(line), Traffic::Control, Payload::Nothing),
+            Packet::Downgrade { line } | Packet::Invalidate { line, .. } => {
+                (Receiver::Slice(line), Traffic::Control, Payload::Control)
+            }
+            Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Traffic::Control, Payload::Control),
+        };
+        Facts { receiver, traffic, payload }
+    }
 }
 
 /// Where a packet goes and what it weighs.

@@ -3,10 +3,10 @@
 use crate::controller::{Controller, Parts, Share};
 use crate::departure::Departure;
 use crate::layout::Unit;
-use crate::message::{Message, Packet};
+use crate::message::{Message, Out, Packet};
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use std::sync::Arc;
 use tombolo_engine::Event;

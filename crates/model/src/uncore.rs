@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::link::Link;
 use crate::map::Map;
 use crate::memory_cache::{MemoryCache, MemoryCacheStats};
-use crate::message::{LineRequest, Message, Packet, Route};
+use crate::message::{Facts, LineRequest, Message, Origin, Out, Packet, Receiver, Route};
 use crate::outstanding::{Asker, Outstanding, Pool, Tickets};
 use crate::stats::L2Stats;
 use crate::tlb::{Tlb, Walkers};
@@ -19,13 +19,10 @@ use crate::weight::Weights;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tombolo_engine::{HOST_LINE, Outbox, prefetch};
+use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, Rate, Scope, Serializer, SmId};
-
-/// The scheduler's view of where events go.
-pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
 /// Who waits until everything an SM has posted has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,10 +146,8 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
     #[inline]
     pub fn l1_ways(&self, line: Line) -> Ways {
         let split = self.ways.l1();
-        match split.is_whole() || self.map.system_home(line) == self.module {
-            true => split.local,
-            false => split.remote,
-        }
+        let local = split.is_whole() || self.map.system_home(line) == self.module;
+        if local { split.local } else { split.remote }
     }
 
     /// The ways of the L2 that lines of a class may take.
@@ -208,10 +203,11 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         out: &mut Out<'_, D>,
         from: ComponentId,
     ) -> Ps {
-        let bytes = self.weights.of(&packet);
-        let component = self.taker(target, &packet);
+        let Facts { receiver, traffic, payload } = packet.facts();
+        let bytes = self.weights.of(payload);
+        let component = self.component(target, receiver);
         let route = Route { source: self.module, target, bytes: bytes.0 as u16, component };
-        let sent = self.outgoing.pass(out.now(), departs, crate::fabric::traffic(&packet), bytes);
+        let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
         let channel = self.source(from) * usize::from(self.layout.modules) + usize::from(target.0);
         let arrival = in_order(&mut self.arrivals[channel], sent.time());
         if !self.is_beyond(target) {
@@ -223,17 +219,13 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
         sent.time().saturating_sub(self.outgoing.latency())
     }
 
-    /// The component of `target` that takes a packet.
-    fn taker(&self, target: ModuleId, packet: &Packet<D>) -> ComponentId {
-        match packet {
-            Packet::Request(request) => self.slice_of(target, request.line),
-            Packet::Downgrade { line }
-            | Packet::Flag { line, .. }
-            | Packet::Fill { line, .. }
-            | Packet::Invalidate { line, .. } => self.slice_of(target, *line),
-            Packet::Old { origin, line, .. } if origin.module != target => self.slice_of(target, *line),
-            Packet::Old { origin, .. } | Packet::Answer { origin, .. } => self.layout.sm(target, origin.sm),
-            Packet::Act { .. } | Packet::Acted { .. } => self.layout.controller(target),
+    /// The component of `target` that receives a packet.
+    fn component(&self, target: ModuleId, receiver: Receiver) -> ComponentId {
+        match receiver {
+            Receiver::Slice(line) => self.slice_of(target, line),
+            Receiver::Origin(origin, line) if origin.module != target => self.slice_of(target, line),
+            Receiver::Origin(Origin { sm, .. }, _) | Receiver::Sm(sm) => self.layout.sm(target, sm),
+            Receiver::Controller => self.layout.controller(target),
         }
     }
 
@@ -483,7 +475,7 @@ impl<C: Coherence, D: Contents> Uncore<C, D> {
 
     /// To and from the command processor.
     pub fn host_latency(&self) -> Ps {
-        crate::command_processor::host_latency(&self.machine)
+        crate::convert::host_latency(&self.machine)
     }
 
     /// The rate at which a slice reads or writes data.

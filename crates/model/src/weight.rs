@@ -1,8 +1,7 @@
 //! What packets weigh on the links.
 
-use crate::message::Packet;
+use crate::message::Payload;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Data, Request};
 use tombolo_types::{Bytes, Mask};
 
 /// Grains of a line, and none.
@@ -44,24 +43,15 @@ impl Weights {
         self.control
     }
 
-    /// Of a packet.
+    /// Of a packet that carries this.
     #[inline]
-    pub fn of<D: Data>(&self, packet: &Packet<D>) -> Bytes {
-        match packet {
-            Packet::Request(request) => match request.request {
-                Request::Read { .. } => self.read,
-                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
-                    let by_grains = if mask == Mask::ALL { &self.data } else { &self.partial };
-                    by_grains[mask.grains() as usize]
-                }
-            },
-            Packet::Fill { mask, .. } | Packet::Answer { mask, .. } => self.answer(*mask),
-            // Its bytes are those of the fill behind it.
-            Packet::Flag { .. } => Bytes(0),
-            Packet::Old { .. } => self.data[1],
-            Packet::Downgrade { .. } | Packet::Invalidate { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
-                self.control
-            }
+    pub fn of(&self, payload: Payload) -> Bytes {
+        match payload {
+            Payload::Read => self.read,
+            Payload::Grains(grains) => self.data[grains as usize],
+            Payload::Masked(grains) => self.partial[grains as usize],
+            Payload::Control => self.control,
+            Payload::Nothing => Bytes(0),
         }
     }
 }
@@ -69,9 +59,10 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Flag, LineRequest, Origin};
+    use crate::message::{Flag, LineRequest, Origin, Packet};
     use crate::mshr::EntryId;
     use crate::outstanding::Tickets;
+    use tombolo_protocol::Request;
     use tombolo_types::{Line, ModuleId, Scope, SmId};
 
     /// A request of the SM of a machine whose flits have 16 bytes, as have headers, requests and masks.
@@ -81,7 +72,7 @@ mod tests {
         let origin = Origin { module: ModuleId(0), sm: SmId(0), warp: 0, result: 0, register };
         let (flag, tickets) = (Flag::NONE, Tickets::default());
         let body = LineRequest { line: Line(1), request, origin, flag, tickets, asker: register };
-        Weights::new(&machine).of(&Packet::Request(body)).0
+        Weights::new(&machine).of(Packet::Request(body).facts().payload).0
     }
 
     #[test]

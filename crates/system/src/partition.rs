@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::{CommandProcessor, host_latency};
+use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::convert::host_latency;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;

@@ -2,8 +2,9 @@
 
 use super::{Arrived, Slice, Taken, Waiter};
 use crate::departure::Departure;
+use crate::message::Out;
 use crate::mshr::EntryId;
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};

@@ -3,10 +3,10 @@
 use super::Slice;
 use crate::cache::Class as CacheClass;
 use crate::departure::Departure;
-use crate::message::Packet;
+use crate::message::{Out, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot, Topology};

@@ -2,10 +2,10 @@
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet};
+use crate::message::{Flag, LineRequest, Message, Origin, Out, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
@@ -182,9 +182,10 @@ impl<D: Contents> Slice<D> {
         let line = item.body.line;
         self.registers.take(item.level());
         let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
-        let entry = match outcome.wait {
-            true => self.mshr.allocate_for(line, miss, waiter(item)),
-            false => self.mshr.allocate(line, miss),
+        let entry = if outcome.wait {
+            self.mshr.allocate_for(line, miss, waiter(item))
+        } else {
+            self.mshr.allocate(line, miss)
         };
         let entry = entry.expect("room was checked before");
         self.feed(line);

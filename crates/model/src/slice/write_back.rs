@@ -3,11 +3,11 @@
 use super::Slice;
 use crate::cache::Class as CacheClass;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Origin, Packet};
+use crate::message::{Flag, LineRequest, Origin, Out, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot, Topology};
 use tombolo_types::{Line, Mask, Ps, SmId};

@@ -2,9 +2,9 @@
 
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
-use crate::message::Message;
+use crate::message::{Message, Out};
 use crate::sm::warp::Wait;
-use crate::uncore::{Out, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Coherence;
 use tombolo_protocol::front::{self, Operation, Stage};

@@ -3,8 +3,8 @@
 use super::Sm;
 use super::issue::Progress;
 use super::warp::Wait;
-use crate::message::{Message, SyncKind};
-use crate::uncore::{Drainer, Out, Uncore};
+use crate::message::{Message, Out, SyncKind};
+use crate::uncore::{Drainer, Uncore};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
