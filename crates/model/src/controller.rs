@@ -4,9 +4,10 @@ use crate::departure::Departure;
 use crate::message::{Message, Out, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
 use crate::pace::{KernelStats, Pace};
+use crate::posted::Drainer;
 use crate::slice::Slice;
 use crate::sm::Sm;
-use crate::uncore::{Drainer, Uncore};
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_protocol::plan::Sync;
@@ -174,11 +175,11 @@ impl Controller {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts, out),
             Message::Phase { action } => {
-                let collector = parts.uncore.layout.command_processor();
+                let collector = parts.uncore.site.layout.command_processor();
                 self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts, out);
             }
             Message::Taken { pool, ticket } => {
-                parts.uncore.outstanding.taken(out.now(), pool, ticket);
+                parts.uncore.drains.taken(out.now(), pool, ticket);
                 self.finish(pool, parts, out);
                 if pool.takes_room() {
                     self.serve_slices(parts, out);
@@ -186,12 +187,12 @@ impl Controller {
             }
             Message::Written { join } => self.part_done(join, parts, out),
             Message::LanesIn(lanes) => {
-                let rate = crate::convert::incoming(&parts.uncore.machine, lanes);
+                let rate = crate::convert::incoming(&parts.uncore.site.machine, lanes);
                 parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { kernel } => self.launch(kernel, parts, out),
             Message::KernelDrained => self.kernel_drained(parts, out),
-            other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+            other => panic!("{}: a controller got {other:?}", parts.uncore.site.module),
         }
     }
 
@@ -207,7 +208,7 @@ impl Controller {
                 self.act(action, Waiter { collector, collection }, parts, out);
             }
             Packet::Acted { collection } => self.acted(collection, parts, out),
-            other => panic!("{}: a controller got {other:?}", parts.uncore.module),
+            other => panic!("{}: a controller got {other:?}", parts.uncore.site.module),
         }
     }
 
@@ -244,12 +245,12 @@ impl Controller {
         parts: &mut Parts<'_, C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let protocol = &parts.uncore.protocol;
+        let protocol = &parts.uncore.site.protocol;
         let plan = match kind {
             SyncKind::Acquire => protocol.acquire(Sync::Thread(scope)),
             SyncKind::Release => protocol.release(Sync::Thread(scope)),
         };
-        let collector = Collector::new(plan, parts.uncore.module);
+        let collector = Collector::new(plan, parts.uncore.site.module);
         let collection = place(&mut self.collections, Collection { collector, sm, warp });
         self.begin_phase(collection, parts, out);
     }
@@ -264,16 +265,16 @@ impl Controller {
         let entry = &mut self.collections[usize::from(collection)];
         let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
-        if !collector.begin_phase(&parts.uncore.map, |member, action| members.push((member, action))) {
-            let to = parts.uncore.layout.sm(parts.uncore.module, *sm);
-            let at = out.now() + parts.uncore.machine.crossbar.latency.max(Ps(1));
+        if !collector.begin_phase(&parts.uncore.site.map, |member, action| members.push((member, action))) {
+            let to = parts.uncore.site.layout.sm(parts.uncore.site.module, *sm);
+            let at = out.now() + parts.uncore.site.machine.crossbar.latency.max(Ps(1));
             out.send(at, self.id, to, Message::Synced { warp: *warp });
             *entry = None;
             return;
         }
         let mut own = None;
         for (member, action) in members {
-            if member == parts.uncore.module {
+            if member == parts.uncore.site.module {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
@@ -315,7 +316,7 @@ impl Controller {
                 let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
                 let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 });
                 for pool in awaited() {
-                    parts.uncore.outstanding.drain(pool, Asker::Join(join));
+                    parts.uncore.drains.drain(pool, Asker::Join(join));
                 }
                 for pool in awaited() {
                     self.finish(pool, parts, out);
@@ -326,13 +327,13 @@ impl Controller {
 
     /// Answers those who wait for drains of one pool that are over.
     fn finish<C: Coherence, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        while let Some(asker) = parts.uncore.outstanding.pop_drained(pool) {
+        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
             match asker {
                 Asker::Join(join) => self.part_done(join, parts, out),
                 Asker::Home { module, ticket, ready } => {
-                    let at = ready.max(out.now()) + parts.uncore.notice_latency(module);
+                    let at = ready.max(out.now()) + parts.uncore.site.notice_latency(module);
                     let taken = Message::Taken { pool: Pool::InvalidationsBeyond, ticket };
-                    out.send(at, self.id, parts.uncore.layout.controller(module), taken);
+                    out.send(at, self.id, parts.uncore.site.layout.controller(module), taken);
                 }
             }
         }
@@ -355,10 +356,15 @@ impl Controller {
         let Waiter { collector, collection } = waiter;
         if collector == self.id {
             self.acted(collection, parts, out);
-        } else if collector == parts.uncore.layout.command_processor() {
-            out.send(out.now() + parts.uncore.host_latency(), self.id, collector, Message::PhaseDone);
+        } else if collector == parts.uncore.site.layout.command_processor() {
+            out.send(
+                out.now() + crate::convert::host_latency(&parts.uncore.site.machine),
+                self.id,
+                collector,
+                Message::PhaseDone,
+            );
         } else {
-            let module = ModuleId((collector.0 / parts.uncore.layout.stride()) as u8);
+            let module = ModuleId((collector.0 / parts.uncore.site.layout.stride()) as u8);
             parts.uncore.send(Departure::at(out.now()), module, Packet::Acted { collection }, out, self.id);
         }
     }
@@ -384,20 +390,20 @@ impl Controller {
 
     fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
         let uncore = &mut *parts.uncore;
-        uncore.watch.kernel(self.launches);
+        uncore.site.watch.kernel(self.launches);
         self.launches += 1;
         uncore.begin_kernel(out.now());
         for sm in &mut *parts.sms {
             sm.forget_flags();
-            if l1::acquire_invalidates(&uncore.protocol, Scope::Sys) {
+            if l1::acquire_invalidates(&uncore.site.protocol, Scope::Sys) {
                 sm.invalidate_l1();
             }
         }
         let info = &self.program.kernels()[index as usize];
-        let modules = u32::from(uncore.layout.modules);
-        let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.module.0), modules);
-        let resident =
-            residency(&uncore.machine, info, self.program.warp_width()).expect("residency was checked before the run");
+        let modules = u32::from(uncore.site.layout.modules);
+        let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.site.module.0), modules);
+        let resident = residency(&uncore.site.machine, info, self.program.warp_width())
+            .expect("residency was checked before the run");
         let ctas = (end - next).div_ceil(step);
         self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: out.now(), ..Kernel::default() });
         self.paces.push(Pace::new(out.now()));
@@ -426,7 +432,7 @@ impl Controller {
         kernel.next += kernel.step;
         kernel.running += 1;
         let start = kernel.dispatch_at.max(out.now());
-        kernel.dispatch_at = start + parts.uncore.machine.host.dispatch_interval;
+        kernel.dispatch_at = start + parts.uncore.site.machine.host.dispatch_interval;
         let pace = self.paces.last_mut().expect("a kernel was launched");
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;
@@ -443,8 +449,7 @@ impl Controller {
         kernel.draining = parts.sms.len() as u32 + 1;
         out.send(out.now() + Ps(1), self.id, self.id, Message::KernelDrained);
         for sm in 0..parts.sms.len() {
-            parts.uncore.posted[sm].drain();
-            parts.uncore.draining[sm].push_back(Drainer::Kernel);
+            parts.uncore.posted[sm].drain(Drainer::Kernel);
             parts.uncore.finish_drains(SmId(sm as u16), out, self.id);
         }
     }
@@ -459,8 +464,8 @@ impl Controller {
             self.counted = counted;
             self.kernel = None;
             parts.uncore.ways.stop();
-            let at = out.now() + parts.uncore.host_latency();
-            out.send(at, self.id, parts.uncore.layout.command_processor(), Message::KernelDone);
+            let at = out.now() + crate::convert::host_latency(&parts.uncore.site.machine);
+            out.send(at, self.id, parts.uncore.site.layout.command_processor(), Message::KernelDone);
         }
     }
 }

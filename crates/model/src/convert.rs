@@ -2,7 +2,7 @@
 
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::{WayPartitionConfig, WayPolicy};
-use crate::{directory, dram, link, memory_cache, switch, tlb};
+use crate::{crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, switch, tlb, translation};
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors};
 
@@ -77,7 +77,47 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     }
 }
 
+/// A module's port to the other modules.
+pub fn port(machine: &MachineConfig) -> port::PortConfig {
+    port::PortConfig {
+        link: link(&machine.module_link),
+        to_switch: Ps(machine.gpu_link.latency.0 / 2),
+        sources: sources(machine),
+        modules: machine.topology.modules() as usize,
+    }
+}
+
+/// The crossbar of a module.
+pub fn crossbar(machine: &MachineConfig) -> crossbar::CrossbarConfig {
+    crossbar::CrossbarConfig {
+        rate: machine.crossbar.rate,
+        latency: machine.crossbar.latency,
+        sms: usize::from(machine.topology.sms_per_module),
+        sources: sources(machine),
+    }
+}
+
+/// Components of a module that send on channels of their own: each slice, and all others as one.
+fn sources(machine: &MachineConfig) -> usize {
+    usize::from(machine.l2.slices) + 1
+}
+
+/// What a module's L2 may have under way.
+pub fn drains(machine: &MachineConfig) -> drains::DrainsConfig {
+    drains::DrainsConfig { stores: machine.l2.posted_stores }
+}
+
+/// What an SM may have posted.
+pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
+    posted::PostedConfig { stores: machine.sm.posted_stores }
+}
+
 /// A module's memory.
+pub fn memory(machine: &MachineConfig) -> memory::MemoryConfig {
+    memory::MemoryConfig { dram: dram(machine), latency: machine.dram.base_latency, cache: memory_cache(machine) }
+}
+
+/// A module's DRAM.
 pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
     let dram = &machine.dram;
     dram::DramConfig {
@@ -134,6 +174,11 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
         port if port.is_infinite() => share,
         port => Rate(port.0.min(share.0)),
     }
+}
+
+/// A module's translation behind the TLBs of its SMs.
+pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
+    translation::TranslationConfig { tlb: l2_tlb(machine), latency: machine.tlb.l2_latency, walkers: walkers(machine) }
 }
 
 /// The TLB of an SM.

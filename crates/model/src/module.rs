@@ -25,8 +25,8 @@ pub struct Module<C, D: Contents> {
 impl<C: Coherence, D: Contents> Module<C, D> {
     /// An idle module whose parts share `uncore`.
     pub fn new(uncore: Uncore<C, D>, share: Share, program: Arc<dyn Program>) -> Module<C, D> {
-        let (id, layout) = (uncore.module, uncore.layout);
-        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &uncore.machine)).collect();
+        let (id, layout) = (uncore.site.module, uncore.site.layout);
+        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &uncore.site.machine)).collect();
         let slices = (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &uncore)).collect();
         Module { sms, slices, uncore, controller: Controller::new(layout.controller(id), share, program) }
     }
@@ -48,7 +48,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.uncore.warm(line, dirty);
+        self.uncore.memory.warm(line, dirty);
     }
 
     /// Its controller.
@@ -83,7 +83,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         }
         match &event.message {
             Message::Arrive { route, packet } => {
-                if let Some(inside) = self.uncore.receive(*route, packet, out) {
+                if let Some(inside) = self.uncore.port.receive(*route, packet, out) {
                     self.enter(unit, route.source, packet, inside, out);
                 }
                 return;
@@ -109,8 +109,8 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             (Unit::Controller, _) => controller.arrive(*packet, &mut Parts { sms, slices, uncore }, out),
             (Unit::Sm(sm), _) => {
                 let (grains, message) = to_sm(packet);
-                let id = uncore.layout.sm(uncore.module, sm);
-                let bytes = u64::from(grains) * uncore.machine.line.grain();
+                let id = uncore.site.layout.sm(uncore.site.module, sm);
+                let bytes = u64::from(grains) * uncore.site.machine.line.grain();
                 let at = uncore.deliver(out.now(), Departure::at(ready), sm, bytes, id);
                 out.send(at, id, id, message);
             }
@@ -130,7 +130,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             Message::StoreReturned => sm.store_returned(uncore, out),
             Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
             Message::Synced { warp } => sm.synced(warp, out),
-            other => panic!("{} sm{index}: got {other:?}", uncore.module),
+            other => panic!("{} sm{index}: got {other:?}", uncore.site.module),
         }
         if sm.has_finished() {
             let Module { sms, slices, uncore, controller } = self;
@@ -145,7 +145,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             Message::Local(request) => slice.local(request, uncore, out),
             Message::Fetch { line, mask, register } => slice.fetch_later(line, mask, register, uncore, out),
             Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
-            other => panic!("{} slice{index}: got {other:?}", uncore.module),
+            other => panic!("{} slice{index}: got {other:?}", uncore.site.module),
         }
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn records<C: Coherence, D: Contents>(
     for module in modules {
         let uncore = module.uncore();
         let one = LaneStats { turned: 0, lane_time: end.0 };
-        links.push(record(format!("{}.out", uncore.module), uncore.outgoing().stats(), one));
+        links.push(record(format!("{}.out", uncore.site.module), uncore.port.stats(), one));
     }
     links
 }

@@ -23,9 +23,11 @@ use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
+use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
+use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use tombolo_protocol::{BrokenRule, Coherence, Sharers, Topology};
@@ -302,8 +304,10 @@ fn modules<C: Coherence, D: Contents>(
 ) -> Vec<Module<C, D>> {
     let (layout, share, policy) = (layout(machine), share(&spec.design), way_policy(machine, &spec.design));
     let module = |module| {
-        let uncore = Uncore::new(module, protocol, layout, Arc::clone(machine), map.clone(), policy, watch.clone());
-        Module::new(uncore, share, Arc::clone(&spec.program))
+        let (machine, map, watch) = (Arc::clone(machine), map.clone(), watch.clone());
+        let weights = Weights::new(&machine);
+        let site = Site { module, protocol, layout, machine, map, weights, watch };
+        Module::new(Uncore::new(site, policy), share, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
 }
@@ -360,8 +364,8 @@ impl Outcome<'_> {
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
             l2.merge(&module.uncore().stats);
-            dram.add(module.uncore().dram());
-            memory_cache.add(module.uncore().memory_cache());
+            dram.add(module.uncore().memory.dram());
+            memory_cache.add(module.uncore().memory.cache());
         }
         let processor = &hub.command_processor;
         let end = processor.ended();
@@ -473,7 +477,7 @@ impl Outcome<'_> {
     fn stuck<C: Coherence, D: Contents>(&self, processor: &CommandProcessor, modules: &[&Module<C, D>]) -> RunError {
         let mut lines = vec![processor.waiting()];
         for module in modules {
-            let name = module.uncore().module;
+            let name = module.uncore().site.module;
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
             let slices = module.slices().iter().enumerate();

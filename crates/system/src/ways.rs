@@ -36,7 +36,7 @@ pub(crate) fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -
     let of = |module: &&Module<C, D>| {
         let uncore = module.uncore();
         let record = |ways: &LocalWays| LocalWaysRecord {
-            module: uncore.module.to_string(),
+            module: uncore.site.module.to_string(),
             since_s: ways.since.seconds(),
             l1: ways.l1,
             l2: ways.l2,

@@ -21,8 +21,8 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) {
         let Arrived { line, mask, data } = bytes;
-        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.module);
-        let weight = u64::from(mask.grains()) * uncore.machine.line.grain();
+        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.site.module);
+        let weight = u64::from(mask.grains()) * uncore.site.machine.line.grain();
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(out.now(), &mut self.port, Bytes(weight));
         let before = self.view_line(line, self.mshr.get(entry).homes, Some(entry));

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot, Topology};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot};
 use tombolo_types::{Line, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
@@ -62,10 +62,10 @@ impl<D: Contents> Slice<D> {
             Cause::DirectoryEviction => uncore.stats.invalidations_by_eviction += count,
             Cause::Forwarded => uncore.stats.invalidations_forwarded += count,
         }
-        uncore.stats.invalidation_bytes += count * uncore.weights.control().0;
+        uncore.stats.invalidation_bytes += count * uncore.site.weights.control().0;
         let cause = original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = uncore.post_invalidation(target);
+            let ticket = uncore.drains.post_invalidation(uncore.site.is_beyond(target));
             uncore.send(leaves, target, Packet::Invalidate { line, cause, ticket }, out, self.id);
         }
     }
@@ -85,7 +85,7 @@ impl<D: Contents> Slice<D> {
         let outcome = self.step(&mut slot, Event::InvalidateRegion, uncore);
         self.keep_entry(&before, &slot, leaves, uncore, out);
         self.send_invalidations(line, &outcome, Some(cause), leaves, uncore, out);
-        for line in uncore.map.region_lines(line) {
+        for line in uncore.site.map.region_lines(line) {
             if self.cache.peek(line).is_none() {
                 continue;
             }
@@ -140,7 +140,7 @@ impl<D: Contents> Slice<D> {
     ) {
         uncore.stats.directory_evictions += 1;
         uncore.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
-        let homes = uncore.map.homes(uncore.module, line);
+        let homes = uncore.site.homes(line);
         let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
         let outcome = self.step(&mut slot, Event::ReplaceEntry, uncore);
         self.send_invalidations(line, &outcome, None, leaves, uncore, out);

@@ -33,9 +33,7 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
-use tombolo_protocol::{
-    Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, Topology,
-};
+use tombolo_protocol::{Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot};
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
@@ -59,10 +57,10 @@ struct Item<D: Contents> {
 impl<D: Contents> Item<D> {
     /// The request of `from` as it arrives.
     fn new<C: Coherence>(from: Requester, body: LineRequest<D>, uncore: &Uncore<C, D>) -> Item<D> {
-        let homes = uncore.map.homes(uncore.module, body.line);
+        let homes = uncore.site.homes(body.line);
         let level = match from {
             Requester::Local => 0,
-            Requester::Module(_) if homes.system == uncore.module => 2,
+            Requester::Module(_) if homes.system == uncore.site.module => 2,
             Requester::Module(_) => 1,
         };
         Item { from, homes, level, body }
@@ -79,8 +77,8 @@ impl<D: Contents> Item<D> {
     /// Whether a store that may have to travel on finds a credit.
     fn credit_left<C: Coherence>(&self, uncore: &Uncore<C, D>) -> bool {
         self.is_read()
-            || self.homes.system == uncore.module
-            || uncore.outstanding.has_room(self.body.origin.module != uncore.module)
+            || self.homes.system == uncore.site.module
+            || uncore.drains.has_room(self.body.origin.module != uncore.site.module)
     }
 }
 
@@ -156,10 +154,10 @@ pub struct Slice<D: Contents> {
 impl<D: Contents> Slice<D> {
     /// An empty slice.
     pub fn new<C: Coherence>(id: ComponentId, uncore: &Uncore<C, D>) -> Slice<D> {
-        let machine = &uncore.machine;
+        let machine = &uncore.site.machine;
         Slice {
             id,
-            index: uncore.source(id),
+            index: uncore.site.source(id),
             cache: Cache::new(crate::convert::l2_slice(machine)),
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
@@ -168,7 +166,7 @@ impl<D: Contents> Slice<D> {
             queues: Default::default(),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
-            port: Serializer::new(uncore.slice_rate()),
+            port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
         }
     }
@@ -210,7 +208,7 @@ impl<D: Contents> Slice<D> {
                 uncore.send(Departure::at(ready), origin.module, *packet, out, self.id);
             }
             Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
-                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.module)
+                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.site.module)
             }
         }
     }
@@ -224,7 +222,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let leaves = Departure::at(out.now()).after(uncore.machine.l2.hit_latency);
+        let leaves = Departure::at(out.now()).after(uncore.site.machine.l2.hit_latency);
         self.fetch(line, mask, register, leaves, uncore, out);
     }
 
@@ -237,7 +235,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let data = uncore.read_memory(line);
+        let data = uncore.memory.read(line);
         self.fill(Arrived { line, mask, data }, register, out.now(), uncore, out);
     }
 
@@ -284,7 +282,7 @@ impl<D: Contents> Slice<D> {
 
     fn view<C: Coherence>(&mut self, line: Line, uncore: &Uncore<C, D>) -> Slot<D> {
         let entry = self.mshr.find(line);
-        let homes = uncore.map.homes(uncore.module, line);
+        let homes = uncore.site.homes(line);
         let mut slot = self.view_line(line, homes, entry);
         self.view_entry(&mut slot, uncore);
         slot
@@ -292,8 +290,8 @@ impl<D: Contents> Slice<D> {
 
     /// Looks up the slot's directory entry.
     fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, uncore: &Uncore<C, D>) {
-        let is_home = slot.homes.system == uncore.module || slot.homes.gpu == uncore.module;
-        if is_home && uncore.protocol.has_directory() {
+        let is_home = slot.homes.system == uncore.site.module || slot.homes.gpu == uncore.site.module;
+        if is_home && uncore.site.protocol.has_directory() {
             slot.entry = self.directory.lookup(slot.line_id).copied();
         }
     }
@@ -312,8 +310,9 @@ impl<D: Contents> Slice<D> {
     /// A step that must not be refused.
     fn step<C: Coherence>(&mut self, slot: &mut Slot<D>, event: Event<D>, uncore: &Uncore<C, D>) -> Outcome<D> {
         let mut outcome = Outcome::default();
-        if let Err(refusal) = uncore.protocol.step(&uncore.map, uncore.module, slot, event, &mut outcome) {
-            panic!("{}, {}: {event:?} refused: {refusal:?}", uncore.module, slot.line_id);
+        if let Err(refusal) = uncore.site.protocol.step(&uncore.site.map, uncore.site.module, slot, event, &mut outcome)
+        {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", uncore.site.module, slot.line_id);
         }
         outcome
     }

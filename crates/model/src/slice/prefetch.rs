@@ -44,7 +44,7 @@ impl<D: Contents> Slice<D> {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
-        if uncore.protocol.has_directory() {
+        if uncore.site.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -82,7 +82,7 @@ impl<D: Contents> Slice<D> {
     fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, uncore: &Uncore<C, D>) {
         self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
-        if !local && uncore.protocol.has_directory() {
+        if !local && uncore.site.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -100,8 +100,8 @@ impl<D: Contents> Slice<D> {
             Request::Write { .. } | Request::Atomic { .. } => self.cache.prefetch_slot(line),
         }
         if local {
-            uncore.prefetch_delivery(request.origin.sm, self.index);
-            uncore.prefetch_arrivals(self.index);
+            uncore.crossbar.prefetch(self.index, request.origin.sm);
+            uncore.port.prefetch(self.index);
         } else {
             self.prefetch_peer(line, uncore);
         }
@@ -110,10 +110,10 @@ impl<D: Contents> Slice<D> {
     /// Starts to load what the answer to a peer's request for `line` changes: its directory entry and the channels.
     #[inline]
     fn prefetch_peer<C: Coherence>(&self, line: Line, uncore: &Uncore<C, D>) {
-        if uncore.protocol.has_directory() {
+        if uncore.site.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
-        uncore.prefetch_arrivals(self.index);
+        uncore.port.prefetch(self.index);
     }
 
     /// Whether a request, of this module's or (not `local`) of another, runs as it arrives, for no others wait.

@@ -72,14 +72,15 @@ impl<D: Contents> Slice<D> {
         }
         let mut step = Step { before, after: before, outcome: Outcome::default() };
         let event = Event::Request { from: item.from, request: item.body.request };
-        match uncore.protocol.step(&uncore.map, uncore.module, &mut step.after, event, &mut step.outcome) {
+        match uncore.site.protocol.step(&uncore.site.map, uncore.site.module, &mut step.after, event, &mut step.outcome)
+        {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 let entry = entry.expect("a protocol stalls only on a pending miss");
                 self.park(entry, *item, uncore);
                 return Taken::Yes;
             }
-            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.module, item.body.line),
+            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.site.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
@@ -100,7 +101,7 @@ impl<D: Contents> Slice<D> {
         item.is_read()
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
-            && !(uncore.protocol.passes_reads() && item.homes.system != uncore.module)
+            && !(uncore.site.protocol.passes_reads() && item.homes.system != uncore.site.module)
     }
 
     pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
@@ -126,7 +127,7 @@ impl<D: Contents> Slice<D> {
         if before.pending.is_none()
             && let Some(pending) = after.pending
         {
-            let class = Class::of(&uncore.map, uncore.module, after.homes);
+            let class = Class::of(&uncore.site.map, uncore.site.module, after.homes);
             register = Some(self.start_miss(item, pending, class, outcome, uncore));
         }
         // What it wrote has a place when the line that was there has left.
@@ -137,7 +138,7 @@ impl<D: Contents> Slice<D> {
             let (mut origin, mut flag) = (item.body.origin, item.body.flag);
             if second.is_some() {
                 // Bytes written back ahead of what the request causes: of this module's own account, and no flag of its.
-                (origin.module, flag) = (uncore.module, Flag::NONE);
+                (origin.module, flag) = (uncore.site.module, Flag::NONE);
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
@@ -167,7 +168,7 @@ impl<D: Contents> Slice<D> {
     /// The slice's port takes a request and passes its `bytes`, which are there at `ready`, in the event at `now`; returns
     /// when what they cause leaves after its lookup.
     pub(super) fn occupy<C: Coherence>(&mut self, now: Ps, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Departure {
-        let latency = uncore.machine.l2.hit_latency;
+        let latency = uncore.site.machine.l2.hit_latency;
         Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
@@ -215,8 +216,8 @@ impl<D: Contents> Slice<D> {
         body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                uncore.ways.read_sent(uncore.weights.answer(mask));
-                uncore.stats.inter_gpu_loads += u64::from(uncore.is_beyond(target));
+                uncore.ways.read_sent(uncore.site.weights.answer(mask));
+                uncore.stats.inter_gpu_loads += u64::from(uncore.site.is_beyond(target));
             }
             Request::Write { .. } | Request::Atomic { .. } => {
                 body.tickets = uncore.post(body.line, body.origin.module, body.tickets, target);
@@ -238,9 +239,9 @@ impl<D: Contents> Slice<D> {
         if let Some(later) = leaves.later(out.now()) {
             return out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
-        let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
         uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.fetch(out.now(), leaves, line, Bytes(bytes));
+        let done = uncore.memory.fetch(out.now(), leaves, line, Bytes(bytes));
         out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
@@ -253,10 +254,10 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &Out<'_, D>,
     ) -> Ps {
-        let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+        let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
         uncore.stats.memory_write_bytes += bytes;
-        uncore.write_memory(line, mask, data);
-        uncore.store(out.now(), leaves, line, Bytes(bytes))
+        uncore.memory.write(line, mask, data);
+        uncore.memory.store(out.now(), leaves, line, Bytes(bytes))
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
@@ -272,14 +273,14 @@ impl<D: Contents> Slice<D> {
     ) {
         match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Local) => {
-                let bytes = u64::from(mask.grains()) * uncore.machine.line.grain();
+                let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
                 let at = uncore.deliver(out.now(), leaves, to.origin.sm, bytes, self.id);
-                let sm = uncore.layout.sm(uncore.module, to.origin.sm);
+                let sm = uncore.site.layout.sm(uncore.site.module, to.origin.sm);
                 let satisfied = uncore.flags.knows(to.flag);
                 let register = to.origin.register;
                 out.send(at, self.id, sm, Message::Fill { register, line, mask, data, satisfied });
             }
-            (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.protocol.passes_reads() => {
+            (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.site.protocol.passes_reads() => {
                 let satisfied = uncore.flags.knows(to.flag);
                 let answer = Packet::Answer { origin: to.origin, line, mask, data, satisfied };
                 uncore.send(leaves, module, answer, out, self.id);
@@ -291,13 +292,18 @@ impl<D: Contents> Slice<D> {
                 let register = to.asker;
                 uncore.send(leaves, module, Packet::Fill { register, line, mask, data }, out, self.id);
             }
-            (Reply::Old { data }, _) if to.origin.module == uncore.module => {
+            (Reply::Old { data }, _) if to.origin.module == uncore.site.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
-                let at = uncore.deliver(out.now(), leaves, sm, uncore.machine.line.grain(), self.id);
-                out.send(at, self.id, uncore.layout.sm(uncore.module, sm), Message::Old { warp, result, data });
+                let at = uncore.deliver(out.now(), leaves, sm, uncore.site.machine.line.grain(), self.id);
+                out.send(
+                    at,
+                    self.id,
+                    uncore.site.layout.sm(uncore.site.module, sm),
+                    Message::Old { warp, result, data },
+                );
             }
             (Reply::Old { data }, _) => {
-                let back = uncore.next_back(line, to.origin.module);
+                let back = uncore.site.next_back(line, to.origin.module);
                 uncore.send(leaves, back, Packet::Old { origin: to.origin, line, data }, out, self.id);
             }
         }
@@ -333,7 +339,7 @@ fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, uncore
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
         (Request::Read { .. }, _) => return 0,
     };
-    u64::from(mask.grains()) * uncore.machine.line.grain()
+    u64::from(mask.grains()) * uncore.site.machine.line.grain()
 }
 
 fn count<C: Coherence, D: Contents>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot, Topology};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
@@ -23,8 +23,8 @@ impl<D: Contents> Slice<D> {
                 Some(entry) => {
                     let miss = self.mshr.get_mut(entry);
                     if !std::mem::replace(&mut miss.flushes, true) {
-                        let target = uncore.next_home(line);
-                        self.flushes.insert(line, uncore.post(line, uncore.module, Tickets::default(), target));
+                        let target = uncore.site.next_home(line);
+                        self.flushes.insert(line, uncore.post(line, uncore.site.module, Tickets::default(), target));
                     }
                 }
                 None => self.flush_line(line, None, uncore, out),
@@ -56,7 +56,7 @@ impl<D: Contents> Slice<D> {
         uncore: &mut Uncore<C, D>,
         out: &mut Out<'_, D>,
     ) {
-        let before = self.view_line(line, uncore.map.homes(uncore.module, line), None);
+        let before = self.view_line(line, uncore.site.homes(line), None);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Flush, uncore);
         let leaves = self.read_out(&outcome, uncore, out);
@@ -76,7 +76,7 @@ impl<D: Contents> Slice<D> {
         out: &mut Out<'_, D>,
     ) -> Ps {
         let miss = self.mshr.find(line);
-        let before = self.view_line(line, uncore.map.homes(uncore.module, line), miss);
+        let before = self.view_line(line, uncore.site.homes(line), miss);
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::InvalidateLine, uncore);
         let leaves = self.read_out(&outcome, uncore, out);
@@ -94,7 +94,7 @@ impl<D: Contents> Slice<D> {
         if grains == 0 {
             return Departure::at(out.now());
         }
-        self.occupy(out.now(), out.now(), u64::from(grains) * uncore.machine.line.grain(), uncore)
+        self.occupy(out.now(), out.now(), u64::from(grains) * uncore.site.machine.line.grain(), uncore)
     }
 
     /// Stores what became of the line; returns when what had to make room for it has left, taken by memory or the port.
@@ -122,7 +122,7 @@ impl<D: Contents> Slice<D> {
             }
             (None, Some(new)) => {
                 self.feed(line);
-                let class = Class::of(&uncore.map, uncore.module, after.homes);
+                let class = Class::of(&uncore.site.map, uncore.site.module, after.homes);
                 let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, uncore.l2_ways(class));
                 // Where misses of their own pin every line of the set, the new one is the one that goes.
                 let victim = inserted
@@ -141,13 +141,13 @@ impl<D: Contents> Slice<D> {
         after: Option<LineState<D>>,
         uncore: &Uncore<C, D>,
     ) {
-        if !uncore.protocol.writes_back() {
+        if !uncore.site.protocol.writes_back() {
             return;
         }
         let dirty = |line: Option<LineState<D>>| line.is_some_and(|line| !line.dirty.is_empty());
         let (was, is) = (dirty(before), dirty(after));
         if was != is {
-            let class = Class::of(&uncore.map, uncore.module, homes);
+            let class = Class::of(&uncore.site.map, uncore.site.module, homes);
             let count = &mut self.dirty[class as usize];
             *count = *count + u32::from(is) - u32::from(was);
         }
@@ -164,16 +164,17 @@ impl<D: Contents> Slice<D> {
     ) -> Ps {
         uncore.stats.evictions += 1;
         // Its step would ask for nothing.
-        if state.dirty.is_empty() && !uncore.protocol.downgrades() {
+        if state.dirty.is_empty() && !uncore.site.protocol.downgrades() {
             return Ps::ZERO;
         }
-        let asks = uncore.protocol.has_directory();
+        let asks = uncore.site.protocol.has_directory();
         let last_of_region = asks
             && !uncore
+                .site
                 .map
                 .region_lines(line)
                 .any(|other| self.cache.peek(other).is_some() || self.mshr.find(other).is_some());
-        let homes = uncore.map.homes(uncore.module, line);
+        let homes = uncore.site.homes(line);
         self.count_dirty(homes, Some(state), None, uncore);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
@@ -198,7 +199,7 @@ impl<D: Contents> Slice<D> {
     ) -> (Option<Tickets>, Ps) {
         let mut left = out.now();
         let nobody = EntryId::default();
-        let origin = Origin { module: uncore.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
+        let origin = Origin { module: uncore.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in outcome.forwards.iter().flatten() {
             uncore.stats.writebacks += 1;
             let tickets = tickets.take();

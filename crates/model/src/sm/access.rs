@@ -72,7 +72,7 @@ impl<D: Contents> Sm<D> {
             if !self.take_slot(slot, accesses.len, uncore) {
                 return Progress::Blocked;
             }
-            uncore.watch.load(uncore.warp_slot(self.sm, slot), self.warps[slot].current_slot());
+            uncore.site.watch.load(uncore.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot, op);
         let result = self.warps[slot].current_slot();
@@ -118,7 +118,7 @@ impl<D: Contents> Sm<D> {
 
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
     fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, uncore: &Uncore<C, D>) -> bool {
-        let limit = uncore.machine.sm.pending_loads;
+        let limit = uncore.site.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
             self.block(slot, Wait::AnyResult);
@@ -184,7 +184,7 @@ impl<D: Contents> Sm<D> {
         if let Some(ready) = self.tlb.lookup(now, page) {
             return ready;
         }
-        let (ready, walked) = uncore.translate(page, now);
+        let (ready, walked) = uncore.translation.translate(page, now);
         self.stats.tlb_misses += 1;
         self.stats.tlb_walks += u64::from(walked);
         self.tlb.fill(page, ready);
@@ -194,8 +194,8 @@ impl<D: Contents> Sm<D> {
     /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
     fn depart<C: Coherence>(&mut self, line: Line, now: Ps, bytes: u64, uncore: &mut Uncore<C, D>) -> Ps {
         let translated = self.translate(line, uncore, now);
-        let at = self.look_up(now) + uncore.machine.l1.hit_latency;
-        self.port.send(at, Bytes(bytes)).max(translated) + uncore.machine.crossbar.latency
+        let at = self.look_up(now) + uncore.site.machine.l1.hit_latency;
+        self.port.send(at, Bytes(bytes)).max(translated) + uncore.site.machine.crossbar.latency
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -220,13 +220,13 @@ impl<D: Contents> Sm<D> {
             entry = self.mshr.find(line);
             entry.map(|entry| self.mshr.get(entry).pending)
         };
-        let action = l1::load(&uncore.protocol, &mut after, pending, mask, scope);
+        let action = l1::load(&uncore.site.protocol, &mut after, pending, mask, scope);
         match action {
             Load::Hit(data) => {
-                let loader = uncore.warp_slot(self.sm, slot);
-                uncore.watch.loaded(out.now(), loader, result, line, transaction.mask, data);
+                let loader = uncore.site.warp_slot(self.sm, slot);
+                uncore.site.watch.loaded(out.now(), loader, result, line, transaction.mask, data);
                 let translated = self.translate(line, uncore, out.now());
-                let at = self.look_up(out.now()).max(translated) + uncore.machine.l1.hit_latency;
+                let at = self.look_up(out.now()).max(translated) + uncore.site.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
                 warp.hit_at = warp.hit_at.max(at);
                 if !several {
@@ -305,13 +305,13 @@ impl<D: Contents> Sm<D> {
         uncore: &Uncore<C, D>,
     ) -> LineRequest<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
-        let origin = Origin { module: uncore.module, sm: self.sm, warp: slot as u8, result, register };
+        let origin = Origin { module: uncore.site.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
     }
 
     fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
-        let to = uncore.layout.slice(uncore.module, uncore.map.slice(body.line));
+        let to = uncore.site.layout.slice(uncore.site.module, uncore.site.map.slice(body.line));
         out.send(at, self.id, to, Message::Local(body));
     }
 
@@ -325,7 +325,7 @@ impl<D: Contents> Sm<D> {
         let Some(ticket) = self.credit(slot, uncore, out) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        let data = uncore.watch.store(uncore.warp_slot(self.sm, slot), line, mask, flag);
+        let data = uncore.site.watch.store(uncore.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
         self.leave(flag);
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
@@ -351,7 +351,7 @@ impl<D: Contents> Sm<D> {
             self.expect(transaction);
         }
         let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
-        let update = uncore.watch.atomic(uncore.warp_slot(self.sm, slot), line, mask, flag);
+        let update = uncore.site.watch.atomic(uncore.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default(), uncore);
         self.send(body, at, uncore, out);
@@ -359,7 +359,7 @@ impl<D: Contents> Sm<D> {
     }
 
     fn bytes<C: Coherence>(&self, mask: Mask, uncore: &Uncore<C, D>) -> u64 {
-        u64::from(mask.grains()) * uncore.machine.line.grain()
+        u64::from(mask.grains()) * uncore.site.machine.line.grain()
     }
 
     /// Applies what a store or atomic does to its line and to the miss pending on it.
@@ -373,7 +373,7 @@ impl<D: Contents> Sm<D> {
         let mut after = before;
         let entry = self.mshr.find(line);
         let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
-        change(&uncore.protocol, &mut after, &mut pending);
+        change(&uncore.site.protocol, &mut after, &mut pending);
         self.keep_line(line, before, after, uncore);
         if let (Some(entry), Some(pending)) = (entry, pending) {
             self.mshr.get_mut(entry).pending = pending;
@@ -401,14 +401,7 @@ impl<D: Contents> Sm<D> {
 
     /// Makes sure that this SM hears of the next credit that comes back.
     fn await_credit<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        let index = usize::from(self.sm.0);
-        let due = &mut uncore.credit_due[index];
-        if due.is_some() {
-            return;
-        }
-        let at = uncore.posted[index].next_return().map_or(Ps::NEVER, |at| at.max(out.now()));
-        *due = Some(at);
-        if at < Ps::NEVER {
+        if let Some(at) = uncore.posted[usize::from(self.sm.0)].await_credit(out.now()) {
             out.send(at, self.id, self.id, Message::StoreReturned);
         }
     }
@@ -416,12 +409,11 @@ impl<D: Contents> Sm<D> {
     /// Store credits have come back: the warps that have waited longest go on.
     pub fn store_returned<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
         let index = usize::from(self.sm.0);
-        if uncore.credit_due[index] != Some(out.now()) {
+        if !uncore.posted[index].told(out.now()) {
             // One came back before this one, and has been heard of.
             return;
         }
-        uncore.credit_due[index] = None;
-        while uncore.posted[index].available(out.now()) > 0
+        while uncore.posted[index].has_room(out.now())
             && let Some(slot) = self.credit_queue.pop_front()
         {
             self.prefetch_queue(&self.credit_queue);

@@ -92,7 +92,7 @@ impl<D: Contents> Sm<D> {
         let op = self.op(slot);
         match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
-            Op::Compute { .. } if uncore.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
+            Op::Compute { .. } if uncore.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
                 self.ready.set(slot, self.warps[slot].shared_at);
                 Next::Switch
             }
@@ -105,7 +105,7 @@ impl<D: Contents> Sm<D> {
             Op::Shared { passes } => {
                 let passes = u64::from(passes);
                 let end = self.scratchpad.reserve(out.now(), *at, passes);
-                self.warps[slot].shared_at = end + uncore.machine.sm.shared_latency;
+                self.warps[slot].shared_at = end + uncore.site.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
                 *at = self.sub_cores[index].spend(start, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
@@ -245,7 +245,7 @@ impl<D: Contents> Sm<D> {
                 self.wake(slot, latest.max(out.now()), out);
             }
         }
-        uncore.watch.barrier(uncore.warp_slot(self.sm, 0), passing);
+        uncore.site.watch.barrier(uncore.site.warp_slot(self.sm, 0), passing);
     }
 
     fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {

@@ -214,7 +214,7 @@ impl<D: Contents> Sm<D> {
             slots |= 1 << free;
             self.wake(free, at, out);
         }
-        uncore.watch.cta(uncore.warp_slot(self.sm, 0), slots);
+        uncore.site.watch.cta(uncore.site.warp_slot(self.sm, 0), slots);
         self.ctas[slot] = Some(Cta { stream, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot as u8, out);
@@ -270,11 +270,11 @@ impl<D: Contents> Sm<D> {
         let Miss { pending, flag } = freed.payload;
         let before = self.l1.peek(line).copied();
         let mut after = before;
-        tombolo_protocol::l1::fill(&uncore.protocol, &mut after, pending, mask, data);
+        tombolo_protocol::l1::fill(&uncore.site.protocol, &mut after, pending, mask, data);
         self.keep_line(line, before, after, uncore);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            let loader = uncore.warp_slot(self.sm, usize::from(waiter.warp));
-            uncore.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
+            let loader = uncore.site.warp_slot(self.sm, usize::from(waiter.warp));
+            uncore.site.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
             let seen = satisfied && waiter.flag == flag;
             self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
         }

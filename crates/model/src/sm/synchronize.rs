@@ -4,7 +4,8 @@ use super::Sm;
 use super::issue::Progress;
 use super::warp::Wait;
 use crate::message::{Message, Out, SyncKind};
-use crate::uncore::{Drainer, Uncore};
+use crate::posted::Drainer;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
@@ -104,7 +105,7 @@ impl<D: Contents> Sm<D> {
             }
         }
         self.warps[slot].polls = 0;
-        uncore.watch.found(uncore.warp_slot(self.sm, slot), self.flag(slot, op));
+        uncore.site.watch.found(uncore.site.warp_slot(self.sm, slot), self.flag(slot, op));
         Progress::Done
     }
 
@@ -116,13 +117,12 @@ impl<D: Contents> Sm<D> {
         out: &mut Out<'_, D>,
     ) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
-            uncore.watch.released(uncore.warp_slot(self.sm, slot), scope);
+            uncore.site.watch.released(uncore.site.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
         self.block(slot, Wait::Drain);
         let index = usize::from(self.sm.0);
-        uncore.posted[index].drain();
-        uncore.draining[index].push_back(Drainer::Warp { warp: slot as u8, scope });
+        uncore.posted[index].drain(Drainer::Warp { warp: slot as u8, scope });
         uncore.finish_drains(self.sm, out, self.id);
         Progress::Blocked
     }
@@ -130,7 +130,7 @@ impl<D: Contents> Sm<D> {
     /// What was posted before a release has been taken: now its plan runs.
     pub fn drained<C: Coherence>(&mut self, warp: u8, scope: Scope, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
         let slot = usize::from(warp);
-        if uncore.protocol.release(Sync::Thread(scope)).is_empty() {
+        if uncore.site.protocol.release(Sync::Thread(scope)).is_empty() {
             self.synced(warp, out);
         } else {
             self.ask(slot, SyncKind::Release, scope, uncore, out);
@@ -145,14 +145,14 @@ impl<D: Contents> Sm<D> {
         out: &mut Out<'_, D>,
     ) -> Progress {
         let done = std::mem::take(&mut self.warps[slot].synced);
-        if !done && !uncore.protocol.acquire(Sync::Thread(scope)).is_empty() {
+        if !done && !uncore.site.protocol.acquire(Sync::Thread(scope)).is_empty() {
             self.ask(slot, SyncKind::Acquire, scope, uncore, out);
             return Progress::Blocked;
         }
-        if l1::acquire_invalidates(&uncore.protocol, scope) {
+        if l1::acquire_invalidates(&uncore.site.protocol, scope) {
             self.invalidate_l1();
         }
-        uncore.watch.acquired(uncore.warp_slot(self.sm, slot), scope);
+        uncore.site.watch.acquired(uncore.site.warp_slot(self.sm, slot), scope);
         Progress::Done
     }
 
@@ -166,8 +166,8 @@ impl<D: Contents> Sm<D> {
         out: &mut Out<'_, D>,
     ) {
         self.block(slot, Wait::Sync);
-        let to = uncore.layout.controller(uncore.module);
-        let at = out.now() + uncore.machine.crossbar.latency.max(Ps(1));
+        let to = uncore.site.layout.controller(uncore.site.module);
+        let at = out.now() + uncore.site.machine.crossbar.latency.max(Ps(1));
         out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
     }
 

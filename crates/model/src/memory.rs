@@ -1,0 +1,96 @@
+//! A module's memory: its DRAM, the cache in front of it where the machine has one, and what its lines hold.
+
+use crate::departure::Departure;
+use crate::dram::{Asked, Dram, DramConfig, DramStats};
+use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
+use crate::watch::Contents;
+use rustc_hash::FxHashMap;
+use tombolo_types::{Bytes, Line, Mask, Ps};
+
+/// Shape of a module's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryConfig {
+    /// The DRAM.
+    pub dram: DramConfig,
+    /// To its banks and back, where no cache stands before it.
+    pub latency: Ps,
+    /// The cache in front of it.
+    pub cache: Option<MemoryCacheConfig>,
+}
+
+/// A module's memory.
+pub struct Memory<D: Contents> {
+    latency: Ps,
+    dram: Dram,
+    cache: Option<MemoryCache>,
+    /// Contents, where data is modelled.
+    contents: FxHashMap<Line, D>,
+}
+
+impl<D: Contents> Memory<D> {
+    /// Idle memory.
+    pub fn new(config: MemoryConfig) -> Memory<D> {
+        Memory {
+            latency: config.latency,
+            dram: Dram::new(config.dram),
+            cache: config.cache.map(MemoryCache::new),
+            contents: FxHashMap::default(),
+        }
+    }
+
+    /// Has memory read `bytes` of `line` for a request that departs as told; returns when they are there.
+    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
+        match &mut self.cache {
+            Some(cache) => cache.read(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.read(Asked { now, ready: departs.time() }, line, bytes) + self.latency,
+        }
+    }
+
+    /// Has memory write `bytes` of `line` that depart as told; returns when they are taken.
+    pub fn store(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
+        match &mut self.cache {
+            Some(cache) => cache.write(now, departs, (line, bytes), &mut self.dram),
+            None => self.dram.write(Asked { now, ready: departs.time() }, line, bytes),
+        }
+    }
+
+    /// Starts to load what a fetch of `line` will read into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, line: Line) {
+        self.dram.prefetch(line);
+    }
+
+    /// Puts a line into the cache in front of memory, as an earlier program would have left it.
+    pub fn warm(&mut self, line: Line, dirty: bool) {
+        if let Some(cache) = &mut self.cache {
+            cache.warm(line, dirty);
+        }
+    }
+
+    /// Reads the contents.
+    pub fn read(&self, line: Line) -> D {
+        if size_of::<D>() == 0 { D::default() } else { self.contents.get(&line).copied().unwrap_or_default() }
+    }
+
+    /// Writes the contents.
+    pub fn write(&mut self, line: Line, mask: Mask, data: D) {
+        if size_of::<D>() != 0 {
+            self.contents.entry(line).or_default().merge(data, mask);
+        }
+    }
+
+    /// How long requests have queued until `at`, as a mean of all channels.
+    pub fn queued_until(&self, at: Ps) -> Ps {
+        self.dram.queued_until(at)
+    }
+
+    /// Counters of the DRAM.
+    pub fn dram(&self) -> &DramStats {
+        self.dram.stats()
+    }
+
+    /// Counters of the cache in front of it; zeros where there is none.
+    pub fn cache(&self) -> MemoryCacheStats {
+        self.cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
+    }
+}

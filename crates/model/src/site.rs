@@ -1,0 +1,108 @@
+//! What no event changes and every component of a module reads: where it is, and of which machine.
+
+use crate::drains::Leg;
+use crate::layout::Layout;
+use crate::map::Map;
+use crate::message::{Origin, Receiver};
+use crate::watch::{Contents, WarpSlot};
+use crate::weight::Weights;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::{Coherence, Homes, Topology};
+use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
+
+/// A module's place in the machine.
+pub struct Site<C, D: Contents> {
+    /// Which module.
+    pub module: ModuleId,
+    /// The protocol under test.
+    pub protocol: C,
+    /// Numbering of components.
+    pub layout: Layout,
+    /// The machine.
+    pub machine: Arc<MachineConfig>,
+    /// Homes of lines.
+    pub map: Map,
+    /// Bytes of packets on links.
+    pub weights: Weights,
+    /// Who checks what loads return.
+    pub watch: D::Watch,
+}
+
+impl<C: Coherence, D: Contents> Site<C, D> {
+    /// The name of a warp slot for those who watch.
+    pub fn warp_slot(&self, sm: SmId, slot: usize) -> WarpSlot {
+        WarpSlot { gpu: self.map.gpu_of(self.module), module: self.module, sm, slot: slot as u8 }
+    }
+
+    /// Homes of a line as this module sees them.
+    #[inline]
+    pub fn homes(&self, line: Line) -> Homes {
+        self.map.homes(self.module, line)
+    }
+
+    /// Whether a line's memory is this module's.
+    #[inline]
+    pub fn is_home(&self, line: Line) -> bool {
+        self.map.system_home(line) == self.module
+    }
+
+    /// Whether a module is of another GPU.
+    pub fn is_beyond(&self, module: ModuleId) -> bool {
+        self.map.gpu_of(module) != self.map.gpu_of(self.module)
+    }
+
+    /// Channel index of a component of this module: its slices first, all others share the last.
+    pub fn source(&self, from: ComponentId) -> usize {
+        let slice = from.0.wrapping_sub(self.layout.slice(self.module, 0).0);
+        usize::from(slice.min(self.layout.slices))
+    }
+
+    /// The component of `target` that receives a packet.
+    pub fn component(&self, target: ModuleId, receiver: Receiver) -> ComponentId {
+        match receiver {
+            Receiver::Slice(line) => self.slice_of(target, line),
+            Receiver::Origin(origin, line) if origin.module != target => self.slice_of(target, line),
+            Receiver::Origin(Origin { sm, .. }, _) | Receiver::Sm(sm) => self.layout.sm(target, sm),
+            Receiver::Controller => self.layout.controller(target),
+        }
+    }
+
+    /// The slice of a module that holds a line.
+    pub fn slice_of(&self, module: ModuleId, line: Line) -> ComponentId {
+        self.layout.slice(module, self.map.slice(line))
+    }
+
+    /// How long a notice without weight takes to another module: flow control rides on other packets.
+    pub fn notice_latency(&self, target: ModuleId) -> Ps {
+        let hop = self.machine.module_link.latency;
+        if self.is_beyond(target) { hop + hop + self.machine.gpu_link.latency } else { hop }
+    }
+
+    /// Where stores to a line of another module go from here.
+    pub fn next_home(&self, line: Line) -> ModuleId {
+        let next = self.homes(line).next(self.module, self.protocol.is_hierarchical());
+        next.expect("a store goes on from every module but its system home")
+    }
+
+    /// Where the result of an atomic on a line goes from here on its way to the module that issued it: back as the
+    /// atomic came. Source: HMG, section V-B: as load responses.
+    pub fn next_back(&self, line: Line, origin: ModuleId) -> ModuleId {
+        let homes = self.map.homes(origin, line);
+        let first = homes.next(origin, self.protocol.is_hierarchical());
+        first.filter(|&home| home != self.module && home != origin).unwrap_or(origin)
+    }
+
+    /// How a store of `origin` to a line leaves this module for `target`.
+    pub fn leg(&self, line: Line, origin: ModuleId, target: ModuleId) -> Leg {
+        if origin != self.module {
+            Leg::Forwarded
+        } else if self.is_beyond(target) {
+            Leg::Beyond
+        } else if self.protocol.is_hierarchical() && self.map.system_home(line) != target {
+            Leg::ByGpuHome
+        } else {
+            Leg::Home
+        }
+    }
+}
