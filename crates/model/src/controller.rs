@@ -1,13 +1,11 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
+use crate::context::Parts;
 use crate::departure::Departure;
-use crate::message::{Message, Out, Packet, SyncKind};
+use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
 use crate::pace::{KernelStats, Pace};
 use crate::posted::Drainer;
-use crate::slice::Slice;
-use crate::sm::Sm;
-use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_protocol::plan::Sync;
@@ -98,16 +96,6 @@ pub struct Controller {
     pub failure: Option<String>,
 }
 
-/// The module's other parts, as a controller needs them.
-pub struct Parts<'a, C, D: Contents> {
-    /// Its SMs.
-    pub sms: &'a mut [Sm<D>],
-    /// Its L2 slices.
-    pub slices: &'a mut [Slice<D>],
-    /// What they share.
-    pub uncore: &'a mut Uncore<C, D>,
-}
-
 /// CTAs of a kernel, recorded with warps of `warp_width` lanes, that one SM holds at once. A warp takes the slot and
 /// the registers of one of the machine's, whose lanes it may leave idle.
 ///
@@ -166,64 +154,54 @@ impl Controller {
     }
 
     /// A message to the controller.
-    pub fn handle<C: Coherence, D: Contents>(
-        &mut self,
-        message: Message<D>,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    pub fn handle<C: Coherence, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
-            Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts, out),
+            Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts),
             Message::Phase { action } => {
-                let collector = parts.uncore.site.layout.command_processor();
-                self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts, out);
+                let collector = parts.site.layout.command_processor();
+                self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts);
             }
             Message::Taken { pool, ticket } => {
-                parts.uncore.drains.taken(out.now(), pool, ticket);
-                self.finish(pool, parts, out);
+                parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
+                self.finish(pool, parts);
                 if pool.takes_room() {
-                    self.serve_slices(parts, out);
+                    self.serve_slices(parts);
                 }
             }
-            Message::Written { join } => self.part_done(join, parts, out),
+            Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
-                let rate = crate::convert::incoming(&parts.uncore.site.machine, lanes);
-                parts.uncore.ways.set_incoming(rate);
+                let rate = crate::convert::incoming(&parts.site.machine, lanes);
+                parts.slice_shared.ways.set_incoming(rate);
             }
-            Message::Launch { kernel } => self.launch(kernel, parts, out),
-            Message::KernelDrained => self.kernel_drained(parts, out),
-            other => panic!("{}: a controller got {other:?}", parts.uncore.site.module),
+            Message::Launch { kernel } => self.launch(kernel, parts),
+            Message::KernelDrained => self.kernel_drained(parts),
+            other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
 
     /// What came over the links.
-    pub fn arrive<C: Coherence, D: Contents>(
-        &mut self,
-        packet: Packet<D>,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    pub fn arrive<C: Coherence, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
-                self.act(action, Waiter { collector, collection }, parts, out);
+                self.act(action, Waiter { collector, collection }, parts);
             }
-            Packet::Acted { collection } => self.acted(collection, parts, out),
-            other => panic!("{}: a controller got {other:?}", parts.uncore.site.module),
+            Packet::Acted { collection } => self.acted(collection, parts),
+            other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
 
     /// An SM may have ended CTAs: dispatches others in their place.
-    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
         // A CTA without warps ends as it starts.
         while parts.sms[sm].has_finished() {
             let finished = parts.sms[sm].take_finished();
             let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
             kernel.running -= finished;
             for _ in 0..finished {
-                self.dispatch(sm, parts, out);
+                self.dispatch(sm, parts);
             }
         }
-        self.drain_if_done(parts, out);
+        self.drain_if_done(parts);
     }
 
     /// Plans that wait for acknowledgments, for a report of who waits for whom.
@@ -242,184 +220,174 @@ impl Controller {
         warp: u8,
         kind: SyncKind,
         scope: Scope,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
+        parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let protocol = &parts.uncore.site.protocol;
+        let protocol = &parts.site.protocol;
         let plan = match kind {
             SyncKind::Acquire => protocol.acquire(Sync::Thread(scope)),
             SyncKind::Release => protocol.release(Sync::Thread(scope)),
         };
-        let collector = Collector::new(plan, parts.uncore.site.module);
+        let collector = Collector::new(plan, parts.site.module);
         let collection = place(&mut self.collections, Collection { collector, sm, warp });
-        self.begin_phase(collection, parts, out);
+        self.begin_phase(collection, parts);
     }
 
     /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
-    fn begin_phase<C: Coherence, D: Contents>(
-        &mut self,
-        collection: u16,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn begin_phase<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.collections[usize::from(collection)];
         let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
-        if !collector.begin_phase(&parts.uncore.site.map, |member, action| members.push((member, action))) {
-            let to = parts.uncore.site.layout.sm(parts.uncore.site.module, *sm);
-            let at = out.now() + parts.uncore.site.machine.crossbar.latency.max(Ps(1));
-            out.send(at, self.id, to, Message::Synced { warp: *warp });
+        if !collector.begin_phase(&parts.site.map, |member, action| members.push((member, action))) {
+            let to = parts.site.layout.sm(parts.site.module, *sm);
+            let at = parts.out.now() + parts.site.machine.crossbar.latency.max(Ps(1));
+            parts.out.send(at, self.id, to, Message::Synced { warp: *warp });
             *entry = None;
             return;
         }
-        let mut own = None;
+        let (mut own, now) = (None, Departure::at(parts.out.now()));
         for (member, action) in members {
-            if member == parts.uncore.site.module {
+            if member == parts.site.module {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.uncore.send(Departure::at(out.now()), member, packet, out, self.id);
+                parts.slice_side(self.id).send(now, member, packet);
             }
         }
         if let Some(action) = own {
-            self.act(action, Waiter { collector: self.id, collection }, parts, out);
+            self.act(action, Waiter { collector: self.id, collection }, parts);
         }
     }
 
     /// This module's part of a phase.
-    fn act<C: Coherence, D: Contents>(
-        &mut self,
-        action: Action,
-        waiter: Waiter,
-        parts: &mut Parts<'_, C, D>,
-        out: &mut Out<'_, D>,
-    ) {
-        parts.uncore.stats.phases += 1;
+    fn act<C: Coherence, D: Contents>(&mut self, action: Action, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+        parts.slice_shared.stats.phases += 1;
         match action {
             Action::Invalidate(classes) => {
-                parts.uncore.stats.bulk_invalidations += 1;
-                let mut taken = out.now();
-                for slice in &mut *parts.slices {
-                    taken = taken.max(slice.invalidate_classes(classes, parts.uncore, out));
+                parts.slice_shared.stats.bulk_invalidations += 1;
+                let mut taken = parts.out.now();
+                for slice in 0..parts.slices.len() {
+                    taken = taken.max(parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, here)));
                 }
-                if taken == out.now() {
-                    self.answer(waiter, parts, out);
+                if taken == parts.out.now() {
+                    self.answer(waiter, parts);
                 } else {
                     let join = place(&mut self.joins, Join { waiter, missing: 1 });
-                    out.send(taken, self.id, self.id, Message::Written { join });
+                    parts.out.send(taken, self.id, self.id, Message::Written { join });
                 }
             }
             Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) => {
-                for slice in &mut *parts.slices {
-                    slice.flush(action.writes_back(), parts.uncore, out);
+                for slice in 0..parts.slices.len() {
+                    parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
                 }
                 let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
                 let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 });
                 for pool in awaited() {
-                    parts.uncore.drains.drain(pool, Asker::Join(join));
+                    parts.slice_shared.drains.drain(pool, Asker::Join(join));
                 }
                 for pool in awaited() {
-                    self.finish(pool, parts, out);
+                    self.finish(pool, parts);
                 }
             }
         }
     }
 
     /// Answers those who wait for drains of one pool that are over.
-    fn finish<C: Coherence, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
+    fn finish<C: Coherence, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
+        while let Some(asker) = parts.slice_shared.drains.pop_drained(pool) {
             match asker {
-                Asker::Join(join) => self.part_done(join, parts, out),
+                Asker::Join(join) => self.part_done(join, parts),
                 Asker::Home { module, ticket, ready } => {
-                    let at = ready.max(out.now()) + parts.uncore.site.notice_latency(module);
+                    let at = ready.max(parts.out.now()) + parts.site.notice_latency(module);
                     let taken = Message::Taken { pool: Pool::InvalidationsBeyond, ticket };
-                    out.send(at, self.id, parts.uncore.site.layout.controller(module), taken);
+                    parts.out.send(at, self.id, parts.site.layout.controller(module), taken);
                 }
             }
         }
     }
 
     /// One of the things that a phase here waits for has come.
-    fn part_done<C: Coherence, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn part_done<C: Coherence, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[usize::from(join)];
         let Join { waiter, missing } = entry.as_mut().expect("a join is kept until its parts are done");
         *missing -= 1;
         if *missing == 0 {
             let waiter = *waiter;
             *entry = None;
-            self.answer(waiter, parts, out);
+            self.answer(waiter, parts);
         }
     }
 
     /// Acknowledges a phase to whoever collects.
-    fn answer<C: Coherence, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn answer<C: Coherence, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection } = waiter;
         if collector == self.id {
-            self.acted(collection, parts, out);
-        } else if collector == parts.uncore.site.layout.command_processor() {
-            out.send(
-                out.now() + crate::convert::host_latency(&parts.uncore.site.machine),
+            self.acted(collection, parts);
+        } else if collector == parts.site.layout.command_processor() {
+            parts.out.send(
+                parts.out.now() + crate::convert::host_latency(&parts.site.machine),
                 self.id,
                 collector,
                 Message::PhaseDone,
             );
         } else {
-            let module = ModuleId((collector.0 / parts.uncore.site.layout.stride()) as u8);
-            parts.uncore.send(Departure::at(out.now()), module, Packet::Acted { collection }, out, self.id);
+            let now = Departure::at(parts.out.now());
+            let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
+            parts.slice_side(self.id).send(now, module, Packet::Acted { collection });
         }
     }
 
     /// A member has done its part of a phase of this controller's plan.
-    fn acted<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn acted<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[usize::from(collection)].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
-            self.begin_phase(collection, parts, out);
+            self.begin_phase(collection, parts);
         }
     }
 
     /// Has slices run what waits for a store credit, each time another one first.
-    fn serve_slices<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn serve_slices<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let count = parts.slices.len();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {
-            if parts.uncore.queued[slice] > 0 {
-                parts.slices[slice].serve_queues(parts.uncore, out);
+            if parts.slice_shared.queued[slice] > 0 {
+                parts.at_slice(slice, |slice, here| slice.serve_queues(here));
             }
         }
     }
 
-    fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
-        let uncore = &mut *parts.uncore;
-        uncore.site.watch.kernel(self.launches);
+    fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, '_, C, D>) {
+        let site = parts.site;
+        site.watch.kernel(self.launches);
         self.launches += 1;
-        uncore.begin_kernel(out.now());
+        parts.slice_shared.begin_kernel(parts.out.now());
+        parts.tell_l1_ways();
         for sm in &mut *parts.sms {
             sm.forget_flags();
-            if l1::acquire_invalidates(&uncore.site.protocol, Scope::Sys) {
+            if l1::acquire_invalidates(&site.protocol, Scope::Sys) {
                 sm.invalidate_l1();
             }
         }
         let info = &self.program.kernels()[index as usize];
-        let modules = u32::from(uncore.site.layout.modules);
-        let (next, step, end) = self.share.of(info.ctas, u32::from(uncore.site.module.0), modules);
-        let resident = residency(&uncore.site.machine, info, self.program.warp_width())
-            .expect("residency was checked before the run");
+        let modules = u32::from(site.layout.modules);
+        let (next, step, end) = self.share.of(info.ctas, u32::from(site.module.0), modules);
+        let resident =
+            residency(&site.machine, info, self.program.warp_width()).expect("residency was checked before the run");
         let ctas = (end - next).div_ceil(step);
-        self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: out.now(), ..Kernel::default() });
-        self.paces.push(Pace::new(out.now()));
+        self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: parts.out.now(), ..Kernel::default() });
+        self.paces.push(Pace::new(parts.out.now()));
         for _ in 0..resident {
             for sm in 0..parts.sms.len() {
-                self.dispatch(sm, parts, out);
+                self.dispatch(sm, parts);
                 if parts.sms[sm].has_finished() {
-                    self.refill(sm, parts, out);
+                    self.refill(sm, parts);
                 }
             }
         }
-        self.drain_if_done(parts, out);
+        self.drain_if_done(parts);
     }
 
     /// Starts the module's next CTA on an SM, if there is one left.
-    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
         let kernel = self.kernel.as_mut().expect("a kernel is running");
         if kernel.next >= kernel.end || self.failure.is_some() {
             return;
@@ -431,41 +399,40 @@ impl Controller {
         }
         kernel.next += kernel.step;
         kernel.running += 1;
-        let start = kernel.dispatch_at.max(out.now());
-        kernel.dispatch_at = start + parts.uncore.site.machine.host.dispatch_interval;
+        let start = kernel.dispatch_at.max(parts.out.now());
+        kernel.dispatch_at = start + parts.site.machine.host.dispatch_interval;
         let pace = self.paces.last_mut().expect("a kernel was launched");
         pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
         kernel.started += 1;
-        parts.sms[sm].start_cta(start, stream, parts.uncore, out);
+        parts.at_sm(sm, |sm, here| sm.start_cta(start, stream, here));
     }
 
     /// When all CTAs have run, waits for what their SMs have posted.
-    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let Some(kernel) = &mut self.kernel else { return };
         let left = kernel.next < kernel.end && self.failure.is_none();
         if left || kernel.running > 0 || kernel.draining > 0 {
             return;
         }
         kernel.draining = parts.sms.len() as u32 + 1;
-        out.send(out.now() + Ps(1), self.id, self.id, Message::KernelDrained);
+        parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained);
         for sm in 0..parts.sms.len() {
-            parts.uncore.posted[sm].drain(Drainer::Kernel);
-            parts.uncore.finish_drains(SmId(sm as u16), out, self.id);
+            parts.at_sm(sm, |sm, here| sm.drain(Drainer::Kernel, self.id, here));
         }
     }
 
-    fn kernel_drained<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, C, D>, out: &mut Out<'_, D>) {
+    fn kernel_drained<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let kernel = self.kernel.as_mut().expect("a kernel drains while it is the module's");
         kernel.draining -= 1;
         if kernel.draining == 0 {
             let (ctas, counted) = (kernel.ctas, KernelStats::of(parts.sms.iter().map(|sm| &sm.stats)));
             let pace = self.paces.last_mut().expect("a kernel was launched");
-            pace.drain(if ctas == 0 { None } else { Some(out.now()) }, counted.since(&self.counted));
+            pace.drain(if ctas == 0 { None } else { Some(parts.out.now()) }, counted.since(&self.counted));
             self.counted = counted;
             self.kernel = None;
-            parts.uncore.ways.stop();
-            let at = out.now() + crate::convert::host_latency(&parts.uncore.site.machine);
-            out.send(at, self.id, parts.uncore.site.layout.command_processor(), Message::KernelDone);
+            parts.slice_shared.ways.stop();
+            let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
+            parts.out.send(at, self.id, parts.site.layout.command_processor(), Message::KernelDone);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
-use crate::controller::{Controller, Parts, Share};
+use crate::context::{Parts, SliceContext, SliceShared, SliceView, SmContext, SmShared};
+use crate::controller::{Controller, Share};
 use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{Message, Out, Packet};
+use crate::site::Site;
 use crate::slice::Slice;
 use crate::sm::{FillMessage, Sm};
-use crate::uncore::Uncore;
 use crate::watch::Contents;
+use crate::way_partition::WayPolicy;
 use std::sync::Arc;
 use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
@@ -16,19 +18,32 @@ use tombolo_types::{Line, ModuleId, Ps, SmId};
 
 /// One module.
 pub struct Module<C, D: Contents> {
+    site: Site<C, D>,
     sms: Vec<Sm<D>>,
+    sm_shared: SmShared,
     slices: Vec<Slice<D>>,
-    uncore: Uncore<C, D>,
+    slice_shared: SliceShared<D>,
     controller: Controller,
 }
 
 impl<C: Coherence, D: Contents> Module<C, D> {
-    /// An idle module whose parts share `uncore`.
-    pub fn new(uncore: Uncore<C, D>, share: Share, program: Arc<dyn Program>) -> Module<C, D> {
-        let (id, layout) = (uncore.site.module, uncore.site.layout);
-        let sms = (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &uncore.site.machine)).collect();
-        let slices = (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &uncore)).collect();
-        Module { sms, slices, uncore, controller: Controller::new(layout.controller(id), share, program) }
+    /// An idle module at `site`.
+    pub fn new(site: Site<C, D>, policy: WayPolicy, share: Share, program: Arc<dyn Program>) -> Module<C, D> {
+        let (id, layout) = (site.module, site.layout);
+        let slice_shared = SliceShared::new(&site, policy);
+        Module {
+            sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &site.machine)).collect(),
+            sm_shared: SmShared::new(&site, &slice_shared.ways),
+            slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
+            slice_shared,
+            controller: Controller::new(layout.controller(id), share, program),
+            site,
+        }
+    }
+
+    /// Which module it is.
+    pub fn id(&self) -> ModuleId {
+        self.site.module
     }
 
     /// Its SMs.
@@ -36,19 +51,24 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         &self.sms
     }
 
+    /// What they share.
+    pub fn sm_shared(&self) -> &SmShared {
+        &self.sm_shared
+    }
+
     /// Its L2 slices.
     pub fn slices(&self) -> &[Slice<D>] {
         &self.slices
     }
 
-    /// What they share.
-    pub fn uncore(&self) -> &Uncore<C, D> {
-        &self.uncore
+    /// What they share, with its ports and its memory.
+    pub fn slice_shared(&self) -> &SliceShared<D> {
+        &self.slice_shared
     }
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.uncore.memory.warm(line, dirty);
+        self.slice_shared.memory.warm(line, dirty);
     }
 
     /// Its controller.
@@ -61,7 +81,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
             Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, &self.uncore),
+            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, self.view()),
             _ => {}
         }
     }
@@ -71,82 +91,101 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
             Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch_found(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, &self.uncore),
+            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, self.view()),
             _ => {}
         }
+    }
+
+    #[inline]
+    fn view(&self) -> SliceView<'_, C, D> {
+        SliceView { site: &self.site, shared: &self.slice_shared }
     }
 
     /// Handles an event of one of its components.
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        if event.time >= self.uncore.ways.next_sample() {
-            self.uncore.shift_ways(event.time);
+        let Module { site, sms, sm_shared, slices, slice_shared, controller } = self;
+        let mut parts = Parts { site, sms, sm_shared, slices, slice_shared, out };
+        if event.time >= parts.slice_shared.ways.next_sample() {
+            parts.slice_shared.shift_ways(event.time);
+            parts.tell_l1_ways();
         }
-        match &event.message {
-            Message::Arrive { route, packet } => {
-                if let Some(inside) = self.uncore.port.receive(*route, packet, out) {
-                    self.enter(unit, route.source, packet, inside, out);
+        match (&event.message, unit) {
+            (Message::Arrive { route, packet }, _) => {
+                if let Some(inside) = parts.slice_shared.port.receive(*route, packet, parts.out) {
+                    enter(unit, route.source, packet, inside, (controller, &mut parts));
                 }
-                return;
             }
-            Message::Enter { source, packet } => return self.enter(unit, *source, packet, out.now(), out),
-            _ => {}
-        }
-        match unit {
-            Unit::Sm(sm) => self.at_sm(usize::from(sm.0), &event.message, out),
-            Unit::Slice(slice) => self.at_slice(usize::from(slice), &event.message, out),
-            Unit::Controller => {
-                let Module { sms, slices, uncore, controller } = self;
-                controller.handle(event.message, &mut Parts { sms, slices, uncore }, out);
+            (Message::Enter { source, packet }, _) => {
+                let now = parts.out.now();
+                enter(unit, *source, packet, now, (controller, &mut parts));
             }
+            (message, Unit::Sm(sm)) => {
+                let sm = usize::from(sm.0);
+                parts.at_sm(sm, |sm, here| at_sm(sm, message, here));
+                if parts.sms[sm].has_finished() {
+                    controller.refill(sm, &mut parts);
+                }
+            }
+            (message, Unit::Slice(slice)) => {
+                parts.at_slice(usize::from(slice), |slice, here| at_slice(slice, message, here));
+            }
+            (message, Unit::Controller) => controller.handle(*message, &mut parts),
         }
     }
+}
 
-    /// Hands a packet that is wholly inside at `ready` to the component it is for.
-    fn enter(&mut self, unit: Unit, source: ModuleId, packet: &Packet<D>, ready: Ps, out: &mut Out<'_, D>) {
-        let Module { sms, slices, uncore, controller } = self;
-        match (unit, packet) {
-            (Unit::Slice(slice), _) => slices[usize::from(slice)].arrive(source, packet, ready, uncore, out),
-            (Unit::Controller, _) => controller.arrive(*packet, &mut Parts { sms, slices, uncore }, out),
-            (Unit::Sm(sm), _) => {
-                let (grains, message) = to_sm(packet);
-                let id = uncore.site.layout.sm(uncore.site.module, sm);
-                let bytes = u64::from(grains) * uncore.site.machine.line.grain();
-                let at = uncore.deliver(out.now(), Departure::at(ready), sm, bytes, id);
-                out.send(at, id, id, message);
-            }
+/// Hands a packet that is wholly inside at `ready` to the component it is for.
+fn enter<C: Coherence, D: Contents>(
+    unit: Unit,
+    source: ModuleId,
+    packet: &Packet<D>,
+    ready: Ps,
+    (controller, parts): (&mut Controller, &mut Parts<'_, '_, C, D>),
+) {
+    match unit {
+        Unit::Slice(slice) => {
+            parts.at_slice(usize::from(slice), |slice, here| slice.arrive(source, packet, ready, here));
+        }
+        Unit::Controller => controller.arrive(*packet, parts),
+        Unit::Sm(sm) => {
+            let (grains, message) = to_sm(packet);
+            let id = parts.site.layout.sm(parts.site.module, sm);
+            let bytes = u64::from(grains) * parts.site.machine.line.grain();
+            let at = parts.slice_side(id).deliver(Departure::at(ready), sm, bytes);
+            parts.out.send(at, id, id, message);
         }
     }
+}
 
-    fn at_sm(&mut self, index: usize, message: &Message<D>, out: &mut Out<'_, D>) {
-        let sm = &mut self.sms[index];
-        let uncore = &mut self.uncore;
-        match *message {
-            Message::Issue { sub_core, .. } => sm.issue(sub_core, uncore, out),
-            Message::CtaOver { cta } => sm.end_cta(cta, out),
-            Message::Fill { register, line, mask, data, satisfied } => {
-                sm.fill(FillMessage { register, line, mask, data, satisfied }, uncore, out);
-            }
-            Message::Old { warp, result, .. } => sm.old(warp, result, out),
-            Message::StoreReturned => sm.store_returned(uncore, out),
-            Message::Drained { warp, scope } => sm.drained(warp, scope, uncore, out),
-            Message::Synced { warp } => sm.synced(warp, out),
-            other => panic!("{} sm{index}: got {other:?}", uncore.site.module),
+/// A message for an SM.
+#[inline]
+fn at_sm<C: Coherence, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+    match *message {
+        Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
+        Message::CtaOver { cta } => sm.end_cta(cta, here.out),
+        Message::Fill { register, line, mask, data, satisfied } => {
+            sm.fill(FillMessage { register, line, mask, data, satisfied }, here);
         }
-        if sm.has_finished() {
-            let Module { sms, slices, uncore, controller } = self;
-            controller.refill(index, &mut Parts { sms, slices, uncore }, out);
-        }
+        Message::Old { warp, result, .. } => sm.old(warp, result, here.out),
+        Message::StoreReturned => sm.store_returned(here),
+        Message::Drained { warp, scope } => sm.drained(warp, scope, here),
+        Message::Synced { warp } => sm.synced(warp, here.out),
+        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
     }
+}
 
-    fn at_slice(&mut self, index: usize, message: &Message<D>, out: &mut Out<'_, D>) {
-        let slice = &mut self.slices[index];
-        let uncore = &mut self.uncore;
-        match *message {
-            Message::Local(request) => slice.local(request, uncore, out),
-            Message::Fetch { line, mask, register } => slice.fetch_later(line, mask, register, uncore, out),
-            Message::Memory { line, mask, register } => slice.memory(line, mask, register, uncore, out),
-            other => panic!("{} slice{index}: got {other:?}", uncore.site.module),
-        }
+/// A message for a slice.
+#[inline]
+fn at_slice<C: Coherence, D: Contents>(
+    slice: &mut Slice<D>,
+    message: &Message<D>,
+    here: &mut SliceContext<'_, '_, C, D>,
+) {
+    match *message {
+        Message::Local(request) => slice.local(request, here),
+        Message::Fetch { line, mask, register } => slice.fetch_later(line, mask, register, here),
+        Message::Memory { line, mask, register } => slice.memory(line, mask, register, here),
+        other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, slice.id()),
     }
 }
 

@@ -76,9 +76,8 @@ pub(crate) fn records<C: Coherence, D: Contents>(
         }
     }
     for module in modules {
-        let uncore = module.uncore();
         let one = LaneStats { turned: 0, lane_time: end.0 };
-        links.push(record(format!("{}.out", uncore.site.module), uncore.port.stats(), one));
+        links.push(record(format!("{}.out", module.id()), module.slice_shared().port.stats(), one));
     }
     links
 }

@@ -25,7 +25,6 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
-use tombolo_model::uncore::Uncore;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose};
@@ -307,7 +306,7 @@ fn modules<C: Coherence, D: Contents>(
         let (machine, map, watch) = (Arc::clone(machine), map.clone(), watch.clone());
         let weights = Weights::new(&machine);
         let site = Site { module, protocol, layout, machine, map, weights, watch };
-        Module::new(Uncore::new(site, policy), share, Arc::clone(&spec.program))
+        Module::new(site, policy, share, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
 }
@@ -363,9 +362,9 @@ impl Outcome<'_> {
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         for module in &modules {
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
-            l2.merge(&module.uncore().stats);
-            dram.add(module.uncore().memory.dram());
-            memory_cache.add(module.uncore().memory.cache());
+            l2.merge(&module.slice_shared().stats);
+            dram.add(module.slice_shared().memory.dram());
+            memory_cache.add(module.slice_shared().memory.cache());
         }
         let processor = &hub.command_processor;
         let end = processor.ended();
@@ -477,7 +476,7 @@ impl Outcome<'_> {
     fn stuck<C: Coherence, D: Contents>(&self, processor: &CommandProcessor, modules: &[&Module<C, D>]) -> RunError {
         let mut lines = vec![processor.waiting()];
         for module in modules {
-            let name = module.uncore().site.module;
+            let name = module.id();
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
             let slices = module.slices().iter().enumerate();

@@ -24,7 +24,7 @@ pub(crate) fn way_policy(machine: &MachineConfig, design: &DesignConfig) -> WayP
 pub(crate) fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
     let mut moves = WaysRecord::default();
     for module in modules {
-        let (to_remote, to_local) = module.uncore().ways.moves();
+        let (to_remote, to_local) = module.slice_shared().ways.moves();
         moves.to_remote += to_remote;
         moves.to_local += to_local;
     }
@@ -34,14 +34,13 @@ pub(crate) fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) ->
 /// Local ways over time, module by module.
 pub(crate) fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
     let of = |module: &&Module<C, D>| {
-        let uncore = module.uncore();
         let record = |ways: &LocalWays| LocalWaysRecord {
-            module: uncore.site.module.to_string(),
+            module: module.id().to_string(),
             since_s: ways.since.seconds(),
             l1: ways.l1,
             l2: ways.l2,
         };
-        uncore.ways.history().iter().map(record).collect::<Vec<_>>()
+        module.slice_shared().ways.history().iter().map(record).collect::<Vec<_>>()
     };
     modules.iter().flat_map(of).collect()
 }

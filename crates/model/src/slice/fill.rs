@@ -1,10 +1,9 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
 use super::{Arrived, Slice, Taken, Waiter};
+use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::Out;
 use crate::mshr::EntryId;
-use crate::uncore::Uncore;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
@@ -17,18 +16,17 @@ impl<D: Contents> Slice<D> {
         bytes: Arrived<D>,
         entry: EntryId,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let Arrived { line, mask, data } = bytes;
-        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", uncore.site.module);
-        let weight = u64::from(mask.grains()) * uncore.site.machine.line.grain();
+        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
+        let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         // The lookup was the request's: what has come goes on as it is written.
-        let leaves = Departure::at(ready).through(out.now(), &mut self.port, Bytes(weight));
+        let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let before = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
         let mut slot = before;
-        self.step(&mut slot, Event::Fill { mask, data }, uncore);
-        self.keep_line(&before, &slot, leaves, uncore, out);
+        self.step(&mut slot, Event::Fill { mask, data }, here);
+        self.keep_line(&before, &slot, leaves, here);
         let mut freed = self.mshr.free(entry);
         self.registers.give_back(usize::from(freed.payload.level));
         if before.line.is_some() {
@@ -36,11 +34,11 @@ impl<D: Contents> Slice<D> {
         }
         slot.pending = None;
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            self.serve(waiter, &slot, bytes, leaves, uncore, out);
+            self.serve(waiter, &slot, bytes, leaves, here);
         }
         if freed.payload.flushes {
             let tickets = self.flushes.remove(&line);
-            self.flush_line(line, tickets, uncore, out);
+            self.flush_line(line, tickets, here);
         }
         let mut waiting = VecDeque::new();
         while let Some(item) = self.mshr.next_parked(&mut freed) {
@@ -49,7 +47,7 @@ impl<D: Contents> Slice<D> {
                 Some(entry) => self.mshr.park(entry, item),
                 None if !waiting.is_empty() => waiting.push_back(item),
                 None => {
-                    if !item.credit_left(uncore) || self.run(&item, None, ready, uncore, out) == Taken::NoRoom {
+                    if !item.credit_left(here) || self.run(&item, None, ready, here) == Taken::NoRoom {
                         waiting.push_back(item);
                     }
                 }
@@ -58,12 +56,12 @@ impl<D: Contents> Slice<D> {
         // It misses again, and the register that came free is kept for a higher level, or it lacks a store credit: it and
         // those behind it wait for one of theirs, ahead of what came to the slice after them.
         while let Some(item) = waiting.pop_back() {
-            uncore.stats.queued += 1;
+            here.shared.stats.queued += 1;
             self.queues[item.level()].push_front(item);
             self.starved[item.level()] = None;
-            uncore.queued[self.index] += 1;
+            here.shared.queued[self.index] += 1;
         }
-        self.serve_queues(uncore, out);
+        self.serve_queues(here);
     }
 
     /// Answers one who waited; `filled`: the line as the fill left it.
@@ -73,18 +71,17 @@ impl<D: Contents> Slice<D> {
         filled: &Slot<D>,
         bytes: Arrived<D>,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let Arrived { line, data, .. } = bytes;
         let mut before = *filled;
         if waiter.from != Requester::Local {
-            self.view_entry(&mut before, uncore);
+            self.view_entry(&mut before, here);
         }
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, uncore);
+        let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
         let reply = outcome.reply.expect("a served read is answered");
-        self.reply(waiter, line, reply, leaves, uncore, out);
-        self.keep_entry(&before, &slot, leaves, uncore, out);
+        self.reply(waiter, line, reply, leaves, here);
+        self.keep_entry(&before, &slot, leaves, here);
     }
 }

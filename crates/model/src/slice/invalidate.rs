@@ -2,11 +2,11 @@
 
 use super::Slice;
 use crate::cache::Class as CacheClass;
+use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Out, Packet};
+use crate::message::Packet;
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
-use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot};
@@ -15,13 +15,8 @@ use tombolo_types::{Line, ModuleId, Ps};
 impl<D: Contents> Slice<D> {
     /// Drops the lines of some classes; their misses on the way become stale. Returns when memory has taken what
     /// was written to it.
-    pub fn invalidate_classes<C: Coherence>(
-        &mut self,
-        classes: ClassSet,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Ps {
-        let mut taken = out.now();
+    pub fn invalidate_classes<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+        let mut taken = here.out.now();
         if !self.has_dirty(classes) {
             for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
                 self.cache.invalidate_class(CacheClass::new(class as u8));
@@ -29,7 +24,7 @@ impl<D: Contents> Slice<D> {
         } else {
             // One by one, for dirty bytes must not be lost.
             for line in self.lines_where(|class, _| classes.contains(class)) {
-                taken = taken.max(self.invalidate_line(line, uncore, out));
+                taken = taken.max(self.invalidate_line(line, here));
             }
         }
         let entries: Vec<EntryId> = self.mshr.entries().collect();
@@ -47,8 +42,7 @@ impl<D: Contents> Slice<D> {
         outcome: &Outcome<D>,
         original: Option<Cause>,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         if outcome.invalidate == 0 {
             return;
@@ -56,17 +50,17 @@ impl<D: Contents> Slice<D> {
         let count = u64::from(outcome.invalidate.count_ones());
         match outcome.cause {
             Cause::Store => {
-                uncore.stats.invalidations_by_store += count;
-                uncore.stats.stores_on_shared += 1;
+                here.shared.stats.invalidations_by_store += count;
+                here.shared.stats.stores_on_shared += 1;
             }
-            Cause::DirectoryEviction => uncore.stats.invalidations_by_eviction += count,
-            Cause::Forwarded => uncore.stats.invalidations_forwarded += count,
+            Cause::DirectoryEviction => here.shared.stats.invalidations_by_eviction += count,
+            Cause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
-        uncore.stats.invalidation_bytes += count * uncore.site.weights.control().0;
+        here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
         let cause = original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = uncore.drains.post_invalidation(uncore.site.is_beyond(target));
-            uncore.send(leaves, target, Packet::Invalidate { line, cause, ticket }, out, self.id);
+            let ticket = here.shared.drains.post_invalidation(here.site.is_beyond(target));
+            here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
     }
 
@@ -76,29 +70,28 @@ impl<D: Contents> Slice<D> {
         line: Line,
         cause: Cause,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let leaves = Departure::at(ready);
-        let before = self.view(line, uncore);
+        let before = self.view(line, here);
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::InvalidateRegion, uncore);
-        self.keep_entry(&before, &slot, leaves, uncore, out);
-        self.send_invalidations(line, &outcome, Some(cause), leaves, uncore, out);
-        for line in uncore.site.map.region_lines(line) {
+        let outcome = self.step(&mut slot, Event::InvalidateRegion, here);
+        self.keep_entry(&before, &slot, leaves, here);
+        self.send_invalidations(line, &outcome, Some(cause), leaves, here);
+        for line in here.site.map.region_lines(line) {
             if self.cache.peek(line).is_none() {
                 continue;
             }
-            let before = self.view(line, uncore);
+            let before = self.view(line, here);
             let mut slot = before;
-            self.step(&mut slot, Event::InvalidateLine, uncore);
+            self.step(&mut slot, Event::InvalidateLine, here);
             if slot.line.is_none() {
                 match cause {
-                    Cause::Store | Cause::Forwarded => uncore.stats.lines_invalidated_by_store += 1,
-                    Cause::DirectoryEviction => uncore.stats.lines_invalidated_by_eviction += 1,
+                    Cause::Store | Cause::Forwarded => here.shared.stats.lines_invalidated_by_store += 1,
+                    Cause::DirectoryEviction => here.shared.stats.lines_invalidated_by_eviction += 1,
                 }
             }
-            self.keep_line(&before, &slot, leaves, uncore, out);
+            self.keep_line(&before, &slot, leaves, here);
         }
     }
 
@@ -108,8 +101,7 @@ impl<D: Contents> Slice<D> {
         before: &Slot<D>,
         after: &Slot<D>,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let line = after.line_id;
         match (before.entry, after.entry) {
@@ -124,7 +116,7 @@ impl<D: Contents> Slice<D> {
             }
             (None, Some(new)) => {
                 if let Some(victim) = self.directory.insert(line, new) {
-                    self.replace_entry(victim.region, victim.entry, leaves, uncore, out);
+                    self.replace_entry(victim.region, victim.entry, leaves, here);
                 }
             }
         }
@@ -135,14 +127,13 @@ impl<D: Contents> Slice<D> {
         line: Line,
         sharers: Sharers,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        uncore.stats.directory_evictions += 1;
-        uncore.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
-        let homes = uncore.site.homes(line);
+        here.shared.stats.directory_evictions += 1;
+        here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
+        let homes = here.site.homes(line);
         let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
-        let outcome = self.step(&mut slot, Event::ReplaceEntry, uncore);
-        self.send_invalidations(line, &outcome, None, leaves, uncore, out);
+        let outcome = self.step(&mut slot, Event::ReplaceEntry, here);
+        self.send_invalidations(line, &outcome, None, leaves, here);
     }
 }

@@ -22,13 +22,14 @@ mod write_back;
 
 use self::registers::Registers;
 use crate::cache::Cache;
+use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Origin, Out, Packet};
+use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
-use crate::uncore::Uncore;
+use crate::site::Site;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -56,11 +57,11 @@ struct Item<D: Contents> {
 
 impl<D: Contents> Item<D> {
     /// The request of `from` as it arrives.
-    fn new<C: Coherence>(from: Requester, body: LineRequest<D>, uncore: &Uncore<C, D>) -> Item<D> {
-        let homes = uncore.site.homes(body.line);
+    fn new<C: Coherence>(from: Requester, body: LineRequest<D>, here: &SliceContext<'_, '_, C, D>) -> Item<D> {
+        let homes = here.site.homes(body.line);
         let level = match from {
             Requester::Local => 0,
-            Requester::Module(_) if homes.system == uncore.site.module => 2,
+            Requester::Module(_) if homes.system == here.site.module => 2,
             Requester::Module(_) => 1,
         };
         Item { from, homes, level, body }
@@ -75,10 +76,10 @@ impl<D: Contents> Item<D> {
     }
 
     /// Whether a store that may have to travel on finds a credit.
-    fn credit_left<C: Coherence>(&self, uncore: &Uncore<C, D>) -> bool {
+    fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         self.is_read()
-            || self.homes.system == uncore.site.module
-            || uncore.drains.has_room(self.body.origin.module != uncore.site.module)
+            || self.homes.system == here.site.module
+            || here.shared.drains.has_room(self.body.origin.module != here.site.module)
     }
 }
 
@@ -153,11 +154,11 @@ pub struct Slice<D: Contents> {
 
 impl<D: Contents> Slice<D> {
     /// An empty slice.
-    pub fn new<C: Coherence>(id: ComponentId, uncore: &Uncore<C, D>) -> Slice<D> {
-        let machine = &uncore.site.machine;
+    pub fn new<C: Coherence>(id: ComponentId, site: &Site<C, D>) -> Slice<D> {
+        let machine = &site.machine;
         Slice {
             id,
-            index: uncore.site.source(id),
+            index: site.source(id),
             cache: Cache::new(crate::convert::l2_slice(machine)),
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
@@ -171,9 +172,14 @@ impl<D: Contents> Slice<D> {
         }
     }
 
+    /// Its id.
+    pub fn id(&self) -> ComponentId {
+        self.id
+    }
+
     /// A request of an SM of this module.
-    pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        self.offer(Item::new(Requester::Local, body, uncore), out.now(), uncore, out);
+    pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
+        self.offer(Item::new(Requester::Local, body, here), here.out.now(), here);
     }
 
     /// What came over the links, wholly inside at `ready`.
@@ -182,33 +188,32 @@ impl<D: Contents> Slice<D> {
         source: ModuleId,
         packet: &Packet<D>,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         match *packet {
             Packet::Request(body) => {
-                self.offer(Item::new(Requester::Module(source), body, uncore), ready, uncore, out);
+                self.offer(Item::new(Requester::Module(source), body, here), ready, here);
             }
-            Packet::Flag { line, flag } => uncore.flags.learn(line, flag),
+            Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
             Packet::Fill { register, line, mask, data } => {
-                self.fill(Arrived { line, mask, data }, register, ready, uncore, out);
+                self.fill(Arrived { line, mask, data }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
-                self.invalidate(line, cause, ready, uncore, out);
-                uncore.answer_invalidation(source, ticket, ready, out, self.id);
+                self.invalidate(line, cause, ready, here);
+                here.answer_invalidation(source, ticket, ready);
             }
             Packet::Downgrade { line } => {
-                let mut slot = self.view(line, uncore);
+                let mut slot = self.view(line, here);
                 let before = slot;
                 let event = Event::Downgrade { from: source };
-                self.step(&mut slot, event, uncore);
-                self.keep_entry(&before, &slot, Departure::at(ready), uncore, out);
+                self.step(&mut slot, event, here);
+                self.keep_entry(&before, &slot, Departure::at(ready), here);
             }
             Packet::Old { origin, line: _, data: _ } => {
-                uncore.send(Departure::at(ready), origin.module, *packet, out, self.id);
+                here.send(Departure::at(ready), origin.module, *packet);
             }
             Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
-                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, uncore.site.module)
+                panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
             }
         }
     }
@@ -219,11 +224,10 @@ impl<D: Contents> Slice<D> {
         line: Line,
         mask: Mask,
         register: EntryId,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let leaves = Departure::at(out.now()).after(uncore.site.machine.l2.hit_latency);
-        self.fetch(line, mask, register, leaves, uncore, out);
+        let leaves = Departure::at(here.out.now()).after(here.site.machine.l2.hit_latency);
+        self.fetch(line, mask, register, leaves, here);
     }
 
     /// Memory has answered a fetch.
@@ -232,16 +236,15 @@ impl<D: Contents> Slice<D> {
         line: Line,
         mask: Mask,
         register: EntryId,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let data = uncore.memory.read(line);
-        self.fill(Arrived { line, mask, data }, register, out.now(), uncore, out);
+        let data = here.shared.memory.read(line);
+        self.fill(Arrived { line, mask, data }, register, here.out.now(), here);
     }
 
     /// Runs what waits in the input queues for a store credit.
-    pub fn serve_queues<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        if uncore.queued[self.index] == 0 {
+    pub fn serve_queues<C: Coherence>(&mut self, here: &mut SliceContext<'_, '_, C, D>) {
+        if here.shared.queued[self.index] == 0 {
             return;
         }
         for level in (0..LEVELS).rev() {
@@ -253,13 +256,13 @@ impl<D: Contents> Slice<D> {
                     break;
                 }
                 self.starved[level] = None;
-                let now = out.now();
-                if self.take(&item, now, uncore, out) == Taken::NoRoom {
+                let now = here.out.now();
+                if self.take(&item, now, here) == Taken::NoRoom {
                     break;
                 }
                 self.queues[level].pop_front();
-                uncore.queued[self.index] -= 1;
-                self.prefetch_queue(level, uncore);
+                here.shared.queued[self.index] -= 1;
+                self.prefetch_queue(level, here.view());
             }
         }
     }
@@ -280,18 +283,18 @@ impl<D: Contents> Slice<D> {
         queued.chain(misses)
     }
 
-    fn view<C: Coherence>(&mut self, line: Line, uncore: &Uncore<C, D>) -> Slot<D> {
+    fn view<C: Coherence>(&mut self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Slot<D> {
         let entry = self.mshr.find(line);
-        let homes = uncore.site.homes(line);
+        let homes = here.site.homes(line);
         let mut slot = self.view_line(line, homes, entry);
-        self.view_entry(&mut slot, uncore);
+        self.view_entry(&mut slot, here);
         slot
     }
 
     /// Looks up the slot's directory entry.
-    fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, uncore: &Uncore<C, D>) {
-        let is_home = slot.homes.system == uncore.site.module || slot.homes.gpu == uncore.site.module;
-        if is_home && uncore.site.protocol.has_directory() {
+    fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, here: &SliceContext<'_, '_, C, D>) {
+        let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
+        if is_home && here.site.protocol.has_directory() {
             slot.entry = self.directory.lookup(slot.line_id).copied();
         }
     }
@@ -308,11 +311,15 @@ impl<D: Contents> Slice<D> {
     }
 
     /// A step that must not be refused.
-    fn step<C: Coherence>(&mut self, slot: &mut Slot<D>, event: Event<D>, uncore: &Uncore<C, D>) -> Outcome<D> {
+    fn step<C: Coherence>(
+        &mut self,
+        slot: &mut Slot<D>,
+        event: Event<D>,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> Outcome<D> {
         let mut outcome = Outcome::default();
-        if let Err(refusal) = uncore.site.protocol.step(&uncore.site.map, uncore.site.module, slot, event, &mut outcome)
-        {
-            panic!("{}, {}: {event:?} refused: {refusal:?}", uncore.site.module, slot.line_id);
+        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut outcome) {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
         }
         outcome
     }

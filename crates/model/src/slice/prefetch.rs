@@ -1,9 +1,9 @@
 //! Hints for the host's caches: what a slice is about to look at. They change nothing that is simulated.
 
 use super::Slice;
+use crate::context::SliceView;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
-use crate::uncore::Uncore;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_engine::prefetch;
@@ -16,35 +16,35 @@ const NEXT: usize = 2;
 impl<D: Contents> Slice<D> {
     /// Starts to load what an event will look at first into the host's caches.
     #[inline]
-    pub fn prefetch<C: Coherence>(&self, message: &Message<D>, uncore: &Uncore<C, D>) {
+    pub fn prefetch<C: Coherence>(&self, message: &Message<D>, view: SliceView<'_, C, D>) {
         if let Some((line, register)) = message.slice_fill() {
-            self.prefetch_fill(line, register, uncore);
+            self.prefetch_fill(line, register, view);
         } else if let Some((request, local)) = message.request()
             && self.runs(local)
         {
-            self.prefetch_look_up(request.line, local, uncore);
+            self.prefetch_look_up(request.line, local, view);
         }
     }
 
     /// Starts to load what an event finds by what [`Slice::prefetch`] has loaded.
     #[inline]
-    pub fn prefetch_found<C: Coherence>(&self, message: &Message<D>, uncore: &Uncore<C, D>) {
+    pub fn prefetch_found<C: Coherence>(&self, message: &Message<D>, view: SliceView<'_, C, D>) {
         if let Some((line, register)) = message.slice_fill() {
-            self.prefetch_place(line, register, uncore);
+            self.prefetch_place(line, register, view);
         } else if let Some((request, local)) = message.request()
             && self.runs(local)
         {
-            self.prefetch_answer(request, local, uncore);
+            self.prefetch_answer(request, local, view);
         }
     }
 
     /// Starts to load what a fill of `line`, for which a miss register waits, looks at first.
     #[inline]
-    fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
+    fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
         self.cache.prefetch(line);
-        if uncore.site.protocol.has_directory() {
+        if view.site.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
@@ -52,68 +52,68 @@ impl<D: Contents> Slice<D> {
     /// Starts to load the place that a fill of `line` takes, and what its first waiter's answer changes; reads what
     /// [`Slice::prefetch_fill`] has loaded.
     #[inline]
-    fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, uncore: &Uncore<C, D>) {
+    fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.cache.prefetch_slot(line);
         self.mshr.prefetch_waiting(register);
         if self.mshr.first_waiter(register).is_some_and(|waiter| waiter.from != Requester::Local) {
-            self.prefetch_peer(line, uncore);
+            self.prefetch_peer(line, view);
         }
     }
 
     /// Starts to load what the requests near the front of a queue look up when they run, each once: the front one has just
     /// gone.
     #[inline]
-    pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, uncore: &Uncore<C, D>) {
+    pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
         let queue = &self.queues[level];
         if let Some(item) = queue.get(2 * NEXT) {
             prefetch(item);
             prefetch(&item.body.asker);
         }
         if let Some(item) = queue.get(NEXT) {
-            self.prefetch_look_up(item.body.line, level == 0, uncore);
+            self.prefetch_look_up(item.body.line, level == 0, view);
         }
         if let Some(item) = queue.get(1) {
-            uncore.prefetch_memory(item.body.line);
+            view.prefetch_memory(item.body.line);
         }
     }
 
     /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks up.
     #[inline]
-    fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, uncore: &Uncore<C, D>) {
+    fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, view: SliceView<'_, C, D>) {
         self.mshr.prefetch_new(line);
         self.cache.prefetch(line);
-        if !local && uncore.site.protocol.has_directory() {
+        if !local && view.site.protocol.has_directory() {
             self.directory.prefetch(line);
         }
     }
 
     /// Starts to load what a request finds by what [`Slice::prefetch_look_up`] has loaded.
     #[inline]
-    fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, uncore: &Uncore<C, D>) {
+    fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, view: SliceView<'_, C, D>) {
         let line = request.line;
         match request.request {
             Request::Read { .. } => {
                 if !self.cache.prefetch_held(line) {
-                    uncore.prefetch_memory(line);
+                    view.prefetch_memory(line);
                 }
             }
             Request::Write { .. } | Request::Atomic { .. } => self.cache.prefetch_slot(line),
         }
         if local {
-            uncore.crossbar.prefetch(self.index, request.origin.sm);
-            uncore.port.prefetch(self.index);
+            view.shared.crossbar.prefetch(self.index, request.origin.sm);
+            view.shared.port.prefetch(self.index);
         } else {
-            self.prefetch_peer(line, uncore);
+            self.prefetch_peer(line, view);
         }
     }
 
     /// Starts to load what the answer to a peer's request for `line` changes: its directory entry and the channels.
     #[inline]
-    fn prefetch_peer<C: Coherence>(&self, line: Line, uncore: &Uncore<C, D>) {
-        if uncore.site.protocol.has_directory() {
+    fn prefetch_peer<C: Coherence>(&self, line: Line, view: SliceView<'_, C, D>) {
+        if view.site.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
-        uncore.port.prefetch(self.index);
+        view.shared.port.prefetch(self.index);
     }
 
     /// Whether a request, of this module's or (not `local`) of another, runs as it arrives, for no others wait.

@@ -1,28 +1,22 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter};
+use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Message, Origin, Out, Packet};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outcome::Outcome;
-use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
-    pub(super) fn offer<C: Coherence>(
-        &mut self,
-        item: Item<D>,
-        ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    pub(super) fn offer<C: Coherence>(&mut self, item: Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
         let level = item.level();
-        if !self.queues[level].is_empty() || self.take(&item, ready, uncore, out) == Taken::NoRoom {
-            uncore.stats.queued += 1;
+        if !self.queues[level].is_empty() || self.take(&item, ready, here) == Taken::NoRoom {
+            here.shared.stats.queued += 1;
             self.queues[level].push_back(item);
-            uncore.queued[self.index] += 1;
+            here.shared.queued[self.index] += 1;
         }
     }
 
@@ -31,29 +25,28 @@ impl<D: Contents> Slice<D> {
         &mut self,
         item: &Item<D>,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
         let line = item.body.line;
         let entry = self.mshr.find(line);
         if let Some(entry) = entry
             && self.mshr.has_parked(entry)
         {
-            self.park(entry, *item, uncore);
+            self.park(entry, *item, here);
             return Taken::Yes;
         }
-        if entry.is_none() && self.lacks_register(item, uncore) {
+        if entry.is_none() && self.lacks_register(item, here) {
             self.starved[item.level()] = Some(line);
             return Taken::NoRoom;
         }
-        if !item.credit_left(uncore) {
+        if !item.credit_left(here) {
             return Taken::NoRoom;
         }
-        self.run(item, entry, ready, uncore, out)
+        self.run(item, entry, ready, here)
     }
 
-    pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, uncore: &mut Uncore<C, D>) {
-        uncore.stats.parks += 1;
+    pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
+        here.shared.stats.parks += 1;
         self.mshr.park(entry, item);
     }
 
@@ -63,24 +56,22 @@ impl<D: Contents> Slice<D> {
         item: &Item<D>,
         entry: Option<EntryId>,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
         let mut before = self.view_line(item.body.line, item.homes, entry);
         if item.from != Requester::Local || !item.is_read() {
-            self.view_entry(&mut before, uncore);
+            self.view_entry(&mut before, here);
         }
         let mut step = Step { before, after: before, outcome: Outcome::default() };
         let event = Event::Request { from: item.from, request: item.body.request };
-        match uncore.site.protocol.step(&uncore.site.map, uncore.site.module, &mut step.after, event, &mut step.outcome)
-        {
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.outcome) {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 let entry = entry.expect("a protocol stalls only on a pending miss");
-                self.park(entry, *item, uncore);
+                self.park(entry, *item, here);
                 return Taken::Yes;
             }
-            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", uncore.site.module, item.body.line),
+            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
@@ -88,20 +79,20 @@ impl<D: Contents> Slice<D> {
         }
         if step.outcome.wait && !misses && !self.merge(entry, item) {
             let entry = entry.expect("a request that merges has a miss to merge with");
-            self.park(entry, *item, uncore);
+            self.park(entry, *item, here);
             return Taken::Yes;
         }
-        self.commit(item, &step, ready, uncore, out);
+        self.commit(item, &step, ready, here);
         Taken::Yes
     }
 
     /// Whether a request without a pending miss is a read that must miss and finds no register: a line that is not
     /// here is always read from above.
-    fn lacks_register<C: Coherence>(&self, item: &Item<D>, uncore: &Uncore<C, D>) -> bool {
+    fn lacks_register<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
         item.is_read()
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
-            && !(uncore.site.protocol.passes_reads() && item.homes.system != uncore.site.module)
+            && !(here.site.protocol.passes_reads() && item.homes.system != here.site.module)
     }
 
     pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
@@ -114,21 +105,20 @@ impl<D: Contents> Slice<D> {
         item: &Item<D>,
         step: &Step<D>,
         ready: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let Step { before, after, outcome } = step;
         let line = item.body.line;
-        count(item, before, outcome, uncore);
-        let leaves = self.occupy(out.now(), ready, moved(item, outcome, uncore), uncore);
-        let room = self.keep_line(before, after, leaves, uncore, out);
-        self.keep_entry(before, after, leaves, uncore, out);
+        count(item, before, outcome, here);
+        let leaves = self.occupy(here.out.now(), ready, moved(item, outcome, here), here);
+        let room = self.keep_line(before, after, leaves, here);
+        self.keep_entry(before, after, leaves, here);
         let mut register = None;
         if before.pending.is_none()
             && let Some(pending) = after.pending
         {
-            let class = Class::of(&uncore.site.map, uncore.site.module, after.homes);
-            register = Some(self.start_miss(item, pending, class, outcome, uncore));
+            let class = Class::of(&here.site.map, here.site.module, after.homes);
+            register = Some(self.start_miss(item, pending, class, outcome, here));
         }
         // What it wrote has a place when the line that was there has left.
         let mut accepted = leaves.time().max(room);
@@ -138,37 +128,43 @@ impl<D: Contents> Slice<D> {
             let (mut origin, mut flag) = (item.body.origin, item.body.flag);
             if second.is_some() {
                 // Bytes written back ahead of what the request causes: of this module's own account, and no flag of its.
-                (origin.module, flag) = (uncore.site.module, Flag::NONE);
+                (origin.module, flag) = (here.site.module, Flag::NONE);
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
-            self.forward(LineRequest { asker, origin, flag, ..item.body }, request, target, leaves, uncore, out);
+            self.forward(LineRequest { asker, origin, flag, ..item.body }, request, target, leaves, here);
             if let Some((target, request)) = second {
                 goes_on |= !matches!(request, Request::Read { .. });
-                self.forward(LineRequest { asker, ..item.body }, request, target, leaves, uncore, out);
+                self.forward(LineRequest { asker, ..item.body }, request, target, leaves, here);
             }
         }
         if let Some(mask) = outcome.fetch {
             let register = register.expect("bytes are fetched for a new miss");
-            self.fetch(line, mask, register, leaves, uncore, out);
+            self.fetch(line, mask, register, leaves, here);
         }
         if let Some((mask, data)) = outcome.write {
-            accepted = accepted.max(self.write_memory(line, (mask, data), leaves, uncore, out));
+            accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
         }
         if let Some(reply) = outcome.reply {
-            self.reply(waiter(item), line, reply, leaves, uncore, out);
+            self.reply(waiter(item), line, reply, leaves, here);
         }
-        self.send_invalidations(line, outcome, None, leaves, uncore, out);
+        self.send_invalidations(line, outcome, None, leaves, here);
         if !item.is_read() && !outcome.park {
-            uncore.flags.learn(line, item.body.flag);
-            self.acknowledge(item, !goes_on, accepted, uncore, out);
+            here.shared.flags.learn(line, item.body.flag);
+            self.acknowledge(item, !goes_on, accepted, here);
         }
     }
 
     /// The slice's port takes a request and passes its `bytes`, which are there at `ready`, in the event at `now`; returns
     /// when what they cause leaves after its lookup.
-    pub(super) fn occupy<C: Coherence>(&mut self, now: Ps, ready: Ps, bytes: u64, uncore: &Uncore<C, D>) -> Departure {
-        let latency = uncore.site.machine.l2.hit_latency;
+    pub(super) fn occupy<C: Coherence>(
+        &mut self,
+        now: Ps,
+        ready: Ps,
+        bytes: u64,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> Departure {
+        let latency = here.site.machine.l2.hit_latency;
         Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
@@ -178,7 +174,7 @@ impl<D: Contents> Slice<D> {
         pending: Pending,
         class: Class,
         outcome: &Outcome<D>,
-        uncore: &mut Uncore<C, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
@@ -193,7 +189,7 @@ impl<D: Contents> Slice<D> {
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
         if outcome.park {
-            self.park(entry, *item, uncore);
+            self.park(entry, *item, here);
         }
         entry
     }
@@ -205,8 +201,7 @@ impl<D: Contents> Slice<D> {
         request: Request<D>,
         target: ModuleId,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
         if is_read(&request) != is_read(&body.request) {
@@ -216,14 +211,14 @@ impl<D: Contents> Slice<D> {
         body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                uncore.ways.read_sent(uncore.site.weights.answer(mask));
-                uncore.stats.inter_gpu_loads += u64::from(uncore.site.is_beyond(target));
+                here.shared.ways.read_sent(here.site.weights.answer(mask));
+                here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
             }
             Request::Write { .. } | Request::Atomic { .. } => {
-                body.tickets = uncore.post(body.line, body.origin.module, body.tickets, target);
+                body.tickets = here.post(body.line, body.origin.module, body.tickets, target);
             }
         }
-        uncore.send(leaves, target, Packet::Request(body), out, self.id);
+        here.send(leaves, target, Packet::Request(body));
     }
 
     /// Has memory read bytes of a line, as soon as the slice's port lets the request pass.
@@ -233,16 +228,15 @@ impl<D: Contents> Slice<D> {
         mask: Mask,
         register: EntryId,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        if let Some(later) = leaves.later(out.now()) {
-            return out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
+        if let Some(later) = leaves.later(here.out.now()) {
+            return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
-        let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
-        uncore.stats.memory_read_bytes += bytes;
-        let done = uncore.memory.fetch(out.now(), leaves, line, Bytes(bytes));
-        out.send(done, self.id, self.id, Message::Memory { line, mask, register });
+        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        here.shared.stats.memory_read_bytes += bytes;
+        let done = here.shared.memory.fetch(here.out.now(), leaves, line, Bytes(bytes));
+        here.out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
     /// Writes to memory; returns when its queue has taken the bytes.
@@ -251,13 +245,12 @@ impl<D: Contents> Slice<D> {
         line: Line,
         (mask, data): (Mask, D),
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
-        let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
-        uncore.stats.memory_write_bytes += bytes;
-        uncore.memory.write(line, mask, data);
-        uncore.memory.store(out.now(), leaves, line, Bytes(bytes))
+        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        here.shared.stats.memory_write_bytes += bytes;
+        here.shared.memory.write(line, mask, data);
+        here.shared.memory.store(here.out.now(), leaves, line, Bytes(bytes))
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
@@ -268,43 +261,42 @@ impl<D: Contents> Slice<D> {
         line: Line,
         reply: Reply<D>,
         leaves: Departure,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Local) => {
-                let bytes = u64::from(mask.grains()) * uncore.site.machine.line.grain();
-                let at = uncore.deliver(out.now(), leaves, to.origin.sm, bytes, self.id);
-                let sm = uncore.site.layout.sm(uncore.site.module, to.origin.sm);
-                let satisfied = uncore.flags.knows(to.flag);
+                let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+                let at = here.deliver(leaves, to.origin.sm, bytes);
+                let sm = here.site.layout.sm(here.site.module, to.origin.sm);
+                let satisfied = here.shared.flags.knows(to.flag);
                 let register = to.origin.register;
-                out.send(at, self.id, sm, Message::Fill { register, line, mask, data, satisfied });
+                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, satisfied });
             }
-            (Reply::Fill { mask, data }, Requester::Module(module)) if uncore.site.protocol.passes_reads() => {
-                let satisfied = uncore.flags.knows(to.flag);
+            (Reply::Fill { mask, data }, Requester::Module(module)) if here.site.protocol.passes_reads() => {
+                let satisfied = here.shared.flags.knows(to.flag);
                 let answer = Packet::Answer { origin: to.origin, line, mask, data, satisfied };
-                uncore.send(leaves, module, answer, out, self.id);
+                here.send(leaves, module, answer);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
-                for flag in uncore.flags.news(line, module) {
-                    uncore.send(leaves, module, Packet::Flag { line, flag }, out, self.id);
+                for flag in here.shared.flags.news(line, module) {
+                    here.send(leaves, module, Packet::Flag { line, flag });
                 }
                 let register = to.asker;
-                uncore.send(leaves, module, Packet::Fill { register, line, mask, data }, out, self.id);
+                here.send(leaves, module, Packet::Fill { register, line, mask, data });
             }
-            (Reply::Old { data }, _) if to.origin.module == uncore.site.module => {
+            (Reply::Old { data }, _) if to.origin.module == here.site.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
-                let at = uncore.deliver(out.now(), leaves, sm, uncore.site.machine.line.grain(), self.id);
-                out.send(
+                let at = here.deliver(leaves, sm, here.site.machine.line.grain());
+                here.out.send(
                     at,
                     self.id,
-                    uncore.site.layout.sm(uncore.site.module, sm),
+                    here.site.layout.sm(here.site.module, sm),
                     Message::Old { warp, result, data },
                 );
             }
             (Reply::Old { data }, _) => {
-                let back = uncore.site.next_back(line, to.origin.module);
-                uncore.send(leaves, back, Packet::Old { origin: to.origin, line, data }, out, self.id);
+                let back = here.site.next_back(line, to.origin.module);
+                here.send(leaves, back, Packet::Old { origin: to.origin, line, data });
             }
         }
     }
@@ -315,12 +307,11 @@ impl<D: Contents> Slice<D> {
         item: &Item<D>,
         ends: bool,
         at: Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
     ) {
         match item.from {
-            Requester::Local => uncore.return_store(item.body.origin.sm, item.body.tickets.hop, at, out, self.id),
-            Requester::Module(module) => uncore.acknowledge(&item.body, module, ends, at, out, self.id),
+            Requester::Local => here.return_store(item.body.origin.sm, item.body.tickets.hop, at),
+            Requester::Module(module) => here.acknowledge(&item.body, module, ends, at),
         }
     }
 }
@@ -333,18 +324,23 @@ fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
 }
 
 /// Bytes that a request moves through the slice.
-fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, uncore: &Uncore<C, D>) -> u64 {
+fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
     let mask = match (item.body.request, outcome.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
         (Request::Read { .. }, _) => return 0,
     };
-    u64::from(mask.grains()) * uncore.site.machine.line.grain()
+    u64::from(mask.grains()) * here.site.machine.line.grain()
 }
 
-fn count<C: Coherence, D: Contents>(item: &Item<D>, before: &Slot<D>, outcome: &Outcome<D>, uncore: &mut Uncore<C, D>) {
+fn count<C: Coherence, D: Contents>(
+    item: &Item<D>,
+    before: &Slot<D>,
+    outcome: &Outcome<D>,
+    here: &mut SliceContext<'_, '_, C, D>,
+) {
     let remote = u64::from(item.from != Requester::Local);
-    let stats = &mut uncore.stats;
+    let stats = &mut here.shared.stats;
     match item.body.request {
         Request::Read { .. } => {
             let hit = u64::from(outcome.reply.is_some());

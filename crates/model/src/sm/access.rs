@@ -3,11 +3,11 @@
 use super::issue::Progress;
 use super::warp::{RESULTS, Wait};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
+use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Out};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
-use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Coherence, Pending, Request};
@@ -64,15 +64,14 @@ impl<D: Contents> Sm<D> {
         slot: usize,
         op: Op,
         scope: Scope,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SmContext<'_, '_, C, D>,
     ) -> Progress {
         let (accesses, returns) = accesses(op).expect("only memory instructions access memory");
         if returns && !self.warps[slot].has_slot {
-            if !self.take_slot(slot, accesses.len, uncore) {
+            if !self.take_slot(slot, accesses.len, here) {
                 return Progress::Blocked;
             }
-            uncore.site.watch.load(uncore.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
+            here.site.watch.load(here.site.warp_slot(self.sm, slot), self.warps[slot].current_slot());
         }
         let flag = self.flag(slot, op);
         let result = self.warps[slot].current_slot();
@@ -89,9 +88,9 @@ impl<D: Contents> Sm<D> {
             let later = rest.get(AHEAD).map(|later| later.line);
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
-                Op::Store { .. } => self.store(transaction, uncore, out),
-                Op::Atomic { .. } => self.atomic(transaction, uncore, out),
-                _ => self.load(transaction, uncore, out),
+                Op::Store { .. } => self.store(transaction, here),
+                Op::Atomic { .. } => self.atomic(transaction, here),
+                _ => self.load(transaction, here),
             };
             if let Sent::Waits(wait) = sent {
                 self.stats.parks += 1;
@@ -117,8 +116,8 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
-    fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, uncore: &Uncore<C, D>) -> bool {
-        let limit = uncore.site.machine.sm.pending_loads;
+    fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
+        let limit = here.site.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
             self.block(slot, Wait::AnyResult);
@@ -179,12 +178,13 @@ impl<D: Contents> Sm<D> {
     /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
     /// others of the warp and of the SM go on (hit under miss). Requests of one page keep their order, for
     /// a later one never has its translation earlier.
-    fn translate<C: Coherence>(&mut self, line: Line, uncore: &mut Uncore<C, D>, now: Ps) -> Ps {
+    fn translate<C: Coherence>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Ps {
+        let now = here.out.now();
         let page = Page(line.0 >> self.costs.lines_per_page_shift);
         if let Some(ready) = self.tlb.lookup(now, page) {
             return ready;
         }
-        let (ready, walked) = uncore.translation.translate(page, now);
+        let (ready, walked) = here.shared.translation.translate(page, now);
         self.stats.tlb_misses += 1;
         self.stats.tlb_walks += u64::from(walked);
         self.tlb.fill(page, ready);
@@ -192,10 +192,10 @@ impl<D: Contents> Sm<D> {
     }
 
     /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
-    fn depart<C: Coherence>(&mut self, line: Line, now: Ps, bytes: u64, uncore: &mut Uncore<C, D>) -> Ps {
-        let translated = self.translate(line, uncore, now);
-        let at = self.look_up(now) + uncore.site.machine.l1.hit_latency;
-        self.port.send(at, Bytes(bytes)).max(translated) + uncore.site.machine.crossbar.latency
+    fn depart<C: Coherence>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Ps {
+        let translated = self.translate(line, here);
+        let at = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
+        self.port.send(at, Bytes(bytes)).max(translated) + here.site.machine.crossbar.latency
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -205,12 +205,7 @@ impl<D: Contents> Sm<D> {
         at
     }
 
-    fn load<C: Coherence>(
-        &mut self,
-        transaction: Transaction,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Sent {
+    fn load<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, scope, flag, result, several, .. } = transaction;
         let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
@@ -220,13 +215,13 @@ impl<D: Contents> Sm<D> {
             entry = self.mshr.find(line);
             entry.map(|entry| self.mshr.get(entry).pending)
         };
-        let action = l1::load(&uncore.site.protocol, &mut after, pending, mask, scope);
+        let action = l1::load(&here.site.protocol, &mut after, pending, mask, scope);
         match action {
             Load::Hit(data) => {
-                let loader = uncore.site.warp_slot(self.sm, slot);
-                uncore.site.watch.loaded(out.now(), loader, result, line, transaction.mask, data);
-                let translated = self.translate(line, uncore, out.now());
-                let at = self.look_up(out.now()).max(translated) + uncore.site.machine.l1.hit_latency;
+                let loader = here.site.warp_slot(self.sm, slot);
+                here.site.watch.loaded(here.out.now(), loader, result, line, transaction.mask, data);
+                let translated = self.translate(line, here);
+                let at = self.look_up(here.out.now()).max(translated) + here.site.machine.l1.hit_latency;
                 let warp = &mut self.warps[slot];
                 warp.hit_at = warp.hit_at.max(at);
                 if !several {
@@ -243,7 +238,7 @@ impl<D: Contents> Sm<D> {
                     self.mshr.park(entry, slot as u8);
                     return Sent::Waits(Wait::Line);
                 }
-                self.look_up(out.now());
+                self.look_up(here.out.now());
                 self.stats.l1_merges += 1;
                 self.expect(transaction);
             }
@@ -256,8 +251,8 @@ impl<D: Contents> Sm<D> {
                 if !self.register(slot) {
                     return Sent::Waits(Wait::MissRegister);
                 }
-                self.keep_line(line, before, after, uncore);
-                self.miss(transaction, mask, uncore, out);
+                self.keep_line(line, before, after, here);
+                self.miss(transaction, mask, here);
             }
         }
         self.stats.l1_loads += 1;
@@ -276,23 +271,17 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Sends for the bytes of `sectors`, which hold those of the transaction.
-    fn miss<C: Coherence>(
-        &mut self,
-        transaction: Transaction,
-        sectors: Mask,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn miss<C: Coherence>(&mut self, transaction: Transaction, sectors: Mask, here: &mut SmContext<'_, '_, C, D>) {
         let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
         let miss = Pending { mask: sectors, scope, stale: false };
         let pending = L1Pending { miss, poisoned: false };
         let waiter = Waiter { warp: slot as u8, result, flag, mask };
         let entry = self.mshr.allocate_for(line, Miss { pending, flag }, waiter).expect("a register was kept for it");
         self.expect(transaction);
-        let at = self.depart(line, out.now(), 0, uncore);
+        let at = self.depart(line, 0, here);
         let request = Request::Read { mask: sectors, scope };
-        let body = self.body(transaction, request, Generation::default(), entry, uncore);
-        self.send(body, at, uncore, out);
+        let body = self.body(transaction, request, Generation::default(), entry, here);
+        self.send(body, at, here);
     }
 
     /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
@@ -302,64 +291,54 @@ impl<D: Contents> Sm<D> {
         request: Request<D>,
         ticket: Generation,
         register: EntryId,
-        uncore: &Uncore<C, D>,
+        here: &SmContext<'_, '_, C, D>,
     ) -> LineRequest<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
-        let origin = Origin { module: uncore.site.module, sm: self.sm, warp: slot as u8, result, register };
+        let origin = Origin { module: here.site.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
     }
 
-    fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
-        let to = uncore.site.layout.slice(uncore.site.module, uncore.site.map.slice(body.line));
-        out.send(at, self.id, to, Message::Local(body));
+    fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+        let to = here.site.layout.slice(here.site.module, here.site.map.slice(body.line));
+        here.out.send(at, self.id, to, Message::Local(body));
     }
 
-    fn store<C: Coherence>(
-        &mut self,
-        transaction: Transaction,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Sent {
+    fn store<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
-        let Some(ticket) = self.credit(slot, uncore, out) else {
+        let Some(ticket) = self.credit(slot, here) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        let data = uncore.site.watch.store(uncore.site.warp_slot(self.sm, slot), line, mask, flag);
-        self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), uncore);
+        let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
+        self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
         self.leave(flag);
-        let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
+        let at = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
-        let body = self.body(transaction, request, ticket, EntryId::default(), uncore);
-        self.send(body, at, uncore, out);
+        let body = self.body(transaction, request, ticket, EntryId::default(), here);
+        self.send(body, at, here);
         Sent::Yes
     }
 
-    fn atomic<C: Coherence>(
-        &mut self,
-        transaction: Transaction,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Sent {
+    fn atomic<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
-        let Some(ticket) = self.credit(slot, uncore, out) else {
+        let Some(ticket) = self.credit(slot, here) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        self.change_line(line, l1::atomic, uncore);
+        self.change_line(line, l1::atomic, here);
         self.leave(flag);
         if returns {
             self.expect(transaction);
         }
-        let at = self.depart(line, out.now(), self.bytes(mask, uncore), uncore);
-        let update = uncore.site.watch.atomic(uncore.site.warp_slot(self.sm, slot), line, mask, flag);
+        let at = self.depart(line, self.bytes(mask, here), here);
+        let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
-        let body = self.body(transaction, request, ticket, EntryId::default(), uncore);
-        self.send(body, at, uncore, out);
+        let body = self.body(transaction, request, ticket, EntryId::default(), here);
+        self.send(body, at, here);
         Sent::Yes
     }
 
-    fn bytes<C: Coherence>(&self, mask: Mask, uncore: &Uncore<C, D>) -> u64 {
-        u64::from(mask.grains()) * uncore.site.machine.line.grain()
+    fn bytes<C: Coherence>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
+        u64::from(mask.grains()) * here.site.machine.line.grain()
     }
 
     /// Applies what a store or atomic does to its line and to the miss pending on it.
@@ -367,60 +346,54 @@ impl<D: Contents> Sm<D> {
         &mut self,
         line: Line,
         change: impl FnOnce(&C, &mut Option<l1::L1Line<D>>, &mut Option<L1Pending>),
-        uncore: &Uncore<C, D>,
+        here: &SmContext<'_, '_, C, D>,
     ) {
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let entry = self.mshr.find(line);
         let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
-        change(&uncore.site.protocol, &mut after, &mut pending);
-        self.keep_line(line, before, after, uncore);
+        change(&here.site.protocol, &mut after, &mut pending);
+        self.keep_line(line, before, after, here);
         if let (Some(entry), Some(pending)) = (entry, pending) {
             self.mshr.get_mut(entry).pending = pending;
         }
     }
 
     /// Takes a store credit for a warp; queues the warp where none is left.
-    fn credit<C: Coherence>(
-        &mut self,
-        slot: usize,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Option<Generation> {
+    fn credit<C: Coherence>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) -> Option<Generation> {
         let called = std::mem::take(&mut self.warps[slot].called);
         if (called || self.credit_queue.is_empty())
-            && let Some(credit) = uncore.posted[usize::from(self.sm.0)].try_take(out.now())
+            && let Some(credit) = self.posted.try_take(here.out.now())
         {
             return Some(credit);
         }
         self.stats.retries += u64::from(called);
         self.credit_queue.push_back(slot as u8);
-        self.await_credit(uncore, out);
+        self.await_credit(here);
         None
     }
 
     /// Makes sure that this SM hears of the next credit that comes back.
-    fn await_credit<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        if let Some(at) = uncore.posted[usize::from(self.sm.0)].await_credit(out.now()) {
-            out.send(at, self.id, self.id, Message::StoreReturned);
+    fn await_credit<C: Coherence>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        if let Some(at) = self.posted.await_credit(here.out.now()) {
+            here.out.send(at, self.id, self.id, Message::StoreReturned);
         }
     }
 
     /// Store credits have come back: the warps that have waited longest go on.
-    pub fn store_returned<C: Coherence>(&mut self, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
-        let index = usize::from(self.sm.0);
-        if !uncore.posted[index].told(out.now()) {
+    pub fn store_returned<C: Coherence>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        if !self.posted.told(here.out.now()) {
             // One came back before this one, and has been heard of.
             return;
         }
-        while uncore.posted[index].has_room(out.now())
+        while self.posted.has_room(here.out.now())
             && let Some(slot) = self.credit_queue.pop_front()
         {
             self.prefetch_queue(&self.credit_queue);
-            self.resume(usize::from(slot), uncore, out);
+            self.resume(usize::from(slot), here);
         }
         if !self.credit_queue.is_empty() {
-            self.await_credit(uncore, out);
+            self.await_credit(here);
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
+use crate::context::SmContext;
 use crate::message::{Message, Out};
 use crate::sm::warp::Wait;
-use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Coherence;
 use tombolo_protocol::front::{self, Operation, Stage};
@@ -32,9 +32,9 @@ enum Next {
 
 impl<D: Contents> Sm<D> {
     /// A sub-core's issue event.
-    pub fn issue<C: Coherence>(&mut self, sub_core: u8, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    pub fn issue<C: Coherence>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
         let index = usize::from(sub_core);
-        let now = out.now();
+        let now = here.out.now();
         self.stats.issues += 1;
         if self.sub_cores[index].next != now {
             self.stats.stale_issues += 1;
@@ -49,25 +49,18 @@ impl<D: Contents> Sm<D> {
                 break Some((due, slot));
             }
             self.sub_cores[index].current = slot;
-            self.run(slot, index, &mut at, uncore, out);
+            self.run(slot, index, &mut at, here);
         };
         self.sub_cores[index].free_at = at;
         if let Some((due, slot)) = next {
-            self.schedule(index, slot, due, out);
+            self.schedule(index, slot, due, here.out);
         }
     }
 
     /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
-    fn run<C: Coherence>(
-        &mut self,
-        slot: usize,
-        index: usize,
-        at: &mut Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn run<C: Coherence>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
         loop {
-            match self.instruction(slot, index, at, uncore, out) {
+            match self.instruction(slot, index, at, here) {
                 Next::Continue => {}
                 Next::Switch => return,
                 Next::Later => return self.ready.set(slot, *at),
@@ -81,18 +74,17 @@ impl<D: Contents> Sm<D> {
         slot: usize,
         index: usize,
         at: &mut Ps,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SmContext<'_, '_, C, D>,
     ) -> Next {
         let warp = &self.warps[slot];
         if warp.pc == warp.end {
-            self.end_warp(slot, *at, uncore, out);
+            self.end_warp(slot, *at, here);
             return Next::Switch;
         }
         let op = self.op(slot);
         match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
-            Op::Compute { .. } if uncore.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
+            Op::Compute { .. } if here.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
                 self.ready.set(slot, self.warps[slot].shared_at);
                 Next::Switch
             }
@@ -104,8 +96,8 @@ impl<D: Contents> Sm<D> {
             }
             Op::Shared { passes } => {
                 let passes = u64::from(passes);
-                let end = self.scratchpad.reserve(out.now(), *at, passes);
-                self.warps[slot].shared_at = end + uncore.site.machine.sm.shared_latency;
+                let end = self.scratchpad.reserve(here.out.now(), *at, passes);
+                self.warps[slot].shared_at = end + here.site.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
                 *at = self.sub_cores[index].spend(start, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
@@ -118,14 +110,14 @@ impl<D: Contents> Sm<D> {
             Op::Barrier => {
                 *at = self.sub_cores[index].spend(*at, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
-                self.barrier(slot, at, uncore, out)
+                self.barrier(slot, at, here)
             }
             Op::Signal { .. } => self.advance(slot),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
-                if *at > out.now() {
+                if *at > here.out.now() {
                     return Next::Later;
                 }
-                match self.memory_instruction(slot, op, uncore, out) {
+                match self.memory_instruction(slot, op, here) {
                     Progress::Done => {
                         *at = self.finish_memory_instruction(slot, index, *at, op);
                         Next::Continue
@@ -147,22 +139,22 @@ impl<D: Contents> Sm<D> {
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
     /// issued it already, so it does not wait for that.
-    pub(super) fn resume<C: Coherence>(&mut self, slot: usize, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    pub(super) fn resume<C: Coherence>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) {
         let warp = &mut self.warps[slot];
         warp.wait = Wait::Nothing;
         warp.called = true;
         let op = self.op(slot);
-        let progress = self.memory_instruction(slot, op, uncore, out);
+        let progress = self.memory_instruction(slot, op, here);
         self.warps[slot].called = false;
         let index = usize::from(self.warps[slot].sub_core);
         match progress {
             Progress::Done => {
-                let at = self.sub_cores[index].free_at.max(out.now());
+                let at = self.sub_cores[index].free_at.max(here.out.now());
                 let at = self.finish_memory_instruction(slot, index, at, op);
                 self.sub_cores[index].free_at = at;
-                self.wake(slot, at, out);
+                self.wake(slot, at, here.out);
             }
-            Progress::Blocked if self.ready.at(slot) < Ps::NEVER => self.wake(slot, self.ready.at(slot), out),
+            Progress::Blocked if self.ready.at(slot) < Ps::NEVER => self.wake(slot, self.ready.at(slot), here.out),
             Progress::Blocked => {}
         }
     }
@@ -204,7 +196,7 @@ impl<D: Contents> Sm<D> {
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
-    fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) -> Next {
+    fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> Next {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -212,7 +204,7 @@ impl<D: Contents> Sm<D> {
         if cta.at_barrier + 1 == cta.alive {
             // The last to come goes on once its own scratchpad accesses and the others' are over.
             let latest = cta.latest;
-            self.open_barrier(index, Some(slot), uncore, out);
+            self.open_barrier(index, Some(slot), here);
             if latest <= *at {
                 return Next::Continue;
             }
@@ -225,13 +217,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Lets the warps of a CTA that are at the barrier go on. `last`: the warp that came last and never waited.
-    fn open_barrier<C: Coherence>(
-        &mut self,
-        index: usize,
-        last: Option<usize>,
-        uncore: &Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn open_barrier<C: Coherence>(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, C, D>) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
@@ -242,13 +228,13 @@ impl<D: Contents> Sm<D> {
             let warp = &self.warps[slot];
             if self.alive >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
                 passing |= 1 << slot;
-                self.wake(slot, latest.max(out.now()), out);
+                self.wake(slot, latest.max(here.out.now()), here.out);
             }
         }
-        uncore.site.watch.barrier(uncore.site.warp_slot(self.sm, 0), passing);
+        here.site.watch.barrier(here.site.warp_slot(self.sm, 0), passing);
     }
 
-    fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
+    fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // Results nobody uses still come: the slot stays until they have.
@@ -263,9 +249,9 @@ impl<D: Contents> Sm<D> {
         cta.alive -= 1;
         cta.latest = cta.latest.max(end);
         if cta.alive == 0 {
-            self.end_cta(index as u8, out);
+            self.end_cta(index as u8, here.out);
         } else if cta.at_barrier == cta.alive {
-            self.open_barrier(index, None, uncore, out);
+            self.open_barrier(index, None, here);
         }
     }
 

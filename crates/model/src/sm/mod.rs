@@ -18,11 +18,12 @@ mod warp;
 
 use crate::cache::Cache;
 use crate::calendar::{Calendar, FRACTION};
+use crate::context::SmContext;
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr, MshrConfig};
+use crate::posted::Posted;
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
-use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use ready::{Ready, SLOTS};
 use std::collections::VecDeque;
@@ -146,6 +147,8 @@ pub struct Sm<D: Contents> {
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
     mshr: Mshr<Miss, Waiter, u8>,
+    /// Stores and atomics on their way.
+    posted: Posted,
     /// Warps that wait for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
     /// Bit `i`: this SM has left flag `i`.
@@ -182,6 +185,7 @@ impl<D: Contents> Sm<D> {
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
+            posted: Posted::new(crate::convert::posted(machine)),
             credit_queue: VecDeque::new(),
             flags: Vec::new(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
@@ -199,7 +203,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts a CTA at `at`. The SM must have room for it.
-    pub fn start_cta<C: Coherence>(&mut self, at: Ps, stream: CtaStream, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
+    pub fn start_cta<C: Coherence>(&mut self, at: Ps, stream: CtaStream, here: &mut SmContext<'_, '_, C, D>) {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.stats.ctas += 1;
         let mut alive = 0;
@@ -212,13 +216,18 @@ impl<D: Contents> Sm<D> {
             self.ready.arrive(free);
             alive += 1;
             slots |= 1 << free;
-            self.wake(free, at, out);
+            self.wake(free, at, here.out);
         }
-        uncore.site.watch.cta(uncore.site.warp_slot(self.sm, 0), slots);
+        here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots);
         self.ctas[slot] = Some(Cta { stream, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
-            self.end_cta(slot as u8, out);
+            self.end_cta(slot as u8, here.out);
         }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> ComponentId {
+        self.id
     }
 
     /// Whether CTAs have ended since last asked.
@@ -263,27 +272,27 @@ impl<D: Contents> Sm<D> {
     }
 
     /// The answer to a read has come.
-    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, uncore: &mut Uncore<C, D>, out: &mut Out<'_, D>) {
+    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register: entry, line, mask, data, satisfied } = message;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
         let mut freed = self.mshr.free(entry);
         let Miss { pending, flag } = freed.payload;
         let before = self.l1.peek(line).copied();
         let mut after = before;
-        tombolo_protocol::l1::fill(&uncore.site.protocol, &mut after, pending, mask, data);
-        self.keep_line(line, before, after, uncore);
+        tombolo_protocol::l1::fill(&here.site.protocol, &mut after, pending, mask, data);
+        self.keep_line(line, before, after, here);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            let loader = uncore.site.warp_slot(self.sm, usize::from(waiter.warp));
-            uncore.site.watch.loaded(out.now(), loader, waiter.result, line, waiter.mask, data);
+            let loader = here.site.warp_slot(self.sm, usize::from(waiter.warp));
+            here.site.watch.loaded(here.out.now(), loader, waiter.result, line, waiter.mask, data);
             let seen = satisfied && waiter.flag == flag;
-            self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), out);
+            self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), here.out);
         }
         while let Some(warp) = self.mshr.next_parked(&mut freed) {
-            self.resume(usize::from(warp), uncore, out);
+            self.resume(usize::from(warp), here);
         }
         while let Some(warp) = self.mshr.wake() {
             self.prefetch_queue(self.mshr.backlog());
-            self.resume(usize::from(warp), uncore, out);
+            self.resume(usize::from(warp), here);
         }
     }
 
@@ -357,7 +366,7 @@ impl<D: Contents> Sm<D> {
         line: Line,
         before: Option<L1Line<D>>,
         after: Option<L1Line<D>>,
-        uncore: &Uncore<C, D>,
+        here: &SmContext<'_, '_, C, D>,
     ) {
         match (before, after) {
             (None, None) => {}
@@ -371,7 +380,7 @@ impl<D: Contents> Sm<D> {
             }
             (None, Some(new)) => {
                 // The victim is clean: an L1 writes through.
-                let stored = self.l1.store(line, crate::cache::Class::new(0), new, uncore.l1_ways(line));
+                let stored = self.l1.store(line, crate::cache::Class::new(0), new, here.l1_ways(line));
                 assert!(stored, "no L1 line is pinned");
             }
         }

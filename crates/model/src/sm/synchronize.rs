@@ -3,15 +3,15 @@
 use super::Sm;
 use super::issue::Progress;
 use super::warp::Wait;
+use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
-use crate::posted::Drainer;
-use crate::uncore::Uncore;
+use crate::posted::{Drainer, StoreReturn};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Coherence, l1};
 use tombolo_types::stream::{AtomicResult, Op};
-use tombolo_types::{Order, Ps, Scope};
+use tombolo_types::{ComponentId, Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand, `op`, as far as it goes.
@@ -20,29 +20,22 @@ impl<D: Contents> Sm<D> {
         &mut self,
         slot: usize,
         op: Op,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SmContext<'_, '_, C, D>,
     ) -> Progress {
         let (operation, order) = describe(op);
         if front::only_issues(operation, order) {
-            return self.access(slot, op, order.scope, uncore, out);
+            return self.access(slot, op, order.scope, here);
         }
-        self.run_stages(slot, op, uncore, out)
+        self.run_stages(slot, op, here)
     }
 
     /// Runs those stages of an instruction that are left, as far as it goes.
     #[inline(never)]
-    fn run_stages<C: Coherence>(
-        &mut self,
-        slot: usize,
-        op: Op,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Progress {
+    fn run_stages<C: Coherence>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let (operation, order) = describe(op);
         let stages = front::stages(operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
-            if self.stage(slot, op, stage, uncore, out) == Progress::Blocked {
+            if self.stage(slot, op, stage, here) == Progress::Blocked {
                 return Progress::Blocked;
             }
             self.warps[slot].stage += 1;
@@ -56,8 +49,7 @@ impl<D: Contents> Sm<D> {
         slot: usize,
         op: Op,
         stage: Stage,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
+        here: &mut SmContext<'_, '_, C, D>,
     ) -> Progress {
         match stage {
             Stage::AwaitLoads => {
@@ -69,28 +61,22 @@ impl<D: Contents> Sm<D> {
             }
             Stage::Issue => {
                 let (_, order) = describe(op);
-                self.access(slot, op, order.scope, uncore, out)
+                self.access(slot, op, order.scope, here)
             }
-            Stage::AwaitResult => self.await_result(slot, op, uncore, out),
-            Stage::Release(scope) => self.release(slot, scope, uncore, out),
-            Stage::Acquire(scope) => self.acquire(slot, scope, uncore, out),
+            Stage::AwaitResult => self.await_result(slot, op, here),
+            Stage::Release(scope) => self.release(slot, scope, here),
+            Stage::Acquire(scope) => self.acquire(slot, scope, here),
         }
     }
 
-    fn await_result<C: Coherence>(
-        &mut self,
-        slot: usize,
-        op: Op,
-        uncore: &Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Progress {
+    fn await_result<C: Coherence>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
         if warp.is_pending(result) {
             self.block(slot, Wait::Result(result));
             return Progress::Blocked;
         }
-        if warp.hit_at > out.now() {
+        if warp.hit_at > here.out.now() {
             self.ready.set(slot, warp.hit_at);
             return Progress::Blocked;
         }
@@ -100,75 +86,84 @@ impl<D: Contents> Sm<D> {
             if !self.warps[slot].flag_seen {
                 // Back to the access itself: the poll failed.
                 self.warps[slot].stage -= 1;
-                self.poll_again(slot, out);
+                self.poll_again(slot, here.out);
                 return Progress::Blocked;
             }
         }
         self.warps[slot].polls = 0;
-        uncore.site.watch.found(uncore.site.warp_slot(self.sm, slot), self.flag(slot, op));
+        here.site.watch.found(here.site.warp_slot(self.sm, slot), self.flag(slot, op));
         Progress::Done
     }
 
-    fn release<C: Coherence>(
-        &mut self,
-        slot: usize,
-        scope: Scope,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Progress {
+    fn release<C: Coherence>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
-            uncore.site.watch.released(uncore.site.warp_slot(self.sm, slot), scope);
+            here.site.watch.released(here.site.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
         self.block(slot, Wait::Drain);
-        let index = usize::from(self.sm.0);
-        uncore.posted[index].drain(Drainer::Warp { warp: slot as u8, scope });
-        uncore.finish_drains(self.sm, out, self.id);
+        self.drain(Drainer::Warp { warp: slot as u8, scope }, self.id, here);
         Progress::Blocked
     }
 
-    /// What was posted before a release has been taken: now its plan runs.
-    pub fn drained<C: Coherence>(&mut self, warp: u8, scope: Scope, uncore: &Uncore<C, D>, out: &mut Out<'_, D>) {
-        let slot = usize::from(warp);
-        if uncore.site.protocol.release(Sync::Thread(scope)).is_empty() {
-            self.synced(warp, out);
-        } else {
-            self.ask(slot, SyncKind::Release, scope, uncore, out);
+    /// `drainer` waits for all that this SM has posted. `by`: the component whose event it is.
+    pub fn drain<C: Coherence>(&mut self, drainer: Drainer, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
+        self.posted.drain(drainer);
+        self.finish_drains(by, here);
+    }
+
+    /// A store of this SM has been taken. `by`: the slice that took it.
+    pub fn store_taken<C: Coherence>(
+        &mut self,
+        StoreReturn { credit, at, .. }: StoreReturn,
+        by: ComponentId,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) {
+        if self.posted.return_at(credit, at) {
+            here.out.send(at, by, self.id, Message::StoreReturned);
+        }
+        self.finish_drains(by, here);
+    }
+
+    /// Wakes those whose wait for posted stores is over.
+    fn finish_drains<C: Coherence>(&mut self, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
+        while let Some((at, drainer)) = self.posted.pop_drained(here.out.now()) {
+            let (to, message) = match drainer {
+                Drainer::Warp { warp, scope } => (self.id, Message::Drained { warp, scope }),
+                Drainer::Kernel => (here.site.layout.controller(here.site.module), Message::KernelDrained),
+            };
+            here.out.send(at, by, to, message);
         }
     }
 
-    fn acquire<C: Coherence>(
-        &mut self,
-        slot: usize,
-        scope: Scope,
-        uncore: &mut Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Progress {
+    /// What was posted before a release has been taken: now its plan runs.
+    pub fn drained<C: Coherence>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+        let slot = usize::from(warp);
+        if here.site.protocol.release(Sync::Thread(scope)).is_empty() {
+            self.synced(warp, here.out);
+        } else {
+            self.ask(slot, SyncKind::Release, scope, here);
+        }
+    }
+
+    fn acquire<C: Coherence>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let done = std::mem::take(&mut self.warps[slot].synced);
-        if !done && !uncore.site.protocol.acquire(Sync::Thread(scope)).is_empty() {
-            self.ask(slot, SyncKind::Acquire, scope, uncore, out);
+        if !done && !here.site.protocol.acquire(Sync::Thread(scope)).is_empty() {
+            self.ask(slot, SyncKind::Acquire, scope, here);
             return Progress::Blocked;
         }
-        if l1::acquire_invalidates(&uncore.site.protocol, scope) {
+        if l1::acquire_invalidates(&here.site.protocol, scope) {
             self.invalidate_l1();
         }
-        uncore.site.watch.acquired(uncore.site.warp_slot(self.sm, slot), scope);
+        here.site.watch.acquired(here.site.warp_slot(self.sm, slot), scope);
         Progress::Done
     }
 
     /// Has the controller run a plan for a warp.
-    fn ask<C: Coherence>(
-        &mut self,
-        slot: usize,
-        kind: SyncKind,
-        scope: Scope,
-        uncore: &Uncore<C, D>,
-        out: &mut Out<'_, D>,
-    ) {
+    fn ask<C: Coherence>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         self.block(slot, Wait::Sync);
-        let to = uncore.site.layout.controller(uncore.site.module);
-        let at = out.now() + uncore.site.machine.crossbar.latency.max(Ps(1));
-        out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
+        let to = here.site.layout.controller(here.site.module);
+        let at = here.out.now() + here.site.machine.crossbar.latency.max(Ps(1));
+        here.out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
     }
 
     /// The controller has run the plan.

@@ -1,0 +1,288 @@
+//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
+//! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
+
+use crate::cache::Ways;
+use crate::credits::Generation;
+use crate::crossbar::Crossbar;
+use crate::departure::Departure;
+use crate::drains::{Drains, invalidations};
+use crate::flags::Flags;
+use crate::memory::Memory;
+use crate::message::{LineRequest, Message, Out, Packet};
+use crate::outstanding::{Asker, Pool, Tickets};
+use crate::port::{Parcel, Port};
+use crate::posted::StoreReturn;
+use crate::site::Site;
+use crate::slice::Slice;
+use crate::sm::Sm;
+use crate::stats::L2Stats;
+use crate::translation::Translation;
+use crate::watch::Contents;
+use crate::way_partition::{Split, WayPartition, WayPolicy};
+use tombolo_protocol::{Class, Coherence};
+use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
+
+/// What the SMs of a module share.
+pub struct SmShared {
+    /// Translation behind the SMs' TLBs.
+    pub translation: Translation,
+    /// How the ways of each L1 are shared, as the module's controller has told it last.
+    pub l1_ways: Split,
+}
+
+impl SmShared {
+    /// Idle, under the split of a module's ways.
+    pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
+        SmShared { translation: Translation::new(crate::convert::translation(&site.machine)), l1_ways: *ways.l1() }
+    }
+}
+
+/// What an SM may touch beside itself.
+pub struct SmContext<'a, 'o, C, D: Contents> {
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What it shares with the other SMs.
+    pub shared: &'a mut SmShared,
+    /// Where its events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<C: Coherence, D: Contents> SmContext<'_, '_, C, D> {
+    /// The ways of an L1 that a fill of `line` may take.
+    #[inline]
+    pub fn l1_ways(&self, line: Line) -> Ways {
+        let split = self.shared.l1_ways;
+        let local = split.is_whole() || self.site.is_home(line);
+        if local { split.local } else { split.remote }
+    }
+}
+
+/// What the slices of a module share, with its ports and its memory.
+pub struct SliceShared<D: Contents> {
+    /// How the ways of the module's caches are shared.
+    pub ways: WayPartition,
+    /// To and from other modules.
+    pub port: Port,
+    /// From the slices to the SMs.
+    pub crossbar: Crossbar,
+    /// The module's memory.
+    pub memory: Memory<D>,
+    /// By slice: requests in its input queues.
+    pub queued: Vec<u32>,
+    /// Stores and invalidations on their way to other modules.
+    pub drains: Drains,
+    /// Flags known here.
+    pub flags: Flags,
+    /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
+    pub returns: Vec<StoreReturn>,
+    /// Counters.
+    pub stats: L2Stats,
+}
+
+impl<D: Contents> SliceShared<D> {
+    /// Idle.
+    pub fn new<C: Coherence>(site: &Site<C, D>, policy: WayPolicy) -> SliceShared<D> {
+        let machine = &*site.machine;
+        SliceShared {
+            ways: WayPartition::new(crate::convert::way_partition(machine, policy)),
+            port: Port::new(crate::convert::port(machine)),
+            crossbar: Crossbar::new(crate::convert::crossbar(machine)),
+            memory: Memory::new(crate::convert::memory(machine)),
+            queued: vec![0; usize::from(site.layout.slices)],
+            drains: Drains::new(crate::convert::drains(machine)),
+            flags: Flags::default(),
+            returns: Vec::new(),
+            stats: L2Stats::default(),
+        }
+    }
+
+    /// A kernel starts on this module.
+    pub fn begin_kernel(&mut self, now: Ps) {
+        self.flags.clear();
+        self.ways.launch(now, self.memory.queued_until(now));
+    }
+
+    /// Shifts ways as often as has become due by `now`.
+    pub fn shift_ways(&mut self, now: Ps) {
+        while self.ways.next_sample() <= now {
+            self.ways.sample(self.memory.queued_until(self.ways.next_sample()));
+        }
+    }
+}
+
+/// What a slice may read beside itself.
+pub struct SliceView<'a, C, D: Contents> {
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What it shares with the other slices.
+    pub shared: &'a SliceShared<D>,
+}
+
+impl<C, D: Contents> Clone for SliceView<'_, C, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C, D: Contents> Copy for SliceView<'_, C, D> {}
+
+impl<C: Coherence, D: Contents> SliceView<'_, C, D> {
+    /// Starts to load what a fetch of `line` will read into the host's caches, where its memory is this module's.
+    #[inline]
+    pub fn prefetch_memory(&self, line: Line) {
+        if self.site.is_home(line) {
+            self.shared.memory.prefetch(line);
+        }
+    }
+}
+
+/// What a slice, or the module's controller in its place, may touch beside itself.
+pub struct SliceContext<'a, 'o, C, D: Contents> {
+    /// Who acts: the source of its events.
+    pub id: ComponentId,
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What it shares with the other slices.
+    pub shared: &'a mut SliceShared<D>,
+    /// Where its events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
+    /// The same, to read.
+    #[inline]
+    pub fn view(&self) -> SliceView<'_, C, D> {
+        SliceView { site: self.site, shared: self.shared }
+    }
+
+    /// The ways of the L2 that lines of a class may take.
+    #[inline]
+    pub fn l2_ways(&self, class: Class) -> Ways {
+        match class {
+            Class::Own => self.shared.ways.l2().local,
+            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.shared.ways.l2().remote,
+        }
+    }
+
+    /// Sends a packet to another module as it departs; returns when it has left.
+    pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
+        self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+    }
+
+    /// Delivers `bytes` to an SM as they depart; returns the arrival.
+    pub fn deliver(&mut self, departs: Departure, sm: SmId, bytes: u64) -> Ps {
+        self.shared.crossbar.deliver(self.out.now(), departs, (self.site.source(self.id), sm), bytes)
+    }
+
+    /// Counts a store about to leave for `target`; one whose origin is another module is forwarded.
+    pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets, target: ModuleId) -> Tickets {
+        self.shared.drains.post(self.site.leg(line, origin, target), tickets)
+    }
+
+    /// Counts a store that this module has found not to be needed as taken.
+    pub fn withdraw(&mut self, line: Line, tickets: Tickets) {
+        let leg = self.site.leg(line, self.site.module, self.site.next_home(line));
+        for (pool, ticket) in leg.pools(tickets) {
+            let to = self.site.layout.controller(self.site.module);
+            self.out.send(self.out.now() + Ps(1), self.id, to, Message::Taken { pool, ticket });
+        }
+    }
+
+    /// Tells an SM of this module that a store of its has been taken, in effect at `at`.
+    pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
+        self.shared.returns.push(StoreReturn { sm, credit, at: at + self.site.machine.crossbar.latency });
+    }
+
+    /// Tells the senders of a store that `from` has sent here that it has been taken at `at`; `ends`: and that it goes no
+    /// further. Its first sender hears of that the way it came.
+    pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
+        let (site, origin) = (self.site, body.origin.module);
+        let pool = match (origin == from, site.is_beyond(from)) {
+            (true, false) => Pool::Stores,
+            (true, true) => Pool::StoresBeyond,
+            (false, _) => Pool::ForwardedStores,
+        };
+        let back = at + site.notice_latency(from);
+        let taken = Message::Taken { pool, ticket: body.tickets.hop };
+        self.out.send(back, self.id, site.layout.controller(from), taken);
+        let by_gpu_home = origin != from || !site.is_home(body.line);
+        if ends && by_gpu_home {
+            let back = if origin == from { back } else { back + site.machine.module_link.latency };
+            let taken = Message::Taken { pool: Pool::StoresToTheEnd, ticket: body.tickets.end };
+            self.out.send(back, self.id, site.layout.controller(origin), taken);
+        }
+    }
+
+    /// Answers an invalidation of `home`, wholly here at `ready`: a GPU home when those that it has sent itself are
+    /// taken.
+    pub fn answer_invalidation(&mut self, home: ModuleId, ticket: Generation, ready: Ps) {
+        let (site, beyond) = (self.site, self.site.is_beyond(home));
+        let asker = Asker::Home { module: home, ticket, ready };
+        if beyond && site.protocol.is_hierarchical() && self.shared.drains.await_invalidations(asker) {
+            return;
+        }
+        let at = ready + site.notice_latency(home);
+        let taken = Message::Taken { pool: invalidations(beyond), ticket };
+        self.out.send(at, self.id, site.layout.controller(home), taken);
+    }
+}
+
+/// A module as its controller sees it: both sides.
+pub struct Parts<'a, 'o, C, D: Contents> {
+    /// Its place in the machine.
+    pub site: &'a Site<C, D>,
+    /// Its SMs.
+    pub sms: &'a mut [Sm<D>],
+    /// What they share.
+    pub sm_shared: &'a mut SmShared,
+    /// Its L2 slices.
+    pub slices: &'a mut [Slice<D>],
+    /// What they share.
+    pub slice_shared: &'a mut SliceShared<D>,
+    /// Where events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<'o, C: Coherence, D: Contents> Parts<'_, 'o, C, D> {
+    /// What `id` may touch in the place of a slice.
+    #[inline]
+    pub fn slice_side(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
+        SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out }
+    }
+
+    /// Has an SM act.
+    #[inline]
+    pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
+        act(&mut self.sms[sm], &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out })
+    }
+
+    /// Has a slice act; the SMs get back what it has taken of them.
+    #[inline]
+    pub fn at_slice<R>(
+        &mut self,
+        slice: usize,
+        act: impl FnOnce(&mut Slice<D>, &mut SliceContext<'_, 'o, C, D>) -> R,
+    ) -> R {
+        let slice = &mut self.slices[slice];
+        let id = slice.id();
+        let result = act(slice, &mut SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out });
+        if !self.slice_shared.returns.is_empty() {
+            self.hand_back(id);
+        }
+        result
+    }
+
+    /// Tells the SMs of their stores that a slice has taken.
+    fn hand_back(&mut self, by: ComponentId) {
+        let mut returns = std::mem::take(&mut self.slice_shared.returns);
+        for taken in returns.drain(..) {
+            self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
+        }
+        self.slice_shared.returns = returns;
+    }
+
+    /// Tells the L1s how their ways are shared from now on.
+    pub fn tell_l1_ways(&mut self) {
+        self.sm_shared.l1_ways = *self.slice_shared.ways.l1();
+    }
+}
