@@ -156,7 +156,7 @@ impl Controller {
     /// A message to the controller.
     pub fn handle<C: Coherence, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
-            Message::Sync { sm, warp, kind, scope } => self.sync(sm, warp, kind, scope, parts),
+            Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
             Message::Phase { action } => {
                 let collector = parts.site.layout.command_processor();
                 self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts);
@@ -216,8 +216,7 @@ impl Controller {
 
     fn sync<C: Coherence, D: Contents>(
         &mut self,
-        sm: SmId,
-        warp: u8,
+        (sm, warp): (SmId, u8),
         kind: SyncKind,
         scope: Scope,
         parts: &mut Parts<'_, '_, C, D>,

@@ -6,7 +6,7 @@ use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{Message, Out, Packet};
 use crate::site::Site;
-use crate::slice::Slice;
+use crate::slice::{Slice, Wanted};
 use crate::sm::{FillMessage, Sm};
 use crate::watch::Contents;
 use crate::way_partition::WayPolicy;
@@ -32,7 +32,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
         let slice_shared = SliceShared::new(&site, policy);
         Module {
-            sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(layout.sm(id, sm), sm, &site.machine)).collect(),
+            sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
             sm_shared: SmShared::new(&site, &slice_shared.ways),
             slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
             slice_shared,
@@ -183,8 +183,8 @@ fn at_slice<C: Coherence, D: Contents>(
 ) {
     match *message {
         Message::Local(request) => slice.local(request, here),
-        Message::Fetch { line, mask, register } => slice.fetch_later(line, mask, register, here),
-        Message::Memory { line, mask, register } => slice.memory(line, mask, register, here),
+        Message::Fetch { line, mask, register } => slice.fetch_later(Wanted { line, mask, register }, here),
+        Message::Memory { line, mask, register } => slice.memory(Wanted { line, mask, register }, here),
         other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, slice.id()),
     }
 }

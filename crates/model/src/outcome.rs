@@ -25,8 +25,10 @@ pub struct Outcome<D: Data> {
     pub park: bool,
     /// Modules to invalidate, by bit.
     pub invalidate: u32,
-    /// Why.
+    /// Why this module sends them.
     pub cause: Cause,
+    /// Why another did, where this one forwards them.
+    pub original: Option<Cause>,
     /// The home to tell that the region was dropped.
     pub downgrade: Option<ModuleId>,
 }
@@ -42,6 +44,7 @@ impl<D: Data> Default for Outcome<D> {
             park: false,
             invalidate: 0,
             cause: Cause::Store,
+            original: None,
             downgrade: None,
         }
     }

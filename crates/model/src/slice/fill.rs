@@ -9,6 +9,14 @@ use std::collections::VecDeque;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
 use tombolo_types::{Bytes, Ps};
 
+/// A line as a fill has left it, for those who waited.
+struct Filled<'a, D: Contents> {
+    slot: &'a Slot<D>,
+    /// What has come.
+    data: D,
+    leaves: Departure,
+}
+
 impl<D: Contents> Slice<D> {
     /// The bytes of a miss have come: install, serve, free, run what parked. `entry`: the one that waits for them.
     pub(super) fn fill<C: Coherence>(
@@ -34,7 +42,7 @@ impl<D: Contents> Slice<D> {
         }
         slot.pending = None;
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            self.serve(waiter, &slot, bytes, leaves, here);
+            self.serve(waiter, &Filled { slot: &slot, data, leaves }, here);
         }
         if freed.payload.flushes {
             let tickets = self.flushes.remove(&line);
@@ -64,24 +72,17 @@ impl<D: Contents> Slice<D> {
         self.serve_queues(here);
     }
 
-    /// Answers one who waited; `filled`: the line as the fill left it.
-    pub(super) fn serve<C: Coherence>(
-        &mut self,
-        waiter: Waiter,
-        filled: &Slot<D>,
-        bytes: Arrived<D>,
-        leaves: Departure,
-        here: &mut SliceContext<'_, '_, C, D>,
-    ) {
-        let Arrived { line, data, .. } = bytes;
-        let mut before = *filled;
+    /// Answers one who waited.
+    fn serve<C: Coherence>(&mut self, waiter: Waiter, filled: &Filled<'_, D>, here: &mut SliceContext<'_, '_, C, D>) {
+        let Filled { slot, data, leaves } = *filled;
+        let mut before = *slot;
         if waiter.from != Requester::Local {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;
         let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
         let reply = outcome.reply.expect("a served read is answered");
-        self.reply(waiter, line, reply, leaves, here);
+        self.reply(waiter, (slot.line_id, reply), leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }
 }

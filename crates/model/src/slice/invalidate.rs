@@ -35,12 +35,11 @@ impl<D: Contents> Slice<D> {
         taken
     }
 
-    /// Sends the invalidations of a step. `original`: why, where they are forwarded.
+    /// Sends the invalidations of a step.
     pub(super) fn send_invalidations<C: Coherence>(
         &mut self,
         line: Line,
         outcome: &Outcome<D>,
-        original: Option<Cause>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -57,7 +56,7 @@ impl<D: Contents> Slice<D> {
             Cause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
         here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
-        let cause = original.unwrap_or(outcome.cause);
+        let cause = outcome.original.unwrap_or(outcome.cause);
         for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
             let ticket = here.shared.drains.post_invalidation(here.site.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
@@ -75,9 +74,10 @@ impl<D: Contents> Slice<D> {
         let leaves = Departure::at(ready);
         let before = self.view(line, here);
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::InvalidateRegion, here);
+        let mut outcome = self.step(&mut slot, Event::InvalidateRegion, here);
         self.keep_entry(&before, &slot, leaves, here);
-        self.send_invalidations(line, &outcome, Some(cause), leaves, here);
+        outcome.original = Some(cause);
+        self.send_invalidations(line, &outcome, leaves, here);
         for line in here.site.map.region_lines(line) {
             if self.cache.peek(line).is_none() {
                 continue;
@@ -134,6 +134,6 @@ impl<D: Contents> Slice<D> {
         let homes = here.site.homes(line);
         let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
         let outcome = self.step(&mut slot, Event::ReplaceEntry, here);
-        self.send_invalidations(line, &outcome, None, leaves, here);
+        self.send_invalidations(line, &outcome, leaves, here);
     }
 }

@@ -107,6 +107,17 @@ struct Waiter {
     asker: EntryId,
 }
 
+/// Bytes of a line that a miss has memory read.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The line.
+    pub line: Line,
+    /// Its bytes.
+    pub mask: Mask,
+    /// The miss register that waits for them.
+    pub register: EntryId,
+}
+
 /// The bytes of a line that answer a read.
 #[derive(Clone, Copy, Debug)]
 struct Arrived<D> {
@@ -219,25 +230,14 @@ impl<D: Contents> Slice<D> {
     }
 
     /// A fetch that waited for the slice's port goes to memory.
-    pub fn fetch_later<C: Coherence>(
-        &mut self,
-        line: Line,
-        mask: Mask,
-        register: EntryId,
-        here: &mut SliceContext<'_, '_, C, D>,
-    ) {
+    pub fn fetch_later<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
         let leaves = Departure::at(here.out.now()).after(here.site.machine.l2.hit_latency);
-        self.fetch(line, mask, register, leaves, here);
+        self.fetch(wanted, leaves, here);
     }
 
     /// Memory has answered a fetch.
-    pub fn memory<C: Coherence>(
-        &mut self,
-        line: Line,
-        mask: Mask,
-        register: EntryId,
-        here: &mut SliceContext<'_, '_, C, D>,
-    ) {
+    pub fn memory<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
+        let Wanted { line, mask, register } = wanted;
         let data = here.shared.memory.read(line);
         self.fill(Arrived { line, mask, data }, register, here.out.now(), here);
     }

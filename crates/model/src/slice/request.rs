@@ -1,6 +1,6 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
-use super::{Item, Miss, Slice, Step, Taken, Waiter};
+use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
@@ -117,8 +117,7 @@ impl<D: Contents> Slice<D> {
         if before.pending.is_none()
             && let Some(pending) = after.pending
         {
-            let class = Class::of(&here.site.map, here.site.module, after.homes);
-            register = Some(self.start_miss(item, pending, class, outcome, here));
+            register = Some(self.start_miss(item, pending, outcome, here));
         }
         // What it wrote has a place when the line that was there has left.
         let mut accepted = leaves.time().max(room);
@@ -132,23 +131,23 @@ impl<D: Contents> Slice<D> {
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
-            self.forward(LineRequest { asker, origin, flag, ..item.body }, request, target, leaves, here);
+            self.forward(LineRequest { asker, origin, flag, ..item.body }, (target, request), leaves, here);
             if let Some((target, request)) = second {
                 goes_on |= !matches!(request, Request::Read { .. });
-                self.forward(LineRequest { asker, ..item.body }, request, target, leaves, here);
+                self.forward(LineRequest { asker, ..item.body }, (target, request), leaves, here);
             }
         }
         if let Some(mask) = outcome.fetch {
             let register = register.expect("bytes are fetched for a new miss");
-            self.fetch(line, mask, register, leaves, here);
+            self.fetch(Wanted { line, mask, register }, leaves, here);
         }
         if let Some((mask, data)) = outcome.write {
             accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
         }
         if let Some(reply) = outcome.reply {
-            self.reply(waiter(item), line, reply, leaves, here);
+            self.reply(waiter(item), (line, reply), leaves, here);
         }
-        self.send_invalidations(line, outcome, None, leaves, here);
+        self.send_invalidations(line, outcome, leaves, here);
         if !item.is_read() && !outcome.park {
             here.shared.flags.learn(line, item.body.flag);
             self.acknowledge(item, !goes_on, accepted, here);
@@ -172,12 +171,12 @@ impl<D: Contents> Slice<D> {
         &mut self,
         item: &Item<D>,
         pending: Pending,
-        class: Class,
         outcome: &Outcome<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
+        let class = Class::of(&here.site.map, here.site.module, item.homes);
         let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
         let entry = if outcome.wait {
             self.mshr.allocate_for(line, miss, waiter(item))
@@ -194,12 +193,11 @@ impl<D: Contents> Slice<D> {
         entry
     }
 
-    /// Sends `request` on, which `body` has caused.
+    /// Sends a request on to `target`, which `body` has caused.
     fn forward<C: Coherence>(
         &mut self,
         mut body: LineRequest<D>,
-        request: Request<D>,
-        target: ModuleId,
+        (target, request): (ModuleId, Request<D>),
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -224,12 +222,11 @@ impl<D: Contents> Slice<D> {
     /// Has memory read bytes of a line, as soon as the slice's port lets the request pass.
     pub(super) fn fetch<C: Coherence>(
         &mut self,
-        line: Line,
-        mask: Mask,
-        register: EntryId,
+        wanted: Wanted,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
+        let Wanted { line, mask, register } = wanted;
         if let Some(later) = leaves.later(here.out.now()) {
             return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
@@ -258,8 +255,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        line: Line,
-        reply: Reply<D>,
+        (line, reply): (Line, Reply<D>),
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {

@@ -60,7 +60,7 @@ impl<D: Contents> Slice<D> {
         let outcome = self.step(&mut slot, Event::Flush, here);
         let leaves = self.read_out(&outcome, here);
         self.keep_line(&before, &slot, leaves, here);
-        let (unused, _) = self.send_written_back(line, &outcome, tickets, leaves, here);
+        let (unused, _) = self.send_written_back((line, tickets), &outcome, leaves, here);
         if let Some(tickets) = unused {
             // The fill's waiters left nothing to write: the release goes on.
             here.withdraw(line, tickets);
@@ -75,7 +75,7 @@ impl<D: Contents> Slice<D> {
         let outcome = self.step(&mut slot, Event::InvalidateLine, here);
         let leaves = self.read_out(&outcome, here);
         self.keep_line(&before, &slot, leaves, here);
-        self.send_written_back(line, &outcome, None, leaves, here).1
+        self.send_written_back((line, None), &outcome, leaves, here).1
     }
 
     /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
@@ -171,7 +171,7 @@ impl<D: Contents> Slice<D> {
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let outcome = self.step(&mut slot, Event::Evict { last_of_region }, here);
-        let (_, left) = self.send_written_back(line, &outcome, None, leaves, here);
+        let (_, left) = self.send_written_back((line, None), &outcome, leaves, here);
         if let Some(home) = outcome.downgrade {
             here.send(leaves, home, Packet::Downgrade { line });
         }
@@ -182,9 +182,8 @@ impl<D: Contents> Slice<D> {
     /// where nothing was sent with them. Returns also when the bytes have left, taken by memory or the port.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
-        line: Line,
+        (line, mut tickets): (Line, Option<Tickets>),
         outcome: &Outcome<D>,
-        mut tickets: Option<Tickets>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> (Option<Tickets>, Ps) {

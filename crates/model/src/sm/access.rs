@@ -280,21 +280,20 @@ impl<D: Contents> Sm<D> {
         self.expect(transaction);
         let at = self.depart(line, 0, here);
         let request = Request::Read { mask: sectors, scope };
-        let body = self.body(transaction, request, Generation::default(), entry, here);
+        let body = self.body(transaction, request, Generation::default(), entry);
         self.send(body, at, here);
     }
 
     /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
-    fn body<C: Coherence>(
+    fn body(
         &self,
         transaction: Transaction,
         request: Request<D>,
         ticket: Generation,
         register: EntryId,
-        here: &SmContext<'_, '_, C, D>,
     ) -> LineRequest<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
-        let origin = Origin { module: here.site.module, sm: self.sm, warp: slot as u8, result, register };
+        let origin = Origin { module: self.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
     }
@@ -314,7 +313,7 @@ impl<D: Contents> Sm<D> {
         self.leave(flag);
         let at = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
-        let body = self.body(transaction, request, ticket, EntryId::default(), here);
+        let body = self.body(transaction, request, ticket, EntryId::default());
         self.send(body, at, here);
         Sent::Yes
     }
@@ -332,7 +331,7 @@ impl<D: Contents> Sm<D> {
         let at = self.depart(line, self.bytes(mask, here), here);
         let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
-        let body = self.body(transaction, request, ticket, EntryId::default(), here);
+        let body = self.body(transaction, request, ticket, EntryId::default());
         self.send(body, at, here);
         Sent::Yes
     }

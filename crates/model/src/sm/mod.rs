@@ -22,6 +22,7 @@ use crate::context::SmContext;
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr, MshrConfig};
 use crate::posted::Posted;
+use crate::site::Site;
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
@@ -33,7 +34,7 @@ use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
-use tombolo_types::{ComponentId, Line, Mask, Ps, Sectors, Serializer, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Sectors, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
 /// A miss of the L1.
@@ -129,6 +130,7 @@ fn pass_length(machine: &MachineConfig) -> u64 {
 /// One SM.
 pub struct Sm<D: Contents> {
     id: ComponentId,
+    module: ModuleId,
     sm: SmId,
     costs: Costs,
     /// By warp slot; the slots of a sub-core are neighbours.
@@ -168,11 +170,13 @@ pub struct Sm<D: Contents> {
 
 impl<D: Contents> Sm<D> {
     /// An idle SM.
-    pub fn new(id: ComponentId, sm: SmId, machine: &MachineConfig) -> Sm<D> {
+    pub fn new<C>(sm: SmId, site: &Site<C, D>) -> Sm<D> {
+        let Site { module, machine, layout, .. } = site;
         let slots = machine.sm.warps as usize;
         assert!(slots <= SLOTS, "warp slots of an SM are bits of a word");
         Sm {
-            id,
+            id: layout.sm(*module, sm),
+            module: *module,
             sm,
             costs: Costs::new(machine),
             warps: vec![Warp::new(0, 0, 0, 0); slots],
