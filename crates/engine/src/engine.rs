@@ -5,7 +5,7 @@ use crate::lane::Lane;
 use crate::lookahead::Lookahead;
 use crate::parallel;
 use crate::partition::Partition;
-use crate::share::{Map, Share};
+use crate::share::{Ownership, Share};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
@@ -69,7 +69,7 @@ impl<P: Partition> Engine<P> {
         let now = self.now();
         assert!(at >= now, "component {} is sent an event at {at}, in the past: it is {now}", to.0);
         assert!(at != Ps::NEVER, "component {} is sent an event at a time that never comes", to.0);
-        let map = Map { home: &self.home, lookahead: &self.lookahead };
+        let map = Ownership { home: &self.home, lookahead: &self.lookahead };
         let (source, home) = (usize::from(map.home_of(from)), usize::from(map.home_of(to)));
         let sequence = self.lanes[source].next_sequence(from);
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
@@ -88,7 +88,7 @@ impl<P: Partition> Engine<P> {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;
         let before: u64 = self.lanes.iter().map(|lane| lane.events).sum();
-        let map = Map { home: &self.home, lookahead: &self.lookahead };
+        let map = Ownership { home: &self.home, lookahead: &self.lookahead };
         let threads = threads.clamp(1, self.partitions.len());
         let (windows, threads) = match threads {
             1 => (run_alone(&mut self.partitions, &mut self.lanes, map), 1),
@@ -123,7 +123,7 @@ impl<P: Partition> Engine<P> {
 
 /// Runs all partitions on the calling thread, window by window, without any synchronisation; returns the
 /// number of windows. The panic of a handler goes on from here, when all is back in its place.
-fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message>>, map: Map<'_>) -> u64 {
+fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message>>, map: Ownership<'_>) -> u64 {
     let count = partitions.len();
     let mut share = Share::new(0, &vec![0; count], 1, map);
     for (index, (partition, lane)) in partitions.iter_mut().zip(lanes.drain(..)).enumerate() {

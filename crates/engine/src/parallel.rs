@@ -11,7 +11,7 @@ use crate::engine::HORIZON;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::partition::Partition;
-use crate::share::{Map, Share};
+use crate::share::{Ownership, Share};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ const REVIEW: u64 = 512;
 
 /// What the threads of a run share.
 struct Crew<'a, P: Partition> {
-    map: Map<'a>,
+    map: Ownership<'a>,
     table: Mutex<Table<'a, P>>,
     exchange: Exchange<P::Message>,
     /// By thread: the earliest event that waits in its queues or that it sent in its last window.
@@ -61,7 +61,7 @@ struct Table<'a, P: Partition> {
 pub(crate) fn run<P: Partition>(
     partitions: &mut [P],
     lanes: &mut Vec<Lane<P::Message>>,
-    map: Map<'_>,
+    map: Ownership<'_>,
     threads: usize,
 ) -> (u64, usize) {
     let start = lanes.iter().map(Lane::due).min().unwrap_or(Ps::NEVER);
@@ -87,7 +87,7 @@ pub(crate) fn run<P: Partition>(
 }
 
 impl<'a, P: Partition> Crew<'a, P> {
-    fn new(partitions: &'a mut [P], lanes: Vec<Lane<P::Message>>, map: Map<'a>, threads: usize) -> Self {
+    fn new(partitions: &'a mut [P], lanes: Vec<Lane<P::Message>>, map: Ownership<'a>, threads: usize) -> Self {
         let reviewed_at = lanes.iter().map(|lane| lane.events).collect();
         let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
         Crew {

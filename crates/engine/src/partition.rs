@@ -3,7 +3,7 @@
 use crate::event::Event;
 use crate::lane::Lane;
 use crate::queue::{is_late, on_time};
-use crate::share::{Map, Neighbours};
+use crate::share::{Neighbours, Ownership};
 use tombolo_types::{ComponentId, Ps};
 
 /// One cut of the machine: the components in it, which only ever run one at a time. All partitions of an
@@ -34,13 +34,18 @@ pub struct Outbox<'a, M> {
     /// The partition that is running.
     partition: u16,
     lane: &'a mut Lane<M>,
-    map: Map<'a>,
+    map: Ownership<'a>,
     neighbours: Neighbours<'a, M>,
 }
 
 impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// The outbox of partition `partition`.
-    pub(crate) fn new(partition: u16, lane: &'a mut Lane<M>, map: Map<'a>, neighbours: Neighbours<'a, M>) -> Self {
+    pub(crate) fn new(
+        partition: u16,
+        lane: &'a mut Lane<M>,
+        map: Ownership<'a>,
+        neighbours: Neighbours<'a, M>,
+    ) -> Self {
         Outbox { now: lane.last_event, partition, lane, map, neighbours }
     }
 

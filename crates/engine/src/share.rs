@@ -10,13 +10,13 @@ use tombolo_types::{ComponentId, Ps};
 
 /// Which component lives where, and how far apart partitions are.
 #[derive(Clone, Copy)]
-pub(crate) struct Map<'a> {
+pub(crate) struct Ownership<'a> {
     /// Partition of each component.
     pub(crate) home: &'a [u16],
     pub(crate) lookahead: &'a Lookahead,
 }
 
-impl Map<'_> {
+impl Ownership<'_> {
     /// The partition of a component.
     #[inline(always)]
     pub(crate) fn home_of(&self, component: ComponentId) -> u16 {
@@ -75,7 +75,7 @@ struct Parcel<M> {
 
 /// The partitions of one thread. `indices`, `partitions`, `lanes` and `due` are by seat.
 pub(crate) struct Share<'a, P: Partition> {
-    map: Map<'a>,
+    map: Ownership<'a>,
     worker: u16,
     /// Index of each partition.
     indices: Vec<u16>,
@@ -95,7 +95,7 @@ pub(crate) struct Share<'a, P: Partition> {
 
 impl<'a, P: Partition> Share<'a, P> {
     /// An empty share for thread `worker`, where `owners` is the thread of each partition.
-    pub(crate) fn new(worker: u16, owners: &[u16], threads: usize, map: Map<'a>) -> Self {
+    pub(crate) fn new(worker: u16, owners: &[u16], threads: usize, map: Ownership<'a>) -> Self {
         let parcel = || Parcel { events: Vec::new(), earliest: Ps::NEVER };
         Share {
             map,

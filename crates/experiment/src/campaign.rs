@@ -5,7 +5,7 @@
 //! first. What a point gives does not depend on who runs it, nor when.
 
 use crate::error::{PointError, StoreError};
-use crate::outcome::{Outcome, Pass};
+use crate::outcome::{Pass, PointResult};
 use crate::point::{Key, Point};
 use crate::store::{Found, Store};
 use crate::workload::Source;
@@ -21,7 +21,7 @@ use tombolo_system::timeline::Timeline;
 use tombolo_system::{RunError, RunRecord, RunSpec, lines_together, place, run, run_checked, run_timed};
 
 /// The results of points, or why there is none.
-pub type Results = BTreeMap<Key, Result<Arc<Outcome>, String>>;
+pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
 
 /// Who is told what is under way.
 pub trait Watcher: Sync {
@@ -66,7 +66,7 @@ pub fn run_points(
             continue;
         }
         match store.map_or(Ok(Found::Nothing), |store| store.load(point.key()))? {
-            Found::Outcome(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
+            Found::PointResult(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
             Found::Nothing => Group::add(&mut groups, point),
             Found::Damaged(text) => {
                 watcher.warn(&text);
@@ -252,16 +252,16 @@ impl<'a> Campaign<'a> {
         let group = &self.groups[index];
         let first = &group.points[0];
         let source = Arc::new(first.workload.record(first.target(), self.threads)?);
-        let mut placed: Vec<(Way, Arc<PageTable>)> = Vec::new();
+        let mut placed: Vec<(PlacementKey, Arc<PageTable>)> = Vec::new();
         let mut ready = Vec::new();
         for point in &group.points {
-            let way = Way::of(point);
-            let pages = match placed.iter().find(|(known, _)| *known == way) {
+            let key = PlacementKey::of(point);
+            let pages = match placed.iter().find(|(known, _)| *known == key) {
                 Some((_, pages)) => Arc::clone(pages),
                 None => {
                     let pages = place(&point.machine, &point.design, &*source.program)
                         .map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
-                    placed.push((way, Arc::clone(&pages)));
+                    placed.push((key, Arc::clone(&pages)));
                     pages
                 }
             };
@@ -302,7 +302,7 @@ impl<'a> Campaign<'a> {
     fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
         let point = &ready.point;
         if let Some(store) = self.store
-            && let Found::Outcome(outcome) = store.load(point.key())?
+            && let Found::PointResult(outcome) = store.load(point.key())?
         {
             return Ok(Reached { result: Ok(Arc::from(outcome)), made: false });
         }
@@ -317,15 +317,22 @@ impl<'a> Campaign<'a> {
         Ok(Reached { result: Ok(Arc::new(outcome)), made: true })
     }
 
-    fn make(&self, ready: &Ready) -> Result<Outcome, PointError> {
+    fn make(&self, ready: &Ready) -> Result<PointResult, PointError> {
         let Ready { point, source, pages, .. } = ready;
         let outcome = match point.pass {
             Pass::Simulation => {
                 let threads = (self.threads / self.workers).max(1);
                 let pages = Some(Arc::clone(pages));
-                Outcome::Simulation(Box::new(run_one(&point.machine, &point.design, source, pages, threads, false)?))
+                PointResult::Simulation(Box::new(run_one(
+                    &point.machine,
+                    &point.design,
+                    source,
+                    pages,
+                    threads,
+                    false,
+                )?))
             }
-            Pass::Sharing => Outcome::Sharing(
+            Pass::Sharing => PointResult::Sharing(
                 inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages)
                     .map_err(|error| PointError::Stream { label: source.label.clone(), error })?,
             ),
@@ -350,14 +357,14 @@ impl<'a> Campaign<'a> {
 
 /// What a point came to.
 struct Reached {
-    result: Result<Arc<Outcome>, String>,
+    result: Result<Arc<PointResult>, String>,
     /// Whether this process ran it.
     made: bool,
 }
 
 /// What decides where pages are placed, besides the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Way {
+struct PlacementKey {
     placement: Placement,
     scheduling: CtaScheduling,
     modules: usize,
@@ -365,9 +372,9 @@ struct Way {
     lines_together: u64,
 }
 
-impl Way {
-    fn of(point: &Point) -> Way {
-        Way {
+impl PlacementKey {
+    fn of(point: &Point) -> PlacementKey {
+        PlacementKey {
             placement: point.design.placement,
             scheduling: point.design.cta_scheduling,
             modules: point.machine.topology.modules(),

@@ -140,7 +140,7 @@ fn text(cell: &Counter) -> String {
 
 type Row = (Vec<String>, BTreeMap<String, Counter>);
 
-fn row(point: &Point, result: Result<&Arc<crate::Outcome>, &String>) -> Row {
+fn row(point: &Point, result: Result<&Arc<crate::PointResult>, &String>) -> Row {
     let identity = point.identity();
     let labels = vec![
         point.key().to_string(),

@@ -3,7 +3,7 @@
 use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
-use crate::outcome::{HARDWARE, Outcome};
+use crate::outcome::{HARDWARE, PointResult};
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::spec::{Dimension, Metric, Text};
@@ -238,7 +238,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-fn numbers(outcome: &Outcome) -> BTreeMap<String, f64> {
+fn numbers(outcome: &PointResult) -> BTreeMap<String, f64> {
     let counters = outcome.counters().into_iter();
     counters.filter_map(|(path, counter)| Some((path, counter.number()?))).collect()
 }

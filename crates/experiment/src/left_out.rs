@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::campaign::Results;
     use crate::claim::measured;
-    use crate::outcome::Outcome;
+    use crate::outcome::PointResult;
     use crate::plan::ScaleChoice;
     use crate::reader::File;
     use crate::spec::Claim;
@@ -105,7 +105,7 @@ mod tests {
         for (asked, (loads, inter_gpu_loads)) in plan.points(&Change::default()).iter().zip([(1, 0), (2, 4), (6, 5)]) {
             let record = SharingRecord { loads, inter_gpu_loads, ..SharingRecord::default() };
             let key = asked.as_ref().expect("a point").key().clone();
-            results.insert(key, Ok(Arc::new(Outcome::Sharing(record))));
+            results.insert(key, Ok(Arc::new(PointResult::Sharing(record))));
             if results.len() == finished {
                 break;
             }

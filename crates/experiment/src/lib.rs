@@ -81,7 +81,7 @@ mod words;
 pub mod workload;
 
 pub use error::{PointError, SpecError, StoreError};
-pub use outcome::{Counter, Outcome, Pass};
+pub use outcome::{Counter, Pass, PointResult};
 pub use plan::{Plan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};
 pub use store::Store;

@@ -30,7 +30,7 @@ impl Pass {
 /// The result of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum PointResult {
     /// Of a simulation.
     Simulation(Box<RunRecord>),
     /// Of the sharing pass.
@@ -82,18 +82,18 @@ const MEMBERS: [Members; 2] = [
 /// Fields of a record that are no counters: of the host, for people, or a history.
 const NO_COUNTERS: [&str; 4] = ["host", "notes", "check", "local_ways"];
 
-impl Outcome {
+impl PointResult {
     /// Every counter that is equal on every host, by path: `l2.hits`, `links.gpu0.out.bytes`.
     pub fn counters(&self) -> BTreeMap<String, Counter> {
         let mut counters = BTreeMap::new();
         match self {
-            Outcome::Simulation(record) => {
+            PointResult::Simulation(record) => {
                 let value = serde_json::to_value(record).expect("its keys are strings");
                 let fields = value.as_object().expect("a record is an object");
                 let simulated = fields.iter().filter(|(name, _)| !NO_COUNTERS.contains(&name.as_str()));
                 simulated.for_each(|(name, value)| flatten(name, value, &mut counters));
             }
-            Outcome::Sharing(record) => {
+            PointResult::Sharing(record) => {
                 flatten("sharing", &serde_json::to_value(record).expect("its keys are strings"), &mut counters);
             }
         }
@@ -103,8 +103,8 @@ impl Outcome {
     /// What a run that was simulated noted.
     pub fn notes(&self) -> &[String] {
         match self {
-            Outcome::Simulation(record) => &record.notes,
-            Outcome::Sharing(_) => &[],
+            PointResult::Simulation(record) => &record.notes,
+            PointResult::Sharing(_) => &[],
         }
     }
 }
@@ -154,7 +154,7 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if MEMBERS.iter().any(|members| members.has(path)) {
         return Ok(Pass::Simulation);
     }
-    let sharing = Outcome::Sharing(SharingRecord::default()).counters();
+    let sharing = PointResult::Sharing(SharingRecord::default()).counters();
     if sharing.contains_key(path) {
         return Ok(Pass::Sharing);
     }
@@ -201,7 +201,7 @@ fn run_paths() -> Vec<String> {
         notes: Vec::new(),
         host: Default::default(),
     };
-    let counters = Outcome::Simulation(Box::new(record)).counters();
+    let counters = PointResult::Simulation(Box::new(record)).counters();
     counters.into_iter().filter(|(_, counter)| counter.number().is_some()).map(|(path, _)| path).collect()
 }
 

@@ -5,7 +5,7 @@
 //! A file that was damaged is noticed by its checksum and its point runs again.
 
 use crate::error::StoreError;
-use crate::outcome::Outcome;
+use crate::outcome::PointResult;
 use crate::point::{Identity, Key, Point};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,14 +32,14 @@ struct Sealed {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     point: Identity,
-    outcome: Outcome,
+    outcome: PointResult,
 }
 
 /// What the folder has of a point.
 #[derive(Debug)]
 pub enum Found {
     /// Its result.
-    Outcome(Box<Outcome>),
+    PointResult(Box<PointResult>),
     /// Nothing.
     Nothing,
     /// A file that is damaged: why. It counts as nothing.
@@ -106,7 +106,7 @@ impl Store {
             Err(error) => return Err(failed(&path, "read the file", error)),
         };
         Ok(match open(&bytes, key) {
-            Ok(outcome) => Found::Outcome(Box::new(outcome)),
+            Ok(outcome) => Found::PointResult(Box::new(outcome)),
             Err(reason) => Found::Damaged(format!("{}: {reason}; its point runs again", path.display())),
         })
     }
@@ -115,7 +115,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written; nothing is left under its name then.
-    pub fn save(&self, point: &Point, outcome: &Outcome) -> Result<(), StoreError> {
+    pub fn save(&self, point: &Point, outcome: &PointResult) -> Result<(), StoreError> {
         let kept = Kept { point: point.identity().clone(), outcome: outcome.clone() };
         let kept = serde_json::value::to_raw_value(&kept).expect("its keys are strings");
         let sealed = Sealed { blake3: blake3::hash(kept.get().as_bytes()).to_hex().to_string(), kept };
@@ -137,7 +137,7 @@ impl Store {
 }
 
 /// The outcome in a file, or what is wrong with it.
-fn open(bytes: &[u8], key: &Key) -> Result<Outcome, String> {
+fn open(bytes: &[u8], key: &Key) -> Result<PointResult, String> {
     let sealed: Sealed = serde_json::from_slice(bytes).map_err(|error| format!("not a result: {error}"))?;
     if blake3::hash(sealed.kept.get().as_bytes()).to_hex().as_str() != sealed.blake3 {
         return Err("its checksum is wrong".to_owned());

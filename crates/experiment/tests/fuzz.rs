@@ -6,7 +6,7 @@ use tombolo_experiment::reader::File;
 use tombolo_experiment::spec::Experiment;
 use tombolo_experiment::store::{Found, Store};
 use tombolo_experiment::workload::only;
-use tombolo_experiment::{Outcome, Pass, Plan, Point, ScaleChoice};
+use tombolo_experiment::{Pass, Plan, Point, PointResult, ScaleChoice};
 use tombolo_system::sharing::SharingRecord;
 
 const TEXT: &str = include_str!("../presets/hmg/figure-12.toml");
@@ -56,14 +56,14 @@ proptest! {
     fn a_damaged_result_is_noticed(hits in hits()) {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(folder.path()).expect("opened");
-        let (point, outcome) = (point(), Outcome::Sharing(SharingRecord { loads: 3, ..SharingRecord::default() }));
+        let (point, outcome) = (point(), PointResult::Sharing(SharingRecord { loads: 3, ..SharingRecord::default() }));
         store.save(&point, &outcome).expect("saved");
         let file = store.file(point.key());
         let whole = std::fs::read(&file).expect("there");
         std::fs::write(&file, damaged(&whole, &hits)).expect("written");
         match store.load(point.key()).expect("readable") {
             // Blanks around the document change nothing.
-            Found::Outcome(found) => prop_assert_eq!(*found, outcome),
+            Found::PointResult(found) => prop_assert_eq!(*found, outcome),
             Found::Damaged(reason) => prop_assert!(reason.contains("runs again")),
             Found::Nothing => prop_assert!(false, "it is there"),
         }

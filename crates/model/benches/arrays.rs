@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use tombolo_model::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
+use tombolo_model::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_model::credits::Credits;
 use tombolo_model::dram::{Asked, Dram, DramConfig};
 use tombolo_model::link::{Link, LinkConfig, Traffic};
@@ -22,7 +22,7 @@ fn l2() -> Cache<u64> {
 }
 
 fn insert(cache: &mut Cache<u64>, line: u64) -> bool {
-    let inserted = cache.insert(Line(line), Class::new(0), line, Ways::ALL);
+    let inserted = cache.insert(Line(line), BulkClass::new(0), line, Ways::ALL);
     inserted.is_some_and(|inserted| inserted.victim.is_some())
 }
 

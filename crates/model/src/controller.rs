@@ -15,20 +15,20 @@ use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
 
 /// Which CTAs of a kernel a module runs, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum CtaCut {
     /// A block of neighbours.
     Contiguous,
     /// Every so many-th.
     Interleaved,
 }
 
-impl Share {
+impl CtaCut {
     /// The first CTA of module `module` of `modules`, the step to the next, and one past the last.
     pub fn of(self, ctas: u32, module: u32, modules: u32) -> (u32, u32, u32) {
         let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
         match self {
-            Share::Contiguous => (cut(module), 1, cut(module + 1)),
-            Share::Interleaved => (module.min(ctas), modules, ctas),
+            CtaCut::Contiguous => (cut(module), 1, cut(module + 1)),
+            CtaCut::Interleaved => (module.min(ctas), modules, ctas),
         }
     }
 }
@@ -79,7 +79,7 @@ const KERNEL_COLLECTION: u16 = u16::MAX;
 /// A module's controller.
 pub struct Controller {
     id: ComponentId,
-    share: Share,
+    share: CtaCut,
     program: Arc<dyn Program>,
     collections: Vec<Option<Collection>>,
     joins: Vec<Option<Join>>,
@@ -137,7 +137,7 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 
 impl Controller {
     /// An idle controller.
-    pub fn new(id: ComponentId, share: Share, program: Arc<dyn Program>) -> Controller {
+    pub fn new(id: ComponentId, share: CtaCut, program: Arc<dyn Program>) -> Controller {
         Controller {
             id,
             share,

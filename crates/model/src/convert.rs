@@ -83,7 +83,7 @@ pub fn port(machine: &MachineConfig) -> port::PortConfig {
         link: link(&machine.module_link),
         to_switch: Ps(machine.gpu_link.latency.0 / 2),
         sources: sources(machine),
-        modules: machine.topology.modules() as usize,
+        modules: machine.topology.modules(),
     }
 }
 

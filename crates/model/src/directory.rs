@@ -2,7 +2,7 @@
 //!
 //! What an entry says is the protocol's. Not modelled here: time.
 
-use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_types::Line;
 
 /// Shape of a directory.
@@ -93,7 +93,7 @@ impl<E: Copy + Default> Directory<E> {
     pub fn insert(&mut self, line: Line, entry: E) -> Option<EvictedEntry<E>> {
         let key = self.key(line);
         let fresh = self.entries.peek(key).is_none();
-        let inserted = self.entries.insert(key, Class::default(), entry, Ways::ALL);
+        let inserted = self.entries.insert(key, BulkClass::default(), entry, Ways::ALL);
         let victim = inserted.expect("no entry is ever pinned").victim;
         if let Some(victim) = victim {
             self.stats.evictions += 1;

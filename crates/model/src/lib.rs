@@ -11,6 +11,7 @@
 //! Read [`message`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
 //! [`credits`], [`dram`].
 
+pub mod actions;
 mod bytes;
 pub mod cache;
 pub mod calendar;
@@ -34,7 +35,7 @@ pub mod memory_cache;
 pub mod message;
 pub mod module;
 pub mod mshr;
-pub mod outcome;
+
 pub mod outstanding;
 pub mod pace;
 pub mod page_table;

@@ -5,7 +5,7 @@
 //! counts as whole however little of it was written; a miss under way is not merged with, for the L2s above do
 //! that.
 
-use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram};
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate, Serializer};
@@ -62,7 +62,7 @@ impl MemoryCache {
 
     /// Puts a line there, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.lines.store(line, Class::new(0), dirty, Ways::ALL);
+        self.lines.store(line, BulkClass::new(0), dirty, Ways::ALL);
     }
 
     /// Reads `bytes` of `line` for a request of the event at `now` that departs as told; returns when the last byte is
@@ -101,7 +101,7 @@ impl MemoryCache {
 
     /// Takes a line in; returns when DRAM has taken the dirty line that had to go, if one had to.
     fn install(&mut self, asked: Asked, line: Line, dirty: bool, dram: &mut Dram) -> Ps {
-        let inserted = self.lines.insert(line, Class::new(0), dirty, Ways::ALL).expect("no line is pinned");
+        let inserted = self.lines.insert(line, BulkClass::new(0), dirty, Ways::ALL).expect("no line is pinned");
         match inserted.victim {
             Some(victim) if victim.state => {
                 self.stats.write_backs += 1;

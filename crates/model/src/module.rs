@@ -1,7 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::context::{Parts, SliceContext, SliceShared, SliceView, SmContext, SmShared};
-use crate::controller::{Controller, Share};
+use crate::controller::{Controller, CtaCut};
 use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{Message, Out, Packet};
@@ -28,7 +28,7 @@ pub struct Module<C, D: Contents> {
 
 impl<C: Coherence, D: Contents> Module<C, D> {
     /// An idle module at `site`.
-    pub fn new(site: Site<C, D>, policy: WayPolicy, share: Share, program: Arc<dyn Program>) -> Module<C, D> {
+    pub fn new(site: Site<C, D>, policy: WayPolicy, share: CtaCut, program: Arc<dyn Program>) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
         let slice_shared = SliceShared::new(&site, policy);
         Module {

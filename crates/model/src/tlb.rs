@@ -3,7 +3,7 @@
 //! Modelled: which pages a level holds, walks in flight that later requests join, a bounded number of walks at
 //! a time. Not modelled: what a walk reads (it takes a stated time), address spaces, permissions.
 
-use crate::cache::{Cache, CacheConfig, Class, Index, Replacement, Ways};
+use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_types::{Line, Page, Ps};
 
 /// Shape of a TLB level.
@@ -81,7 +81,7 @@ impl Tlb {
     /// Holds `page` from now on; its translation is there at `ready`.
     #[inline]
     pub fn fill(&mut self, page: Page, ready: Ps) {
-        self.pages.store(key(page), Class::default(), ready, Ways::ALL);
+        self.pages.store(key(page), BulkClass::default(), ready, Ways::ALL);
         self.latest = Some((page, ready));
     }
 
@@ -94,7 +94,7 @@ impl Tlb {
     /// Forgets every page.
     pub fn invalidate_all(&mut self) {
         self.latest = None;
-        self.pages.invalidate_class(Class::default());
+        self.pages.invalidate_class(BulkClass::default());
     }
 
     /// Counters so far.

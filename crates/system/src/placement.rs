@@ -11,16 +11,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use tombolo_machine::design::{CtaScheduling, Placement};
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::controller::Share;
+use tombolo_model::controller::CtaCut;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{Command, CtaStream, Program, StreamError};
 use tombolo_types::{ModuleId, Page};
 
 /// How a design cuts a grid over the modules.
-pub fn share(design: &DesignConfig) -> Share {
+pub fn cta_cut(design: &DesignConfig) -> CtaCut {
     match design.cta_scheduling {
-        CtaScheduling::Contiguous => Share::Contiguous,
-        CtaScheduling::Interleaved => Share::Interleaved,
+        CtaScheduling::Contiguous => CtaCut::Contiguous,
+        CtaScheduling::Interleaved => CtaCut::Interleaved,
     }
 }
 
@@ -37,7 +37,7 @@ pub fn place(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     Ok(Arc::new(match design.placement {
         Placement::FirstTouch => {
-            let touches = first_touches(share(design), modules, lines_per_page.trailing_zeros(), program)?;
+            let touches = first_touches(cta_cut(design), modules, lines_per_page.trailing_zeros(), program)?;
             PageTable::from_first_touch(touches, lines_per_page)
         }
         Placement::InterleavedPage => PageTable::interleaved_by_page(modules, lines_per_page),
@@ -79,7 +79,7 @@ fn turn(page: Page, module: u8, modules: u8) -> u8 {
 }
 
 fn first_touches(
-    share: Share,
+    share: CtaCut,
     modules: u8,
     page_shift: u32,
     program: &dyn Program,

@@ -5,7 +5,7 @@ use crate::energy::{Energy, Moved};
 use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
-use crate::placement::{place, share};
+use crate::placement::{cta_cut, place};
 use crate::record::{DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves, way_policy};
@@ -270,9 +270,9 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
         let parts = engine.into_partitions();
-        let outcome = Outcome { spec, machine: &machine, stats, wall };
-        let record = outcome.record(&parts)?;
-        let timeline = extras.window.map(|window| outcome.timeline(&parts, &record, window));
+        let ended = Ended { spec, machine: &machine, stats, wall };
+        let record = ended.record(&parts)?;
+        let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         Ok((record, timeline))
     }
 }
@@ -301,7 +301,7 @@ fn modules<C: Coherence, D: Contents>(
     map: &Map,
     watch: &D::Watch,
 ) -> Vec<Module<C, D>> {
-    let (layout, share, policy) = (layout(machine), share(&spec.design), way_policy(machine, &spec.design));
+    let (layout, share, policy) = (layout(machine), cta_cut(&spec.design), way_policy(machine, &spec.design));
     let module = |module| {
         let (machine, map, watch) = (Arc::clone(machine), map.clone(), watch.clone());
         let weights = Weights::new(&machine);
@@ -340,14 +340,14 @@ fn build<C: Coherence, D: Contents>(
 }
 
 /// A run that has come to its end, one way or the other.
-struct Outcome<'a> {
+struct Ended<'a> {
     spec: &'a RunSpec,
     machine: &'a MachineConfig,
     stats: EngineStats,
     wall: f64,
 }
 
-impl Outcome<'_> {
+impl Ended<'_> {
     fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();

@@ -1,18 +1,18 @@
 //! The time of a whole program from a run of the part of it that was recorded.
 
-use crate::placement::share;
+use crate::placement::cta_cut;
 use crate::record::{KernelRecord, RunRecord};
 use std::sync::Arc;
 use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::controller::{Share, residency};
+use tombolo_model::controller::{CtaCut, residency};
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
 /// A sample for `machine` under `design`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA;
 /// running it is refused.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
-    let blocks = match share(design) {
-        Share::Contiguous => machine.topology.modules() as u64,
-        Share::Interleaved => 1,
+    let blocks = match cta_cut(design) {
+        CtaCut::Contiguous => machine.topology.modules() as u64,
+        CtaCut::Interleaved => 1,
     };
     let machine = machine.clone();
     let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);

@@ -40,16 +40,16 @@ impl Ways {
 
 /// Which lines a bulk invalidation drops together: the owner's meaning, 0 to 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Class(u8);
+pub struct BulkClass(u8);
 
-impl Class {
+impl BulkClass {
     /// How many there are.
     pub const COUNT: usize = 4;
 
     /// Class `id`. Panics unless 0 to 3.
-    pub const fn new(id: u8) -> Class {
+    pub const fn new(id: u8) -> BulkClass {
         assert!(id < 4, "a cache has four classes");
-        Class(id)
+        BulkClass(id)
     }
 
     /// Its number, 0 to 3.
@@ -97,7 +97,7 @@ pub struct Victim<S> {
     /// The line.
     pub line: Line,
     /// Its class.
-    pub class: Class,
+    pub class: BulkClass,
     /// Its state when it went.
     pub state: S,
 }
@@ -144,7 +144,7 @@ pub struct Cache<S> {
     /// Bulk invalidations so far.
     sweeps: u32,
     /// The number of the latest bulk invalidation of each class, 0 before the first.
-    swept: [u32; Class::COUNT],
+    swept: [u32; BulkClass::COUNT],
     /// By set: bulk invalidations that it has taken into account.
     seen: Vec<u32>,
     /// One event looks its line up several times.
@@ -207,7 +207,7 @@ impl<S: Copy + Default> Cache<S> {
             slots,
             first_slot,
             sweeps: 0,
-            swept: [0; Class::COUNT],
+            swept: [0; BulkClass::COUNT],
             seen: vec![0; sets],
             last: Cell::new(NOTHING),
         };
@@ -310,7 +310,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// The class that `line` is stored under.
-    pub fn class_of(&self, line: Line) -> Option<Class> {
+    pub fn class_of(&self, line: Line) -> Option<BulkClass> {
         self.find_fresh(line).map(|place| self.class(place))
     }
 
@@ -318,7 +318,7 @@ impl<S: Copy + Default> Cache<S> {
     /// them that is not pinned. A line that is there already stays in its way and takes the new class and
     /// state. `None`, and nothing changes, where every way of `ways` is pinned.
     #[inline]
-    pub fn insert(&mut self, line: Line, class: Class, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
+    pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
         let (slot, held) = self.place(line, class, ways)?;
         let state = Slot { line, state };
         let before = std::mem::replace(&mut self.slots[slot], state);
@@ -328,7 +328,7 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Does what [`Cache::insert`] does for a caller that does not ask what had to go. Returns whether there was a way.
     #[inline]
-    pub fn store(&mut self, line: Line, class: Class, state: S, ways: Ways) -> bool {
+    pub fn store(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> bool {
         let Some((slot, _)) = self.place(line, class, ways) else { return false };
         self.slots[slot] = Slot { line, state };
         true
@@ -337,7 +337,7 @@ impl<S: Copy + Default> Cache<S> {
     /// Gives `line` a way, the one that it is in or another; returns its slot, and the class of another line that has to
     /// go.
     #[inline]
-    fn place(&mut self, line: Line, class: Class, ways: Ways) -> Option<(usize, Option<Class>)> {
+    fn place(&mut self, line: Line, class: BulkClass, ways: Ways) -> Option<(usize, Option<BulkClass>)> {
         let set = self.set_of(line);
         self.refresh(set);
         if let Some(place) = self.find(set, line) {
@@ -370,7 +370,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Drops every line of `class`, at the cost of a counter. Dropped lines are not reported as victims.
-    pub fn invalidate_class(&mut self, class: Class) {
+    pub fn invalidate_class(&mut self, class: BulkClass) {
         if self.sweeps == u32::MAX {
             self.sweep();
         }
@@ -379,7 +379,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Visits every valid line, set by set and way by way.
-    pub fn for_each_valid(&mut self, mut visit: impl FnMut(Line, Class, &mut S)) {
+    pub fn for_each_valid(&mut self, mut visit: impl FnMut(Line, BulkClass, &mut S)) {
         self.retain(|line, class, state| {
             visit(line, class, state);
             true
@@ -387,7 +387,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Visits every valid line, set by set and way by way, and drops those for which `keep` says no.
-    pub fn retain(&mut self, mut keep: impl FnMut(Line, Class, &mut S) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(Line, BulkClass, &mut S) -> bool) {
         for set in 0..self.seen.len() {
             self.refresh(set);
             for way in 0..self.ways {
@@ -430,7 +430,7 @@ impl<S: Copy + Default> Cache<S> {
         group.is_empty(shift)
     }
 
-    fn class(&self, place: Place) -> Class {
+    fn class(&self, place: Place) -> BulkClass {
         let (group, shift) = self.way(place);
         group.class(shift)
     }
@@ -500,7 +500,7 @@ impl<S: Copy + Default> Cache<S> {
     #[inline(never)]
     fn forget(&mut self, set: usize) {
         let seen = std::mem::replace(&mut self.seen[set], self.sweeps);
-        let dropped = (0..Class::COUNT).filter(|&class| self.swept[class] > seen);
+        let dropped = (0..BulkClass::COUNT).filter(|&class| self.swept[class] > seen);
         let classes = dropped.fold(0, |classes, class| classes | 1 << class);
         in_set!(self, mut set, clear_classes(classes));
         self.last.set(NOTHING);
@@ -511,7 +511,7 @@ impl<S: Copy + Default> Cache<S> {
     fn sweep(&mut self) {
         (0..self.seen.len()).for_each(|set| self.refresh(set));
         self.seen.fill(0);
-        self.swept = [0; Class::COUNT];
+        self.swept = [0; BulkClass::COUNT];
         self.sweeps = 0;
     }
 

@@ -1,7 +1,7 @@
 //! The packed tags of one set: a byte of hash and a byte of age, class and pin for each way, eight ways to a pair of
 //! words. Everything here works on all ways at once.
 
-use super::{Class, MAX_WAYS, Ways};
+use super::{BulkClass, MAX_WAYS, Ways};
 use crate::bytes::{HIGH, LOW, equal_bytes, zero_bytes};
 use crate::set_index::scatter;
 use tombolo_types::Line;
@@ -80,8 +80,8 @@ impl Group {
     }
 
     #[inline]
-    pub(super) fn class(&self, shift: u32) -> Class {
-        Class((self.meta >> (shift + CLASS_SHIFT) & 3) as u8)
+    pub(super) fn class(&self, shift: u32) -> BulkClass {
+        BulkClass((self.meta >> (shift + CLASS_SHIFT) & 3) as u8)
     }
 
     #[inline]
@@ -106,7 +106,7 @@ impl Group {
 
     /// Gives the line of a way another class.
     #[inline]
-    pub(super) fn set_class(&mut self, shift: u32, class: Class) {
+    pub(super) fn set_class(&mut self, shift: u32, class: BulkClass) {
         self.meta = (self.meta & !(0x60 << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn grow_older<const N: usize>(set: &mut [Group; N], age: u64) {
 /// Empties the ways of the classes by bit in `classes`.
 pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) {
     for group in set {
-        for class in (0..Class::COUNT as u64).filter(|class| classes >> class & 1 != 0) {
+        for class in (0..BulkClass::COUNT as u64).filter(|class| classes >> class & 1 != 0) {
             let of_class = zero_bytes((group.meta >> CLASS_SHIFT & (LOW * 3)) ^ (class * LOW));
             group.prints &= !((of_class >> 7) * 0xff);
             group.meta &= !(zero_bytes(group.prints) & PINNED);
@@ -165,8 +165,8 @@ pub(super) fn claim<const N: usize>(
     ways: u32,
     allowed: Ways,
     line: Line,
-    class: Class,
-) -> Option<(u32, Option<Class>)> {
+    class: BulkClass,
+) -> Option<(u32, Option<BulkClass>)> {
     let way = choose(set, ways, allowed)?;
     let (at, shift) = (way as usize / 8 % N, way % 8 * 8);
     let held = (!set[at].is_empty(shift)).then(|| set[at].class(shift));

@@ -1,14 +1,14 @@
 use super::*;
 use proptest::prelude::*;
 
-const OWN: Class = Class::new(0);
-const REMOTE: Class = Class::new(1);
+const OWN: BulkClass = BulkClass::new(0);
+const REMOTE: BulkClass = BulkClass::new(1);
 
 fn cache(sets: u32, ways: u32) -> Cache<u64> {
     Cache::new(CacheConfig { sets, ways, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
 }
 
-fn put(cache: &mut Cache<u64>, line: u64, class: Class) -> Option<u64> {
+fn put(cache: &mut Cache<u64>, line: u64, class: BulkClass) -> Option<u64> {
     let inserted = cache.insert(Line(line), class, line, Ways::ALL).unwrap();
     inserted.victim.map(|victim| victim.line.0)
 }
@@ -158,7 +158,7 @@ struct Naive {
 #[derive(Clone, Copy)]
 struct NaiveLine {
     line: u64,
-    class: Class,
+    class: BulkClass,
     state: u64,
     pinned: bool,
     used: u64,
@@ -180,7 +180,7 @@ impl Naive {
     }
 
     /// Outer `None`: no way could be used; inner: no line had to go.
-    fn insert(&mut self, line: u64, class: Class, state: u64, ways: Ways) -> Option<Option<(u64, u64)>> {
+    fn insert(&mut self, line: u64, class: BulkClass, state: u64, ways: Ways) -> Option<Option<(u64, u64)>> {
         self.clock += 1;
         let used = self.clock;
         if let Some(Some(held)) = self.find(line) {
@@ -198,7 +198,7 @@ impl Naive {
         Some(old.map(|held| (held.line, held.state)))
     }
 
-    fn invalidate_class(&mut self, class: Class) {
+    fn invalidate_class(&mut self, class: BulkClass) {
         let ways = self.sets.iter_mut().flatten();
         ways.filter(|way| way.is_some_and(|held| held.class == class)).for_each(|way| *way = None);
     }
@@ -243,9 +243,9 @@ fn agree(cache: &mut Cache<u64>, naive: &mut Naive, step: Step, stamp: u64) {
             assert_eq!(cache.class_of(Line(line)), held.map(|held| held.class));
         }
         Step::Insert(line, class, ways) => {
-            let inserted = cache.insert(Line(line), Class::new(class), stamp, ways);
+            let inserted = cache.insert(Line(line), BulkClass::new(class), stamp, ways);
             let victim = inserted.map(|it| it.victim.map(|victim| (victim.line.0, victim.state)));
-            assert_eq!(victim, naive.insert(line, Class::new(class), stamp, ways));
+            assert_eq!(victim, naive.insert(line, BulkClass::new(class), stamp, ways));
         }
         Step::Remove(line) => {
             let held = naive.find(line).and_then(Option::take);
@@ -256,8 +256,8 @@ fn agree(cache: &mut Cache<u64>, naive: &mut Naive, step: Step, stamp: u64) {
             assert_eq!(cache.set_pinned(Line(line), pinned), held.is_some());
         }
         Step::Invalidate(class) => {
-            cache.invalidate_class(Class::new(class));
-            naive.invalidate_class(Class::new(class));
+            cache.invalidate_class(BulkClass::new(class));
+            naive.invalidate_class(BulkClass::new(class));
         }
     }
     assert_eq!(cache.count_valid(), naive.count());

@@ -80,8 +80,8 @@ impl<D: Contents> Slice<D> {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
-        let reply = outcome.reply.expect("a served read is answered");
+        let actions = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
+        let reply = actions.reply.expect("a served read is answered");
         self.reply(waiter, (slot.line_id, reply), leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }

@@ -1,12 +1,12 @@
 //! Invalidations at a slice: in bulk, of a region by its home, and by directory entries that are replaced.
 
 use super::Slice;
-use crate::cache::Class as CacheClass;
+use crate::actions::Actions;
+use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Packet;
 use crate::mshr::EntryId;
-use crate::outcome::Outcome;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot};
@@ -19,7 +19,7 @@ impl<D: Contents> Slice<D> {
         let mut taken = here.out.now();
         if !self.has_dirty(classes) {
             for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
-                self.cache.invalidate_class(CacheClass::new(class as u8));
+                self.cache.invalidate_class(BulkClass::new(class as u8));
             }
         } else {
             // One by one, for dirty bytes must not be lost.
@@ -39,15 +39,15 @@ impl<D: Contents> Slice<D> {
     pub(super) fn send_invalidations<C: Coherence>(
         &mut self,
         line: Line,
-        outcome: &Outcome<D>,
+        actions: &Actions<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        if outcome.invalidate == 0 {
+        if actions.invalidate == 0 {
             return;
         }
-        let count = u64::from(outcome.invalidate.count_ones());
-        match outcome.cause {
+        let count = u64::from(actions.invalidate.count_ones());
+        match actions.cause {
             Cause::Store => {
                 here.shared.stats.invalidations_by_store += count;
                 here.shared.stats.stores_on_shared += 1;
@@ -56,8 +56,8 @@ impl<D: Contents> Slice<D> {
             Cause::Forwarded => here.shared.stats.invalidations_forwarded += count,
         }
         here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
-        let cause = outcome.original.unwrap_or(outcome.cause);
-        for target in (0..32).filter(|bit| outcome.invalidate >> bit & 1 != 0).map(ModuleId) {
+        let cause = actions.original.unwrap_or(actions.cause);
+        for target in (0..32).filter(|bit| actions.invalidate >> bit & 1 != 0).map(ModuleId) {
             let ticket = here.shared.drains.post_invalidation(here.site.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
@@ -74,10 +74,10 @@ impl<D: Contents> Slice<D> {
         let leaves = Departure::at(ready);
         let before = self.view(line, here);
         let mut slot = before;
-        let mut outcome = self.step(&mut slot, Event::InvalidateRegion, here);
+        let mut actions = self.step(&mut slot, Event::InvalidateRegion, here);
         self.keep_entry(&before, &slot, leaves, here);
-        outcome.original = Some(cause);
-        self.send_invalidations(line, &outcome, leaves, here);
+        actions.original = Some(cause);
+        self.send_invalidations(line, &actions, leaves, here);
         for line in here.site.map.region_lines(line) {
             if self.cache.peek(line).is_none() {
                 continue;
@@ -133,7 +133,7 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
         let homes = here.site.homes(line);
         let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
-        let outcome = self.step(&mut slot, Event::ReplaceEntry, here);
-        self.send_invalidations(line, &outcome, leaves, here);
+        let actions = self.step(&mut slot, Event::ReplaceEntry, here);
+        self.send_invalidations(line, &actions, leaves, here);
     }
 }

@@ -21,13 +21,13 @@ mod request;
 mod write_back;
 
 use self::registers::Registers;
+use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
 use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
-use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
 use crate::site::Site;
 use crate::watch::Contents;
@@ -131,7 +131,7 @@ struct Arrived<D> {
 struct Step<D: Contents> {
     before: Slot<D>,
     after: Slot<D>,
-    outcome: Outcome<D>,
+    actions: Actions<D>,
 }
 
 /// Whether a request could be taken.
@@ -316,11 +316,11 @@ impl<D: Contents> Slice<D> {
         slot: &mut Slot<D>,
         event: Event<D>,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Outcome<D> {
-        let mut outcome = Outcome::default();
-        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut outcome) {
+    ) -> Actions<D> {
+        let mut actions = Actions::default();
+        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut actions) {
             panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
         }
-        outcome
+        actions
     }
 }

@@ -1,11 +1,11 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
+use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
-use crate::outcome::Outcome;
 use crate::watch::Contents;
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
@@ -62,9 +62,9 @@ impl<D: Contents> Slice<D> {
         if item.from != Requester::Local || !item.is_read() {
             self.view_entry(&mut before, here);
         }
-        let mut step = Step { before, after: before, outcome: Outcome::default() };
+        let mut step = Step { before, after: before, actions: Actions::default() };
         let event = Event::Request { from: item.from, request: item.body.request };
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.outcome) {
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 let entry = entry.expect("a protocol stalls only on a pending miss");
@@ -77,7 +77,7 @@ impl<D: Contents> Slice<D> {
         if misses && !self.registers.has_room(item.level()) {
             return Taken::NoRoom;
         }
-        if step.outcome.wait && !misses && !self.merge(entry, item) {
+        if step.actions.wait && !misses && !self.merge(entry, item) {
             let entry = entry.expect("a request that merges has a miss to merge with");
             self.park(entry, *item, here);
             return Taken::Yes;
@@ -107,22 +107,22 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Step { before, after, outcome } = step;
+        let Step { before, after, actions } = step;
         let line = item.body.line;
-        count(item, before, outcome, here);
-        let leaves = self.occupy(here.out.now(), ready, moved(item, outcome, here), here);
+        count(item, before, actions, here);
+        let leaves = self.occupy(here.out.now(), ready, moved(item, actions, here), here);
         let room = self.keep_line(before, after, leaves, here);
         self.keep_entry(before, after, leaves, here);
         let mut register = None;
         if before.pending.is_none()
             && let Some(pending) = after.pending
         {
-            register = Some(self.start_miss(item, pending, outcome, here));
+            register = Some(self.start_miss(item, pending, actions, here));
         }
         // What it wrote has a place when the line that was there has left.
         let mut accepted = leaves.time().max(room);
         let mut goes_on = false;
-        let [first, second] = outcome.forwards;
+        let [first, second] = actions.forwards;
         if let Some((target, request)) = first {
             let (mut origin, mut flag) = (item.body.origin, item.body.flag);
             if second.is_some() {
@@ -137,18 +137,18 @@ impl<D: Contents> Slice<D> {
                 self.forward(LineRequest { asker, ..item.body }, (target, request), leaves, here);
             }
         }
-        if let Some(mask) = outcome.fetch {
+        if let Some(mask) = actions.fetch {
             let register = register.expect("bytes are fetched for a new miss");
             self.fetch(Wanted { line, mask, register }, leaves, here);
         }
-        if let Some((mask, data)) = outcome.write {
+        if let Some((mask, data)) = actions.write {
             accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
         }
-        if let Some(reply) = outcome.reply {
+        if let Some(reply) = actions.reply {
             self.reply(waiter(item), (line, reply), leaves, here);
         }
-        self.send_invalidations(line, outcome, leaves, here);
-        if !item.is_read() && !outcome.park {
+        self.send_invalidations(line, actions, leaves, here);
+        if !item.is_read() && !actions.park {
             here.shared.flags.learn(line, item.body.flag);
             self.acknowledge(item, !goes_on, accepted, here);
         }
@@ -171,14 +171,14 @@ impl<D: Contents> Slice<D> {
         &mut self,
         item: &Item<D>,
         pending: Pending,
-        outcome: &Outcome<D>,
+        actions: &Actions<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> EntryId {
         let line = item.body.line;
         self.registers.take(item.level());
         let class = Class::of(&here.site.map, here.site.module, item.homes);
         let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
-        let entry = if outcome.wait {
+        let entry = if actions.wait {
             self.mshr.allocate_for(line, miss, waiter(item))
         } else {
             self.mshr.allocate(line, miss)
@@ -187,7 +187,7 @@ impl<D: Contents> Slice<D> {
         self.feed(line);
         // A line whose own miss is pending must not make room.
         self.cache.set_pinned(line, true);
-        if outcome.park {
+        if actions.park {
             self.park(entry, *item, here);
         }
         entry
@@ -320,8 +320,8 @@ fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
 }
 
 /// Bytes that a request moves through the slice.
-fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
-    let mask = match (item.body.request, outcome.reply) {
+fn moved<C: Coherence, D: Contents>(item: &Item<D>, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
+    let mask = match (item.body.request, actions.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
         (Request::Read { .. }, _) => return 0,
@@ -332,24 +332,24 @@ fn moved<C: Coherence, D: Contents>(item: &Item<D>, outcome: &Outcome<D>, here: 
 fn count<C: Coherence, D: Contents>(
     item: &Item<D>,
     before: &Slot<D>,
-    outcome: &Outcome<D>,
+    actions: &Actions<D>,
     here: &mut SliceContext<'_, '_, C, D>,
 ) {
     let remote = u64::from(item.from != Requester::Local);
     let stats = &mut here.shared.stats;
     match item.body.request {
         Request::Read { .. } => {
-            let hit = u64::from(outcome.reply.is_some());
+            let hit = u64::from(actions.reply.is_some());
             stats.reads += 1;
             stats.read_hits += hit;
             stats.remote_reads += remote;
             stats.remote_read_hits += remote * hit;
-            stats.merges += u64::from(outcome.wait && before.pending.is_some());
+            stats.merges += u64::from(actions.wait && before.pending.is_some());
         }
         Request::Write { .. } => stats.writes += 1,
-        Request::Atomic { .. } if outcome.park => {}
+        Request::Atomic { .. } if actions.park => {}
         Request::Atomic { .. } => {
-            let passes = outcome.forwards.iter().flatten().any(|(_, sent)| matches!(sent, Request::Atomic { .. }));
+            let passes = actions.forwards.iter().flatten().any(|(_, sent)| matches!(sent, Request::Atomic { .. }));
             stats.atomics += u64::from(!passes);
             stats.atomics_passed += u64::from(passes);
         }

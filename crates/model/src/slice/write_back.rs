@@ -1,12 +1,12 @@
 //! What becomes of a slice's lines: stored, evicted, and their dirty bytes written back.
 
 use super::Slice;
-use crate::cache::Class as CacheClass;
+use crate::actions::Actions;
+use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::EntryId;
-use crate::outcome::Outcome;
 use crate::outstanding::Tickets;
 use crate::watch::Contents;
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot};
@@ -57,10 +57,10 @@ impl<D: Contents> Slice<D> {
     ) {
         let before = self.view_line(line, here.site.homes(line), None);
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::Flush, here);
-        let leaves = self.read_out(&outcome, here);
+        let actions = self.step(&mut slot, Event::Flush, here);
+        let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
-        let (unused, _) = self.send_written_back((line, tickets), &outcome, leaves, here);
+        let (unused, _) = self.send_written_back((line, tickets), &actions, leaves, here);
         if let Some(tickets) = unused {
             // The fill's waiters left nothing to write: the release goes on.
             here.withdraw(line, tickets);
@@ -72,19 +72,19 @@ impl<D: Contents> Slice<D> {
         let miss = self.mshr.find(line);
         let before = self.view_line(line, here.site.homes(line), miss);
         let mut slot = before;
-        let outcome = self.step(&mut slot, Event::InvalidateLine, here);
-        let leaves = self.read_out(&outcome, here);
+        let actions = self.step(&mut slot, Event::InvalidateLine, here);
+        let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
-        self.send_written_back((line, None), &outcome, leaves, here).1
+        self.send_written_back((line, None), &actions, leaves, here).1
     }
 
     /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
-    fn read_out<C: Coherence>(&mut self, outcome: &Outcome<D>, here: &SliceContext<'_, '_, C, D>) -> Departure {
-        let sent = outcome.forwards.iter().flatten().filter_map(|(_, request)| match *request {
+    fn read_out<C: Coherence>(&mut self, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> Departure {
+        let sent = actions.forwards.iter().flatten().filter_map(|(_, request)| match *request {
             Request::Write { mask, .. } => Some(mask),
             Request::Read { .. } | Request::Atomic { .. } => None,
         });
-        let grains = sent.chain(outcome.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
+        let grains = sent.chain(actions.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
         if grains == 0 {
             return Departure::at(here.out.now());
         }
@@ -116,7 +116,7 @@ impl<D: Contents> Slice<D> {
             (None, Some(new)) => {
                 self.feed(line);
                 let class = Class::of(&here.site.map, here.site.module, after.homes);
-                let inserted = self.cache.insert(line, CacheClass::new(class as u8), new, here.l2_ways(class));
+                let inserted = self.cache.insert(line, BulkClass::new(class as u8), new, here.l2_ways(class));
                 // Where misses of their own pin every line of the set, the new one is the one that goes.
                 let victim = inserted
                     .map_or(Some((line, new)), |inserted| inserted.victim.map(|victim| (victim.line, victim.state)));
@@ -170,9 +170,9 @@ impl<D: Contents> Slice<D> {
         self.count_dirty(homes, Some(state), None, here);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
-        let outcome = self.step(&mut slot, Event::Evict { last_of_region }, here);
-        let (_, left) = self.send_written_back((line, None), &outcome, leaves, here);
-        if let Some(home) = outcome.downgrade {
+        let actions = self.step(&mut slot, Event::Evict { last_of_region }, here);
+        let (_, left) = self.send_written_back((line, None), &actions, leaves, here);
+        if let Some(home) = actions.downgrade {
             here.send(leaves, home, Packet::Downgrade { line });
         }
         left
@@ -183,21 +183,21 @@ impl<D: Contents> Slice<D> {
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         (line, mut tickets): (Line, Option<Tickets>),
-        outcome: &Outcome<D>,
+        actions: &Actions<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> (Option<Tickets>, Ps) {
         let mut left = here.out.now();
         let nobody = EntryId::default();
         let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
-        for &(target, request) in outcome.forwards.iter().flatten() {
+        for &(target, request) in actions.forwards.iter().flatten() {
             here.shared.stats.writebacks += 1;
             let tickets = tickets.take();
             let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default(), target));
             let body = LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody };
             left = left.max(here.send(leaves, target, Packet::Request(body)));
         }
-        if let Some((mask, data)) = outcome.write {
+        if let Some((mask, data)) = actions.write {
             here.shared.stats.writebacks += 1;
             left = left.max(self.write_memory(line, (mask, data), leaves, here));
         }

@@ -263,7 +263,7 @@ impl<D: Contents> Sm<D> {
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
     pub fn invalidate_l1(&mut self) {
         self.stats.l1_invalidations += 1;
-        self.l1.invalidate_class(crate::cache::Class::new(0));
+        self.l1.invalidate_class(crate::cache::BulkClass::new(0));
         let entries: Vec<_> = self.mshr.entries().collect();
         for entry in entries {
             self.mshr.get_mut(entry).pending.miss.stale = true;
@@ -384,7 +384,7 @@ impl<D: Contents> Sm<D> {
             }
             (None, Some(new)) => {
                 // The victim is clean: an L1 writes through.
-                let stored = self.l1.store(line, crate::cache::Class::new(0), new, here.l1_ways(line));
+                let stored = self.l1.store(line, crate::cache::BulkClass::new(0), new, here.l1_ways(line));
                 assert!(stored, "no L1 line is pinned");
             }
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tombolo_experiment::campaign::run_points;
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
-use tombolo_experiment::{Outcome, Pass, Point};
+use tombolo_experiment::{Pass, Point, PointResult};
 use tombolo_machine::error::near;
 use tombolo_system::{RunRecord, TimeChoice};
 
@@ -106,8 +106,8 @@ fn run_all(
     let results = run_points(&points, None, threads, &progress)?;
     let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
         Ok(outcome) => match &**outcome {
-            Outcome::Simulation(record) => comparable(record, point, time),
-            Outcome::Sharing(_) => unreachable!("a simulation was asked for"),
+            PointResult::Simulation(record) => comparable(record, point, time),
+            PointResult::Sharing(_) => unreachable!("a simulation was asked for"),
         },
         Err(error) => Err(error.clone()),
     };

@@ -10,7 +10,7 @@ const MAX_FORWARDS: usize = 2;
 
 /// The effects of one step.
 #[derive(Clone, Copy, Debug)]
-pub struct Outcome<D: Data> {
+pub struct Actions<D: Data> {
     /// Requests sent up, in order.
     pub forwards: [Option<(ModuleId, Request<D>)>; MAX_FORWARDS],
     /// Bytes to read from memory.
@@ -33,9 +33,9 @@ pub struct Outcome<D: Data> {
     pub downgrade: Option<ModuleId>,
 }
 
-impl<D: Data> Default for Outcome<D> {
-    fn default() -> Outcome<D> {
-        Outcome {
+impl<D: Data> Default for Actions<D> {
+    fn default() -> Actions<D> {
+        Actions {
             forwards: [None; MAX_FORWARDS],
             fetch: None,
             write: None,
@@ -50,7 +50,7 @@ impl<D: Data> Default for Outcome<D> {
     }
 }
 
-impl<D: Data> Effects<D> for Outcome<D> {
+impl<D: Data> Effects<D> for Actions<D> {
     fn forward(&mut self, to: ModuleId, request: Request<D>) {
         let free = self.forwards.iter_mut().find(|slot| slot.is_none());
         *free.expect("a step sends at most written-back bytes and one request up") = Some((to, request));
