@@ -13,8 +13,6 @@ use crate::outstanding::{Asker, Pool, Tickets};
 use crate::port::{Parcel, Port};
 use crate::posted::StoreReturn;
 use crate::site::Site;
-use crate::slice::Slice;
-use crate::sm::Sm;
 use crate::stats::L2Stats;
 use crate::translation::Translation;
 use crate::watch::Contents;
@@ -224,65 +222,5 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         let at = ready + site.notice_latency(home);
         let taken = Message::Taken { pool: invalidations(beyond), ticket };
         self.out.send(at, self.id, site.layout.controller(home), taken);
-    }
-}
-
-/// A module as its controller sees it: both sides.
-pub struct Parts<'a, 'o, C, D: Contents> {
-    /// Its place in the machine.
-    pub site: &'a Site<C, D>,
-    /// Its SMs.
-    pub sms: &'a mut [Sm<D>],
-    /// What they share.
-    pub sm_shared: &'a mut SmShared,
-    /// Its L2 slices.
-    pub slices: &'a mut [Slice<D>],
-    /// What they share.
-    pub slice_shared: &'a mut SliceShared<D>,
-    /// Where events go.
-    pub out: &'a mut Out<'o, D>,
-}
-
-impl<'o, C: Coherence, D: Contents> Parts<'_, 'o, C, D> {
-    /// What `id` may touch in the place of a slice.
-    #[inline]
-    pub fn slice_side(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
-        SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out }
-    }
-
-    /// Has an SM act.
-    #[inline]
-    pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
-        act(&mut self.sms[sm], &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out })
-    }
-
-    /// Has a slice act; the SMs get back what it has taken of them.
-    #[inline]
-    pub fn at_slice<R>(
-        &mut self,
-        slice: usize,
-        act: impl FnOnce(&mut Slice<D>, &mut SliceContext<'_, 'o, C, D>) -> R,
-    ) -> R {
-        let slice = &mut self.slices[slice];
-        let id = slice.id();
-        let result = act(slice, &mut SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out });
-        if !self.slice_shared.returns.is_empty() {
-            self.hand_back(id);
-        }
-        result
-    }
-
-    /// Tells the SMs of their stores that a slice has taken.
-    fn hand_back(&mut self, by: ComponentId) {
-        let mut returns = std::mem::take(&mut self.slice_shared.returns);
-        for taken in returns.drain(..) {
-            self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
-        }
-        self.slice_shared.returns = returns;
-    }
-
-    /// Tells the L1s how their ways are shared from now on.
-    pub fn tell_l1_ways(&mut self) {
-        self.sm_shared.l1_ways = *self.slice_shared.ways.l1();
     }
 }

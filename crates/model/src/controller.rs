@@ -1,10 +1,10 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
-use crate::context::Parts;
 use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::{Asker, Pool};
 use crate::pace::{KernelStats, Pace};
+use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;

@@ -4,7 +4,8 @@
 //! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
 //! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
 //! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
-//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns.
+//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. What each
+//! may touch of its module is its [`context`]; nothing that changes is in both.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states, concurrent kernels.
 //!
@@ -39,6 +40,7 @@ pub mod mshr;
 pub mod outstanding;
 pub mod pace;
 pub mod page_table;
+pub mod parts;
 pub mod port;
 pub mod posted;
 pub mod set_index;

@@ -1,10 +1,11 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
-use crate::context::{Parts, SliceContext, SliceShared, SliceView, SmContext, SmShared};
+use crate::context::{SliceContext, SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::{Controller, CtaCut};
 use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{Message, Out, Packet};
+use crate::parts::Parts;
 use crate::site::Site;
 use crate::slice::{Slice, Wanted};
 use crate::sm::{FillMessage, Sm};
