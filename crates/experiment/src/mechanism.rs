@@ -129,12 +129,7 @@ fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -
     kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
-/// Bytes of a message that carries a whole line.
-fn line_message(machine: &MachineConfig) -> u64 {
-    (machine.messages.header_bytes.0 + machine.line.bytes()).next_multiple_of(machine.messages.flit_bytes)
-}
-
-/// Bytes of messages with data that GPU 1 received.
+/// Bytes of memory that GPU 1 received.
 fn received(record: &RunRecord) -> u64 {
     record.links.iter().find(|link| link.name == "gpu1.in").map_or(0, |link| link.data_bytes)
 }
@@ -147,7 +142,7 @@ fn counter(record: &RunRecord, name: &str) -> u64 {
 fn shared_array(design: &str, copies: u64) -> Result<Measured, String> {
     let machine = machine(&[])?;
     let record = simulate(&machine, design, vec![reads([0], 0..LINES), reads(4..8, 0..LINES)])?;
-    Ok(Measured::bytes(copies * LINES * line_message(&machine), received(&record)))
+    Ok(Measured::bytes(copies * LINES * machine.line.bytes(), received(&record)))
 }
 
 /// A store to a line that all sixteen modules have read.
@@ -233,7 +228,7 @@ fn kernels(design: &str, fetched: u64) -> Result<Measured, String> {
     let mut kernels = vec![reads([0], 0..LINES)];
     kernels.extend((0..3).map(|_| reads([4], 0..LINES)));
     let record = simulate(&machine, design, kernels)?;
-    Ok(Measured::bytes(fetched * LINES * line_message(&machine), received(&record)))
+    Ok(Measured::bytes(fetched * LINES * machine.line.bytes(), received(&record)))
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ fn flows(c: &mut Criterion) {
     c.bench_function("link/send", |b| {
         b.iter(|| {
             now += 700;
-            black_box(link.send(Ps(now), Traffic::Data, Bytes(144)))
+            black_box(link.send(Ps(now), Traffic::Data { grains: 32 }, Bytes(144)))
         });
     });
     let mut now = 0;

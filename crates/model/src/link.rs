@@ -10,7 +10,10 @@ use tombolo_types::{Bytes, Ps, Rate, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
     /// It carries bytes of memory.
-    Data,
+    Data {
+        /// How many grains of a line.
+        grains: u32,
+    },
     /// A request, an acknowledgment, an invalidation.
     Control,
 }
@@ -40,6 +43,8 @@ pub struct LinkStats {
     pub data: TrafficStats,
     /// All others.
     pub control: TrafficStats,
+    /// Grains of memory carried.
+    pub grains: u64,
     /// How long it was sending: divided by the run's length, its utilisation.
     pub busy: Ps,
     /// Longest wait of a packet before its first byte left.
@@ -55,7 +60,10 @@ impl LinkStats {
     /// Counts a packet.
     pub fn count(&mut self, traffic: Traffic, bytes: Bytes) {
         let kind = match traffic {
-            Traffic::Data => &mut self.data,
+            Traffic::Data { grains } => {
+                self.grains += u64::from(grains);
+                &mut self.data
+            }
             Traffic::Control => &mut self.control,
         };
         kind.packets += 1;
@@ -68,6 +76,7 @@ impl LinkStats {
             mine.packets += theirs.packets;
             mine.bytes += theirs.bytes;
         }
+        self.grains += other.grains;
         self.busy += other.busy;
         self.worst_queueing = self.worst_queueing.max(other.worst_queueing);
     }
@@ -140,13 +149,13 @@ mod tests {
 
     #[test]
     fn an_idle_link_costs_serialisation_and_latency() {
-        assert_eq!(link(200, 300).send(Ps(50), Traffic::Data, Bytes(128)), Ps(50 + 640 + 300_000));
+        assert_eq!(link(200, 300).send(Ps(50), Traffic::Data { grains: 1 }, Bytes(128)), Ps(50 + 640 + 300_000));
     }
 
     #[test]
     fn a_packet_waits_for_those_ahead() {
         let mut link = link(200, 300);
-        link.send(Ps::ZERO, Traffic::Data, Bytes(128));
+        link.send(Ps::ZERO, Traffic::Data { grains: 1 }, Bytes(128));
         assert_eq!(link.send(Ps(100), Traffic::Control, Bytes(32)), Ps(640 + 160 + 300_000));
         assert_eq!(link.stats().worst_queueing, Ps(540));
     }
@@ -154,7 +163,7 @@ mod tests {
     #[test]
     fn a_saturated_link_delivers_exactly_its_rate() {
         let mut link = link(450, 0);
-        let last = (0..45_000).map(|_| link.send(Ps::ZERO, Traffic::Data, Bytes(64))).last();
+        let last = (0..45_000).map(|_| link.send(Ps::ZERO, Traffic::Data { grains: 1 }, Bytes(64))).last();
         assert_eq!(last, Some(Ps(6_400_000)));
         assert_eq!(link.stats().busy, Ps(6_400_000));
     }
@@ -162,19 +171,19 @@ mod tests {
     #[test]
     fn traffic_is_counted_by_kind() {
         let mut link = link(1, 0);
-        link.send(Ps::ZERO, Traffic::Data, Bytes(128));
+        link.send(Ps::ZERO, Traffic::Data { grains: 1 }, Bytes(128));
         link.send(Ps::ZERO, Traffic::Control, Bytes(16));
         link.send(Ps::ZERO, Traffic::Control, Bytes(16));
         assert_eq!(link.stats().data, TrafficStats { packets: 1, bytes: 128 });
         assert_eq!(link.stats().control, TrafficStats { packets: 2, bytes: 32 });
-        assert_eq!(link.stats().bytes(), Bytes(160));
+        assert_eq!((link.stats().bytes(), link.stats().grains), (Bytes(160), 1));
     }
 
     #[test]
     fn packets_arrive_in_order_at_an_infinite_rate() {
         let mut link = Link::new(LinkConfig { rate: Rate::INFINITE, latency: Ps(10) });
-        assert_eq!(link.send(Ps(100), Traffic::Data, Bytes(1 << 30)), Ps(110));
-        assert_eq!(link.send(Ps(90), Traffic::Data, Bytes(1)), Ps(110), "not ahead of the packet before");
+        assert_eq!(link.send(Ps(100), Traffic::Data { grains: 1 }, Bytes(1 << 30)), Ps(110));
+        assert_eq!(link.send(Ps(90), Traffic::Data { grains: 1 }, Bytes(1)), Ps(110), "not ahead of the packet before");
         assert_eq!(link.stats().busy, Ps::ZERO);
     }
 }

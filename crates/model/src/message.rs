@@ -172,24 +172,24 @@ impl<D: Data> Packet<D> {
     /// What ports and links need to know of it.
     #[inline]
     pub fn facts(&self) -> Facts {
-        let (receiver, traffic, payload) = match *self {
+        let (receiver, payload) = match *self {
             Packet::Request(LineRequest { line, request, .. }) => match request {
-                Request::Read { .. } => (Receiver::Slice(line), Traffic::Control, Payload::Read),
+                Request::Read { .. } => (Receiver::Slice(line), Payload::Read),
                 Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
                     let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
-                    (Receiver::Slice(line), Traffic::Data, carried(mask.grains()))
+                    (Receiver::Slice(line), carried(mask.grains()))
                 }
             },
-            Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Traffic::Data, Payload::Grains(mask.grains())),
-            Packet::Answer { origin, mask, .. } => {
-                (Receiver::Sm(origin.sm), Traffic::Data, Payload::Grains(mask.grains()))
-            }
-            Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Traffic::Data, Payload::Grains(1)),
-            Packet::Flag { line, .. } => (Receiver::Slice(line), Traffic::Control, Payload::Nothing),
-            Packet::Downgrade { line } | Packet::Invalidate { line, .. } => {
-                (Receiver::Slice(line), Traffic::Control, Payload::Control)
-            }
-            Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Traffic::Control, Payload::Control),
+            Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
+            Packet::Answer { origin, mask, .. } => (Receiver::Sm(origin.sm), Payload::Grains(mask.grains())),
+            Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),
+            Packet::Flag { line, .. } => (Receiver::Slice(line), Payload::Nothing),
+            Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),
+            Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Payload::Control),
+        };
+        let traffic = match payload {
+            Payload::Grains(grains) | Payload::Masked(grains) => Traffic::Data { grains },
+            Payload::Read | Payload::Control | Payload::Nothing => Traffic::Control,
         };
         Facts { receiver, traffic, payload }
     }

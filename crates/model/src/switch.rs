@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn forward(switch: &mut Switch, inside: u64, from: u8, to: u8) -> Ps {
-        switch.forward(Ps(0), Ps(inside), (GpuId(from), GpuId(to)), Traffic::Data, Bytes(100))
+        switch.forward(Ps(0), Ps(inside), (GpuId(from), GpuId(to)), Traffic::Data { grains: 1 }, Bytes(100))
     }
 
     #[test]

@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn push(link: &mut TurningLink<u32>, now: u64, way: Way, packet: u32) -> Option<Ps> {
-        link.push(Ps(now), way, packet, Traffic::Data, Bytes(160))
+        link.push(Ps(now), way, packet, Traffic::Data { grains: 1 }, Bytes(160))
     }
 
     /// Sends without a pause on `ways` from `from` to `to`, where a sample ends.

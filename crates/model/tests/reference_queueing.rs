@@ -101,7 +101,9 @@ fn the_reference_is_what_the_closed_form_gives() {
 fn a_link_under_poisson_arrivals_makes_packets_wait_as_long_as_theory_says() {
     for reference in references() {
         let mut link = Link::new(LinkConfig { rate: RATE, latency: Ps::ZERO });
-        let found = mean_wait(mix(reference.mix), reference.load, |now, bytes| link.send(now, Traffic::Data, bytes));
+        let found = mean_wait(mix(reference.mix), reference.load, |now, bytes| {
+            link.send(now, Traffic::Data { grains: 1 }, bytes)
+        });
         assert_near(found, &reference);
     }
 }
@@ -115,7 +117,7 @@ fn a_way_out_of_a_switch_fed_by_three_ports_waits_as_long_as_theory_says() {
         let mut packet = 0_u8;
         let found = mean_wait(mix(reference.mix), reference.load, |now, bytes| {
             packet = (packet + 1) % 3;
-            switch.forward(now, now, (GpuId(packet), GpuId(3)), Traffic::Data, bytes) - crossing
+            switch.forward(now, now, (GpuId(packet), GpuId(3)), Traffic::Data { grains: 1 }, bytes) - crossing
         });
         assert_near(found, &reference);
     }
@@ -125,7 +127,9 @@ fn a_way_out_of_a_switch_fed_by_three_ports_waits_as_long_as_theory_says() {
 fn a_link_under_regular_arrivals_never_waits_below_its_rate_and_falls_behind_above() {
     let send = |gap: u64| {
         let mut link = Link::new(LinkConfig { rate: RATE, latency: Ps::ZERO });
-        (0..1000_u64).map(|packet| (link.send(Ps(packet * gap), Traffic::Data, Bytes(160)) - Ps(packet * gap)).0).max()
+        (0..1000_u64)
+            .map(|packet| (link.send(Ps(packet * gap), Traffic::Data { grains: 1 }, Bytes(160)) - Ps(packet * gap)).0)
+            .max()
     };
     assert_eq!(send(1600), Some(1600), "at its rate");
     assert_eq!(send(1500), Some(1600 + 999 * 100), "each packet 100 ps further behind");

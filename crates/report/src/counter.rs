@@ -69,7 +69,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("l2.remote_hits", "L2 hits from other modules", "", "Of the L2 loads from other modules, those that found their line."),
 
     counter("links.*.bytes", "link traffic", "B", "Bytes sent in one direction of one link, headers included."),
-    counter("links.*.data_bytes", "link data", "B", "Of the bytes sent, those in messages that carry memory."),
+    counter("links.*.data_bytes", "link data", "B", "Of the bytes sent, bytes of memory: without headers, masks and what fills a flit."),
     counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
     counter("links.*.lanes", "lanes", "", "Lanes that carried this way, on average over the run; 1 of a link without lanes."),
     counter("links.*.lanes_turned", "lanes turned", "", "Lanes that turned to this way."),

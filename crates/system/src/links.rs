@@ -63,7 +63,7 @@ pub(crate) fn records<C: Coherence, D: Contents>(
     let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
         name,
         bytes: stats.bytes().0,
-        data_bytes: stats.data.bytes,
+        data_bytes: stats.grains * machine.line.grain(),
         utilization: of_run(stats.busy.0),
         lanes: of_run(lanes.lane_time),
         lanes_turned: lanes.turned,

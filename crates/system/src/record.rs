@@ -46,7 +46,7 @@ pub struct LinkRecord {
     pub name: String,
     /// Bytes, headers included.
     pub bytes: u64,
-    /// Of these, in messages that carry memory.
+    /// Of these, bytes of memory: without headers, masks and what fills a flit.
     pub data_bytes: u64,
     /// Share of the run's time that it was sending, 0 to 1.
     pub utilization: f64,

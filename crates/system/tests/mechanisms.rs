@@ -6,7 +6,6 @@ mod common;
 
 use common::{design, machine, simulate};
 use std::sync::Arc;
-use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 use tombolo_types::stream::AtomicResult;
@@ -42,11 +41,6 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a tombolo_system::record::Li
     record.links.iter().find(|link| link.name == name).expect("a link of the machine")
 }
 
-/// Bytes of a message that carries `data` bytes of a whole line.
-fn message(machine: &MachineConfig, data: u64) -> u64 {
-    (machine.messages.header_bytes.0 + data).next_multiple_of(machine.messages.flit_bytes)
-}
-
 #[test]
 fn without_remote_caching_modules_of_one_gpu_still_cache_each_others_data() {
     let machine = machine(&[]);
@@ -73,7 +67,7 @@ fn a_saturated_link_sets_the_pace_of_the_sms_behind_it() {
     let program = Directed::new(vec![touch(0, 0..1), ctas]);
     let record = simulate(&machine, design("hmg", &[]), program);
     let written = link(&record, "gpu1.out");
-    assert_eq!(written.data_bytes, lines * message(&machine, 128));
+    assert_eq!(written.data_bytes, lines * machine.line.bytes());
     let busy = written.utilization * record.time_s;
     let expected = written.bytes as f64 / machine.gpu_link.rate.0 as f64;
     assert!((busy / expected - 1.0).abs() < 0.01, "{busy} s sending, {expected} s by rate");
@@ -235,7 +229,7 @@ fn write_back_leaves_stores_at_home_until_they_are_released() {
         let design = design("hmg", &[&format!("design.l2_write={write}")]);
         simulate(&machine, design, Directed::new(kernels()))
     };
-    let line = message(&machine, 128);
+    let line = machine.line.bytes();
     assert_eq!(link(&run("through"), "module1.out").data_bytes, 10 * line, "every store travels");
     assert_eq!(link(&run("back"), "module1.out").data_bytes, line, "one write-back does");
 }

@@ -42,13 +42,6 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a tombolo_system::record::Li
     record.links.iter().find(|link| link.name == name).expect("a link of the machine")
 }
 
-/// Bytes of a message that carries `data` bytes, `partial` where they are not a whole line.
-fn message(machine: &MachineConfig, data: u64, partial: bool) -> u64 {
-    let sizes = &machine.messages;
-    let mask = if partial { sizes.mask_bytes.0 } else { 0 };
-    (sizes.header_bytes.0 + data + mask).next_multiple_of(sizes.flit_bytes)
-}
-
 /// Every design of these mechanisms.
 const DESIGNS: [(&str, &[&str]); 10] = [
     ("numa-memory-side", &[]),
@@ -71,7 +64,7 @@ const WRITING_BACK: [(&str, &[&str]); 3] = [
 ];
 
 #[test]
-fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
+fn dirty_remote_bytes_cross_once_at_the_boundary_and_no_others() {
     let machine = sockets(&[]);
     // Socket 1 writes the first quarter of 24 lines of socket 0 five times, and all of 8 more.
     let kernels = || {
@@ -87,7 +80,7 @@ fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
         let design = design(design_name, &[&format!("design.l2_write={write}")]);
         link(&simulate(&machine, design, Directed::new(kernels())), "gpu1.out").data_bytes
     };
-    let (part, whole) = (message(&machine, 32, true), message(&machine, 128, false));
+    let (part, whole) = (32, 128);
     for name in ["software-flat", "software-hierarchical"] {
         assert_eq!(sent(name, "back"), 24 * part + 8 * whole, "{name}");
         assert_eq!(sent(name, "through"), 5 * 24 * part + 8 * whole, "{name}");
@@ -121,7 +114,7 @@ fn the_time_to_write_back_at_a_boundary_is_that_of_the_link() {
         assert_eq!(record.kernels.len(), 2);
         record.kernels[1].end_s - record.kernels[1].start_s
     };
-    let expected = (lines * message(&machine, 128, false)) as f64 / 10e9;
+    let expected = (lines * machine.line.bytes()) as f64 / 10e9;
     let (back, through) = (time(Mask::ALL, "back"), time(Mask::ALL, "through"));
     assert!(back > expected && back < 1.35 * expected, "{back} s, the link alone {expected} s");
     // Written through, most of it crosses while the kernel still writes.
@@ -138,7 +131,7 @@ fn a_release_inside_a_kernel_writes_back_what_other_warps_wrote() {
             .warp(|warp| _ = warp.compute(20_000).fence(Order::release(Scope::Sys)).compute(20_000));
         let program = || Directed::new(vec![reads([0], 0..8), ctas.clone()]);
         let record = simulate(&machine, design(name, settings), program());
-        assert_eq!(link(&record, "gpu1.out").data_bytes, 8 * message(&machine, 128, false), "{name}");
+        assert_eq!(link(&record, "gpu1.out").data_bytes, 8 * machine.line.bytes(), "{name}");
         for threads in 2..=4 {
             let again = simulate_on(threads, &machine, design(name, settings), program());
             assert_eq!(again.digest, record.digest, "{name} on {threads} threads");
@@ -164,8 +157,8 @@ fn crossing(name: &str, read: Vec<Cta>) -> u64 {
     let program = Directed::new(vec![reads([0], 0..18 * WAY), read]);
     let record = simulate(&machine, design(name, &[]), program);
     let bytes = link(&record, "gpu0.out").data_bytes;
-    assert_eq!(bytes % message(&machine, 128, false), 0, "whole lines");
-    bytes / message(&machine, 128, false)
+    assert_eq!(bytes % machine.line.bytes(), 0, "whole lines");
+    bytes / machine.line.bytes()
 }
 
 #[test]
@@ -205,7 +198,7 @@ fn reads_of_one_remote_line_share_a_crossing_only_where_the_l2_may_hold_it() {
     let crossed = |name| {
         let program = Directed::new(vec![touch.clone(), ctas.clone()]);
         let record = simulate(&machine, design(name, &[]), program);
-        link(&record, "gpu0.out").data_bytes / message(&machine, 128, false)
+        link(&record, "gpu0.out").data_bytes / machine.line.bytes()
     };
     assert_eq!(crossed("numa-memory-side"), 2 * lines);
     assert_eq!(crossed("numa-coherent"), lines);
@@ -270,7 +263,7 @@ fn only_l2_caches_beside_memory_keep_their_lines_between_kernels() {
         let own = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(0)]));
         assert_eq!(own.dram.read_bytes, local * lines * 128, "{name}: from memory");
         let other = simulate(&machine, design(name, &[]), Directed::new(vec![once(0), once(1), once(1)]));
-        let line = message(&machine, 128, false);
+        let line = machine.line.bytes();
         assert_eq!(link(&other, "gpu0.out").data_bytes, remote * lines * line, "{name}: over the link");
     }
 }
@@ -282,7 +275,7 @@ fn the_bound_without_invalidations_writes_nothing_back_at_boundaries() {
         let program = vec![reads([0], 0..WAY), writes(1, 0..WAY, Mask::ALL), writes(1, 0..WAY, Mask::ALL)];
         link(&simulate(&machine, design(name, &[]), Directed::new(program)), "gpu1.out").data_bytes
     };
-    let line = message(&machine, 128, false);
+    let line = machine.line.bytes();
     assert_eq!(sent("numa-coherent"), 2 * WAY * line, "each boundary writes them back");
     assert_eq!(sent("numa-no-invalidation"), 0, "they stay");
 }

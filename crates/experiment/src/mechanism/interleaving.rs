@@ -1,6 +1,6 @@
 //! Lines interleaved over sockets: where accesses go under the policies of a single GPU. Source: NUMA-GPU, section 3.
 
-use super::{Measured, line_message, simulate};
+use super::{Measured, simulate};
 use std::sync::Arc;
 use tombolo_system::directed::Cta;
 
@@ -16,6 +16,6 @@ pub(super) fn remote_share() -> Result<Measured, String> {
     let own = |socket: u64| Cta::sharing(socket * LINES..(socket + 1) * LINES, 1, |warp, line| _ = warp.read([line]));
     let record = simulate(&machine, "numa-traditional", vec![(0..4).map(own).collect()])?;
     let received = record.links.iter().filter(|link| link.name.ends_with(".in")).map(|link| link.data_bytes);
-    let share = received.sum::<u64>() as f64 / (4 * LINES * line_message(&machine)) as f64;
+    let share = received.sum::<u64>() as f64 / (4 * LINES * machine.line.bytes()) as f64;
     Ok(Measured { predicted: Some(0.75), measured: share, unit: "" })
 }

@@ -4,7 +4,7 @@
 //! NUMA-GPU's machine of four sockets with one SM each and caches of one slice: an L2 of 32 sets of 16 ways, an L1 of
 //! one set of four, and a link that what an SM may have on its way fills.
 
-use super::{Measured, line_message, received, simulate};
+use super::{Measured, received, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Warp};
@@ -63,7 +63,7 @@ fn read_again(design: &str, passes: u64) -> Result<(u64, Vec<(u32, u32)>), Strin
     let read = of_one(1, |warp| _ = warp.sweep(0..JUST_OVER_HALF, passes));
     let record = simulate(&machine, design, vec![touch, read])?;
     let ways = record.local_ways.iter().filter(|ways| ways.module == "module1").map(|ways| (ways.l1, ways.l2));
-    Ok((received(&record) / line_message(&machine), ways.collect()))
+    Ok((received(&record) / machine.line.bytes(), ways.collect()))
 }
 
 /// A kernel of four CTAs of which that of `socket` runs one warp.
