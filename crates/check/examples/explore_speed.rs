@@ -1,7 +1,7 @@
 //! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
 //! thread, in seconds of processor time (on Linux).
 //!
-//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|kernels|FILE|DIR|random:FROM:TO] [NAME]`
+//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|shapes|kernels|FILE|DIR|random:FROM:TO] [NAME]`
 //!
 //! A design is what [`Design::configured`] takes, such as `software-flat+back+remote`. `NAME`: only tests whose file or
 //! name holds it.
@@ -92,6 +92,9 @@ fn processor_seconds() -> f64 {
 }
 
 fn cases(from: &str) -> Vec<Case> {
+    if from == "shapes" {
+        return Case::shapes();
+    }
     if from == "core" {
         return Case::core();
     }

@@ -39,7 +39,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.toml")
 }
 
-/// As much as two cores explore in some twenty seconds. The rows that it cuts say `bounded`.
+/// As much as two cores explore in some thirty seconds. The rows that it cuts say `bounded`.
 fn budget() -> Budget {
     Budget { states_of_placement: 10_000, states_of_test: 15_000, walks: 0, ..Budget::default() }
 }
@@ -95,7 +95,7 @@ fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
 #[test]
 fn the_shipped_tests_come_to_what_is_pinned() {
     let designs = CONFIGURATIONS.map(|name| Design::configured(name).expect("it is listed"));
-    let cases = [Case::core(), Case::kernels()].concat();
+    let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();
     let found = rows(&verify(&designs, &cases, budget(), THREADS, &()));
     let pinned = std::fs::read_to_string(golden()).map(|text| read(&text)).unwrap_or_default();
     let differences = differences(&pinned, &found);

@@ -71,6 +71,19 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
 }
 
 #[test]
+fn the_shapes_are_forbidden_and_never_reached() {
+    let back = Options { write: WritePolicy::Back, ..Options::default() };
+    let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
+    let designs = promising().into_iter().chain(named.map(|protocol| design(protocol, back)));
+    let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
+    assert_clean(&reports);
+    for design in &reports {
+        assert_eq!(design.tests.len(), 28);
+        assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
+    }
+}
+
+#[test]
 fn the_core_tests_keep_the_model_where_lines_are_written_back() {
     let options = Options { write: WritePolicy::Back, ..Options::default() };
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");

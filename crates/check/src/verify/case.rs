@@ -1,6 +1,6 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
-use super::corpus::{CORE, KERNELS};
+use super::corpus::{CORE, KERNELS, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::too_large;
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
@@ -110,6 +110,11 @@ impl Case {
     /// The core tests that ship with the crate.
     pub fn core() -> Vec<Case> {
         shipped(CORE)
+    }
+
+    /// The shapes that ship with the crate: each shows a broken rule of a protocol.
+    pub fn shapes() -> Vec<Case> {
+        shipped(SHAPES)
     }
 
     /// The tests of kernel boundaries that ship with the crate.

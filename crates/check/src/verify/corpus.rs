@@ -85,9 +85,50 @@ pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
     "K-WRC.litmus",
 ];
 
+/// Shapes that a broken rule of a protocol shows, at the scopes that matter, by file name.
+pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
+    "Atomics.gpu.litmus",
+    "Atomics.sys.litmus",
+    "CoRWR.gpu.litmus",
+    "CoRWR.sys.litmus",
+    "CoWR.gpu.litmus",
+    "CoWR.sys.litmus",
+    "Flush.gpu.litmus",
+    "Flush.sys.litmus",
+    "ISA2.sys.litmus",
+    "LB+atom.gpu.litmus",
+    "LB+barrier.sys.litmus",
+    "LB+release.gpu.litmus",
+    "MP+neighbour.sys.litmus",
+    "MP+reader.gpu.litmus",
+    "MP+reader.sys.litmus",
+    "MP+readers+reload.sys.litmus",
+    "MP+readers.gpu.litmus",
+    "MP+readers.sys.litmus",
+    "MP+red.gpu.litmus",
+    "MP+red.sys.litmus",
+    "MP+region.sys.litmus",
+    "MP+reload.gpu.litmus",
+    "MP+reload.sys.litmus",
+    "MP.gpu.litmus",
+    "MP.sys.litmus",
+    "WRC+gpu.sys.litmus",
+    "WRC.gpu.litmus",
+    "WRC.sys.litmus",
+];
+
+/// The test of [`SHAPES`] of this name.
+pub(super) fn shape_test(name: &str) -> Litmus {
+    named(SHAPES, name)
+}
+
 /// The test of [`KERNELS`] of this name.
 pub(super) fn kernel_test(name: &str) -> Litmus {
-    let shipped = KERNELS.iter().find(|(file, _)| *file == format!("{name}.{ENDING}"));
+    named(KERNELS, name)
+}
+
+fn named(tests: &[(&str, &str)], name: &str) -> Litmus {
+    let shipped = tests.iter().find(|(file, _)| *file == format!("{name}.{ENDING}"));
     let (file, text) = shipped.expect("only shipped tests are asked for");
     parse(file, text).expect("a test reads every shipped file")
 }

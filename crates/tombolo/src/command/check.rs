@@ -83,7 +83,7 @@ impl Arguments {
 
     fn cases(&self) -> Result<Vec<Case>, Failure> {
         if self.litmus.is_empty() && self.random.is_none() && !self.mutants {
-            return Ok([Case::core(), Case::kernels()].concat());
+            return Ok([Case::core(), Case::shapes(), Case::kernels()].concat());
         }
         let mut cases = Vec::new();
         for path in &self.litmus {
