@@ -8,7 +8,7 @@ use std::{env, fs, io};
 /// Crates whose sources decide what a run gives.
 const MODEL: [&str; 7] = ["types", "engine", "protocol", "workload", "machine", "model", "system"];
 /// Sources of this crate that decide it too: how a program is recorded, placed and run, and in what form it is kept.
-const OWN: [&str; 3] = ["workload.rs", "campaign.rs", "outcome.rs"];
+const OWN: [&str; 3] = ["workload.rs", "campaign.rs", "point_result.rs"];
 
 fn main() -> io::Result<()> {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

@@ -5,8 +5,8 @@
 //! first. What a point gives does not depend on who runs it, nor when.
 
 use crate::error::{PointError, StoreError};
-use crate::outcome::{Pass, PointResult};
 use crate::point::{Key, Point};
+use crate::point_result::{Pass, PointResult};
 use crate::store::{Found, Store};
 use crate::workload::Source;
 use std::collections::{BTreeMap, VecDeque};
@@ -66,7 +66,7 @@ pub fn run_points(
             continue;
         }
         match store.map_or(Ok(Found::Nothing), |store| store.load(point.key()))? {
-            Found::PointResult(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
+            Found::Result(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
             Found::Nothing => Group::add(&mut groups, point),
             Found::Damaged(text) => {
                 watcher.warn(&text);
@@ -302,7 +302,7 @@ impl<'a> Campaign<'a> {
     fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
         let point = &ready.point;
         if let Some(store) = self.store
-            && let Found::PointResult(outcome) = store.load(point.key())?
+            && let Found::Result(outcome) = store.load(point.key())?
         {
             return Ok(Reached { result: Ok(Arc::from(outcome)), made: false });
         }

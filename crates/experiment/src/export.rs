@@ -1,8 +1,8 @@
 //! All points as one table: CSV and Parquet, a row a point, a column a counter.
 
 use crate::campaign::Results;
-use crate::outcome::Counter;
 use crate::point::Point;
+use crate::point_result::Counter;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;

@@ -3,9 +3,9 @@
 use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
-use crate::outcome::{HARDWARE, PointResult};
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
+use crate::point_result::{HARDWARE, PointResult};
 use crate::spec::{Dimension, Metric, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;

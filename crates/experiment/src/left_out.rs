@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::campaign::Results;
     use crate::claim::measured;
-    use crate::outcome::PointResult;
     use crate::plan::ScaleChoice;
+    use crate::point_result::PointResult;
     use crate::reader::File;
     use crate::spec::Claim;
     use std::sync::Arc;

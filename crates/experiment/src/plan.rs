@@ -2,7 +2,7 @@
 
 use crate::error::SpecError;
 use crate::hardware;
-use crate::outcome::{HARDWARE, Pass, pass_of};
+use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
 use crate::spec::{Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text};

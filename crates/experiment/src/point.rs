@@ -1,7 +1,7 @@
 //! A point: one machine, one design, one workload, and the key under which its result is kept.
 
 use crate::error::PointError;
-use crate::outcome::Pass;
+use crate::point_result::Pass;
 use crate::workload::{Target, WorkloadChoice};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

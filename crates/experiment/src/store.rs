@@ -5,8 +5,8 @@
 //! A file that was damaged is noticed by its checksum and its point runs again.
 
 use crate::error::StoreError;
-use crate::outcome::PointResult;
 use crate::point::{Identity, Key, Point};
+use crate::point_result::PointResult;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ struct Kept {
 #[derive(Debug)]
 pub enum Found {
     /// Its result.
-    PointResult(Box<PointResult>),
+    Result(Box<PointResult>),
     /// Nothing.
     Nothing,
     /// A file that is damaged: why. It counts as nothing.
@@ -106,7 +106,7 @@ impl Store {
             Err(error) => return Err(failed(&path, "read the file", error)),
         };
         Ok(match open(&bytes, key) {
-            Ok(outcome) => Found::PointResult(Box::new(outcome)),
+            Ok(outcome) => Found::Result(Box::new(outcome)),
             Err(reason) => Found::Damaged(format!("{}: {reason}; its point runs again", path.display())),
         })
     }

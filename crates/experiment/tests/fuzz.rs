@@ -63,7 +63,7 @@ proptest! {
         std::fs::write(&file, damaged(&whole, &hits)).expect("written");
         match store.load(point.key()).expect("readable") {
             // Blanks around the document change nothing.
-            Found::PointResult(found) => prop_assert_eq!(*found, outcome),
+            Found::Result(found) => prop_assert_eq!(*found, outcome),
             Found::Damaged(reason) => prop_assert!(reason.contains("runs again")),
             Found::Nothing => prop_assert!(false, "it is there"),
         }

@@ -36,7 +36,6 @@ pub mod memory_cache;
 pub mod message;
 pub mod module;
 pub mod mshr;
-
 pub mod outstanding;
 pub mod pace;
 pub mod page_table;

@@ -64,7 +64,7 @@ const WRITING_BACK: [(&str, &[&str]); 3] = [
 ];
 
 #[test]
-fn dirty_remote_bytes_cross_once_at_the_boundary_and_no_others() {
+fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
     let machine = sockets(&[]);
     // Socket 1 writes the first quarter of 24 lines of socket 0 five times, and all of 8 more.
     let kernels = || {
@@ -78,14 +78,20 @@ fn dirty_remote_bytes_cross_once_at_the_boundary_and_no_others() {
     };
     let sent = |design_name: &str, write: &str| {
         let design = design(design_name, &[&format!("design.l2_write={write}")]);
-        link(&simulate(&machine, design, Directed::new(kernels())), "gpu1.out").data_bytes
+        link(&simulate(&machine, design, Directed::new(kernels())), "gpu1.out").clone()
     };
     let (part, whole) = (32, 128);
+    // A header, the bytes, and a mask that says which they are.
+    let sizes = &machine.messages;
+    let message = (sizes.header_bytes.0 + part + sizes.mask_bytes.0).next_multiple_of(sizes.flit_bytes);
     for name in ["software-flat", "software-hierarchical"] {
-        assert_eq!(sent(name, "back"), 24 * part + 8 * whole, "{name}");
-        assert_eq!(sent(name, "through"), 5 * 24 * part + 8 * whole, "{name}");
+        let (back, through) = (sent(name, "back"), sent(name, "through"));
+        assert_eq!(back.data_bytes, 24 * part + 8 * whole, "{name}");
+        assert_eq!(through.data_bytes, 5 * 24 * part + 8 * whole, "{name}");
+        assert_eq!(through.bytes - back.bytes, 4 * 24 * message, "{name}");
     }
-    assert_eq!(sent("no-remote-caching", "back"), 5 * 24 * part + 8 * whole, "it holds no line of another GPU");
+    let bypassing = sent("no-remote-caching", "back").data_bytes;
+    assert_eq!(bypassing, 5 * 24 * part + 8 * whole, "it holds no line of another GPU");
 }
 
 #[test]
