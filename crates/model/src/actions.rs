@@ -19,8 +19,8 @@ pub struct Actions<D: Data> {
     pub write: Option<(Mask, D)>,
     /// The answer.
     pub reply: Option<Reply<D>>,
-    /// Whether the request waits for the pending miss.
-    pub wait: bool,
+    /// Bytes of the pending miss that the request waits for.
+    pub wait: Option<Mask>,
     /// Whether the request parks on the pending miss.
     pub park: bool,
     /// Modules to invalidate, by bit.
@@ -40,7 +40,7 @@ impl<D: Data> Default for Actions<D> {
             fetch: None,
             write: None,
             reply: None,
-            wait: false,
+            wait: None,
             park: false,
             invalidate: 0,
             cause: Cause::Store,
@@ -72,8 +72,8 @@ impl<D: Data> Effects<D> for Actions<D> {
         self.reply = Some(reply);
     }
 
-    fn wait(&mut self) {
-        self.wait = true;
+    fn wait(&mut self, mask: Mask) {
+        self.wait = Some(mask);
     }
 
     fn park(&mut self) {

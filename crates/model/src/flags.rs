@@ -51,6 +51,11 @@ impl Flags {
         flag != Flag::NONE && self.known.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
     }
 
+    /// The flag that a read looks for, where its store is known.
+    pub fn seen(&self, flag: Flag) -> Flag {
+        if self.knows(flag) { flag } else { Flag::NONE }
+    }
+
     /// The events of `line` that a copy which leaves now for `module` brings there for the first time.
     pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
         let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };

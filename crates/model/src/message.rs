@@ -92,8 +92,8 @@ pub enum Packet<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag the read looked for was seen.
-        satisfied: bool,
+        /// The flag that the read looked for, where it was seen.
+        seen: Flag,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
@@ -311,8 +311,8 @@ pub enum Message<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag the read looked for was seen.
-        satisfied: bool,
+        /// The flag that the read looked for, where it was seen.
+        seen: Flag,
     },
     /// To an SM: the result of an atomic.
     Old {

@@ -164,8 +164,8 @@ fn at_sm<C: Coherence, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: 
     match *message {
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here.out),
-        Message::Fill { register, line, mask, data, satisfied } => {
-            sm.fill(FillMessage { register, line, mask, data, satisfied }, here);
+        Message::Fill { register, line, mask, data, seen } => {
+            sm.fill(FillMessage { register, line, mask, data, seen }, here);
         }
         Message::Old { warp, result, .. } => sm.old(warp, result, here.out),
         Message::StoreReturned => sm.store_returned(here),
@@ -195,8 +195,8 @@ fn at_slice<C: Coherence, D: Contents>(
 fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
     match *packet {
         Packet::Old { origin, data, .. } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
-        Packet::Answer { origin, line, mask, data, satisfied } => {
-            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, satisfied })
+        Packet::Answer { origin, line, mask, data, seen } => {
+            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, seen })
         }
         Packet::Request(_)
         | Packet::Downgrade { .. }

@@ -6,23 +6,24 @@
 //! relies on:
 //!
 //! 1. Channels between two modules deliver in the order declared by [`CHANNELS`].
-//! 2. One pending miss per line and L2. When its fill arrives: [`Event::Fill`], then [`Event::Serve`] for
-//!    each waiter in order of arrival, then each parked request again as [`Event::Request`], in order, and
-//!    nothing else of that line in between. An [`Event::Flush`] that was refused meanwhile runs again between
-//!    the waiters and the parked; its release waits for what it sends.
+//! 2. One pending miss per line and L2, which grows by the bytes of later requests. When bytes of it arrive:
+//!    [`Event::Fill`], then [`Event::Serve`] for each waiter in order of arrival, of those of its bytes that have
+//!    come. When that was the last of them ([`Slot::pending`] is `None`), each parked request runs again as
+//!    [`Event::Request`], in order, and nothing else of that line in between. An [`Event::Flush`] that was refused
+//!    meanwhile runs again between the waiters and the parked; its release waits for what it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
 //!    one of the same line parks too.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
 //!    [`Event::ReplaceEntry`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
-//! 5. A miss that was pending when its class was invalidated is handed over with `stale` set from then on.
+//! 5. A miss that is pending when its class is invalidated is marked by [`Pending::invalidate`].
 
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
-use tombolo_types::{Line, Mask, ModuleId, Promise, Scope};
+use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
 
 /// How a class of messages between two modules must be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,15 +133,43 @@ pub struct LineState<D> {
     pub data: D,
 }
 
-/// A miss on its way.
+/// A miss on its way: one or more reads of a line, each of sectors of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pending {
-    /// Bytes that will come.
+    /// Bytes that have been asked for and have not come.
     pub mask: Mask,
-    /// Scope of the read that was sent.
+    /// Of these, the bytes asked for before their class was invalidated: they serve their waiters and never install.
+    pub stale: Mask,
+    /// The least scope of the reads that were sent.
     pub scope: Scope,
-    /// Whether its class was invalidated since: it serves its waiters and never installs.
-    pub stale: bool,
+}
+
+impl Pending {
+    /// A read of `mask` has been sent.
+    pub fn of(mask: Mask, scope: Scope) -> Pending {
+        Pending { mask, stale: Mask::NONE, scope }
+    }
+
+    /// The miss with one more read sent, of bytes that are not on their way yet.
+    pub fn and(pending: Option<Pending>, mask: Mask, scope: Scope) -> Pending {
+        match pending {
+            None => Pending::of(mask, scope),
+            Some(Pending { mask: earlier, stale, scope: least }) => {
+                Pending { mask: earlier | mask, stale, scope: least.min(scope) }
+            }
+        }
+    }
+
+    /// What is still to come after `mask` has; `None` where nothing is.
+    pub fn without(self, mask: Mask) -> Option<Pending> {
+        let left = Pending { mask: self.mask & !mask, stale: self.stale & !mask, scope: self.scope };
+        (!left.mask.is_empty()).then_some(left)
+    }
+
+    /// Its class is invalidated: nothing of it installs any more.
+    pub fn invalidate(&mut self) {
+        self.stale = self.mask;
+    }
 }
 
 /// What the host holds of one line at one L2, and of the directory entry of its region.
@@ -152,7 +181,7 @@ pub struct Slot<D: Data> {
     pub homes: Homes,
     /// The line, if present. Set to `Some` installs it, to `None` drops it.
     pub line: Option<LineState<D>>,
-    /// The miss, if one is pending. Set to `Some` by the event that starts it; the host clears it at the fill.
+    /// The miss, if one is pending. Steps set it: requests start it and let it grow, fills end it.
     pub pending: Option<Pending>,
     /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a
     /// read of its own SMs or for a fill: Table I has nothing to do then.
@@ -169,18 +198,18 @@ pub enum Event<D: Data> {
         /// What.
         request: Request<D>,
     },
-    /// The bytes of this L2's own miss have come, from the next level up or from memory.
+    /// Bytes of this L2's own miss have come, from the next level up or from memory: those of one read.
     Fill {
         /// Bytes carried.
         mask: Mask,
         /// Contents.
         data: D,
     },
-    /// A read that waited for the miss that has just come, with the bytes that came.
+    /// A read that waited for bytes that have just come.
     Serve {
         /// From whom.
         from: Requester,
-        /// Bytes it wanted.
+        /// Those of its bytes that came.
         mask: Mask,
         /// The fill.
         data: D,
@@ -231,8 +260,8 @@ pub trait Effects<D: Data> {
     fn pass(&mut self, to: ModuleId, request: Request<D>);
     /// Answers the request at hand: down the `down` channel, or to the SM.
     fn reply(&mut self, reply: Reply<D>);
-    /// Makes the read at hand a waiter of the line's pending miss.
-    fn wait(&mut self);
+    /// Makes the read at hand a waiter of the line's pending miss, for these of its bytes.
+    fn wait(&mut self, mask: Mask);
     /// Parks the request at hand on the line's pending miss: it runs again when the miss is done.
     fn park(&mut self);
     /// Sends an invalidation of the line's region, on the `down` channel.
@@ -276,6 +305,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether reads of lines that an L2 may not hold are passed on ([`Effects::pass`]).
     fn passes_reads(&self) -> bool;
+
+    /// How lines are divided for the reads that fill them.
+    fn sectors(&self) -> Sectors;
 
     /// Whether requests go by the GPU home.
     fn is_hierarchical(&self) -> bool;

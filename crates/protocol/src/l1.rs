@@ -21,10 +21,23 @@ pub struct L1Line<D> {
 /// A miss on its way to an L1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct L1Pending {
-    /// The read that was sent; `stale` is set when the L1 is invalidated.
+    /// The reads that were sent; [`Pending::invalidate`] is for an L1 that is invalidated.
     pub miss: Pending,
-    /// Whether a store or an atomic to the line has followed it: it serves its waiters and never installs.
-    pub poisoned: bool,
+    /// Of its bytes, those in sectors that a store or an atomic has followed: they serve their waiters and never install.
+    pub poisoned: Mask,
+}
+
+impl L1Pending {
+    /// A read of `mask` has been sent.
+    pub fn of(mask: Mask, scope: Scope) -> L1Pending {
+        L1Pending { miss: Pending::of(mask, scope), poisoned: Mask::NONE }
+    }
+
+    /// The miss with one more read sent, of bytes that are not on their way yet.
+    pub fn and(pending: Option<L1Pending>, mask: Mask, scope: Scope) -> L1Pending {
+        let poisoned = pending.map_or(Mask::NONE, |pending| pending.poisoned);
+        L1Pending { miss: Pending::and(pending.map(|pending| pending.miss), mask, scope), poisoned }
+    }
 }
 
 /// What a load does.
@@ -32,16 +45,22 @@ pub struct L1Pending {
 pub enum Load<D> {
     /// Returns these contents.
     Hit(D),
-    /// Waits for the pending miss.
-    Merge,
+    /// Waits for bytes on their way.
+    Wait {
+        /// Bytes that are here already: it takes these at once.
+        here: Mask,
+        /// Their contents.
+        data: D,
+        /// Bytes that are sent for; none where all the others are on their way.
+        asked: Mask,
+    },
     /// Must not use the pending miss: runs again when it is done.
     Stall,
-    /// Is sent to the L2.
-    Miss,
 }
 
-/// A load of `mask` at `scope` (`Cta` where weak). May drop the line: a strong load beyond the CTA must not
-/// leave an older copy behind that a later weak load would read. `pending`: the line's miss, looked up where it counts.
+/// A load of `mask`, in whole sectors, at `scope` (`Cta` where weak). May drop what is here of the bytes it sends for:
+/// a strong load beyond the CTA must not leave an older copy behind that a later weak load would read. `pending`: the
+/// line's miss, looked up where it counts.
 pub fn load<D: Data>(
     protocol: &impl Coherence,
     line: &mut Option<L1Line<D>>,
@@ -50,29 +69,37 @@ pub fn load<D: Data>(
     scope: Scope,
 ) -> Load<D> {
     let may_hit = scope == Scope::Cta || protocol.broken(BrokenRule::LoadIgnoresScope);
-    if let Some(present) = line
-        && may_hit
-        && present.valid.contains(mask)
-    {
+    let present = line.filter(|_| may_hit).unwrap_or_default();
+    if present.valid.contains(mask) {
         return Load::Hit(present.data);
     }
-    match pending() {
-        Some(pending) if may_merge(protocol, pending, mask, scope) => Load::Merge,
-        Some(_) => Load::Stall,
-        None => {
-            if scope != Scope::Cta {
-                *line = None;
-            }
-            Load::Miss
-        }
+    let missing = protocol.sectors().widen(mask & !present.valid);
+    let pending = pending().unwrap_or_default();
+    if !may_merge(protocol, pending, missing & pending.miss.mask, scope) {
+        return Load::Stall;
     }
+    let asked = missing & !pending.miss.mask;
+    if scope != Scope::Cta {
+        drop_bytes(line, asked);
+    }
+    Load::Wait { here: mask & !missing, data: present.data, asked }
 }
 
-/// Whether a load may wait for a miss that is already on its way.
+/// Whether a load may wait for these bytes of a miss that is already on its way.
 fn may_merge(protocol: &impl Coherence, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
-    let fresh = !pending.miss.stale || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
-    let clean = !pending.poisoned || protocol.broken(BrokenRule::StoreKeepsFill);
-    fresh && clean && pending.miss.mask.contains(mask) && pending.miss.scope >= scope
+    let fresh = (pending.miss.stale & mask).is_empty() || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
+    let clean = (pending.poisoned & mask).is_empty() || protocol.broken(BrokenRule::StoreKeepsFill);
+    mask.is_empty() || fresh && clean && pending.miss.scope >= scope
+}
+
+/// Drops bytes of a line.
+fn drop_bytes<D: Data>(line: &mut Option<L1Line<D>>, mask: Mask) {
+    if let Some(present) = line {
+        present.valid = present.valid & !mask;
+        if present.valid.is_empty() {
+            *line = None;
+        }
+    }
 }
 
 /// A store of `mask`, sent to the L2 in any case.
@@ -87,32 +114,44 @@ pub fn store<D: Data>(
         present.data.merge(data, mask);
         present.valid |= mask;
     }
-    poison(protocol, pending);
+    poison(protocol, pending, mask);
 }
 
-/// An atomic, sent to the L2 in any case: it is performed elsewhere, so the copy here goes.
-pub fn atomic<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pending: &mut Option<L1Pending>) {
-    *line = None;
-    poison(protocol, pending);
+/// An atomic of `mask`, sent to the L2 in any case: it is performed elsewhere, so the sectors here go.
+pub fn atomic<D: Data>(
+    protocol: &impl Coherence,
+    line: &mut Option<L1Line<D>>,
+    pending: &mut Option<L1Pending>,
+    mask: Mask,
+) {
+    drop_bytes(line, protocol.sectors().widen(mask));
+    poison(protocol, pending, mask);
 }
 
-fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>) {
+fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>, mask: Mask) {
     if let Some(pending) = pending
         && !protocol.broken(BrokenRule::StoreKeepsFill)
     {
-        pending.poisoned = true;
+        pending.poisoned |= protocol.sectors().widen(mask) & pending.miss.mask;
     }
 }
 
-/// The fill of a miss: whether and how it installs. Its waiters take `data` in any case.
-pub fn fill<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pending: L1Pending, mask: Mask, data: D) {
-    let fresh = !pending.miss.stale || protocol.broken(BrokenRule::FillSurvivesAcquire);
-    if !fresh || pending.poisoned {
-        return;
+/// Bytes of a miss have come: what of them installs, and what of the miss is left. Its waiters take `data` in any case.
+pub fn fill<D: Data>(
+    protocol: &impl Coherence,
+    line: &mut Option<L1Line<D>>,
+    pending: L1Pending,
+    mask: Mask,
+    data: D,
+) -> Option<L1Pending> {
+    let stale = if protocol.broken(BrokenRule::FillSurvivesAcquire) { Mask::NONE } else { pending.miss.stale };
+    let fresh = mask & !stale & !pending.poisoned;
+    if !fresh.is_empty() {
+        let present = line.get_or_insert_with(L1Line::default);
+        present.data.merge(data, fresh);
+        present.valid |= fresh;
     }
-    let present = line.get_or_insert_with(L1Line::default);
-    present.data.merge(data, mask);
-    present.valid |= mask;
+    pending.miss.without(mask).map(|miss| L1Pending { miss, poisoned: pending.poisoned & miss.mask })
 }
 
 /// Whether an acquire of this scope invalidates the L1 (and makes its pending misses stale). It does so

@@ -48,7 +48,7 @@ pub struct Options {
     pub keep_l1: bool,
     /// What a store does where it finds no copy and no entry.
     pub stores: StoreAllocation,
-    /// What an atomic that misses reads of its line: the sectors it touches.
+    /// How lines are divided: what misses is asked for in whole sectors.
     pub sectors: Sectors,
     /// The broken rule, if any.
     pub broken_rule: Option<BrokenRule>,

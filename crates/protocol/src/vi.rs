@@ -17,7 +17,7 @@ use crate::directory::{self, Access, Sharer, Sharers};
 pub use crate::options::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
-use tombolo_types::{Mask, ModuleId, Promise, Scope};
+use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
 
 /// What tells one valid/invalid protocol from another.
 pub trait Rules: Copy + Send + std::marker::Sync + 'static {
@@ -114,6 +114,10 @@ impl<R: Rules> Coherence for Vi<R> {
 
     fn passes_reads(&self) -> bool {
         R::PASSES_READS
+    }
+
+    fn sectors(&self) -> Sectors {
+        self.options.sectors
     }
 
     fn is_hierarchical(&self) -> bool {
@@ -217,22 +221,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
             self.effects.pass(home, Request::Read { mask, scope });
             return Ok(());
         }
-        if let Some(line) = self.slot.line
-            && self.may_hit(scope)
-            && line.valid.contains(mask)
-        {
-            self.serve(from, mask, line.data);
-        } else if let Some(pending) = self.slot.pending {
-            if !self.may_merge(pending, mask, scope) {
-                return Err(Refusal::Stall);
-            }
-            self.effects.wait();
-        } else {
-            if !self.may_hit(scope) {
-                self.write_back();
-            }
-            self.miss(mask, scope);
-            self.effects.wait();
+        let line = self.slot.line.filter(|_| self.may_hit(scope)).unwrap_or_default();
+        let missing = self.protocol.options.sectors.widen(mask & !line.valid);
+        if !missing.is_empty() {
+            self.send_for(missing, scope)?;
+        }
+        let here = mask & !missing;
+        if !here.is_empty() {
+            self.serve(from, here, line.data);
+        }
+        if !missing.is_empty() {
+            self.effects.wait(missing);
         }
         if self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
@@ -240,14 +239,35 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         Ok(())
     }
 
-    /// Whether a read may wait for the miss on its way.
+    /// Has a read wait for the bytes `missing`: sends for those of them that are not on their way.
+    fn send_for(&mut self, missing: Mask, scope: Scope) -> Result<(), Refusal> {
+        let pending = self.slot.pending.unwrap_or_default();
+        let asked = missing & !pending.mask;
+        if !self.may_merge(pending, missing & pending.mask, scope) {
+            return Err(Refusal::Stall);
+        }
+        if asked.is_empty() {
+            return Ok(());
+        }
+        if !self.may_hit(scope) && self.slot.line.is_some_and(|line| !line.dirty.is_empty()) {
+            // As for a release: the miss was read before these bytes arrive there.
+            if self.slot.pending.is_some() {
+                return Err(Refusal::Stall);
+            }
+            self.write_back();
+        }
+        self.miss(asked, scope);
+        Ok(())
+    }
+
+    /// Whether a read may wait for these bytes of the miss on its way.
     fn may_merge(&self, pending: Pending, mask: Mask, scope: Scope) -> bool {
-        let fresh = !pending.stale || self.broken(BrokenRule::LoadMergesAcrossAcquire);
-        fresh && pending.mask.contains(mask) && pending.scope >= scope
+        let fresh = (pending.stale & mask).is_empty() || self.broken(BrokenRule::LoadMergesAcrossAcquire);
+        mask.is_empty() || fresh && pending.scope >= scope
     }
 
     fn miss(&mut self, mask: Mask, scope: Scope) {
-        self.slot.pending = Some(Pending { mask, scope, stale: false });
+        self.slot.pending = Some(Pending::and(self.slot.pending, mask, scope));
         match self.next() {
             Some(home) => self.effects.forward(home, Request::Read { mask, scope }),
             None => self.effects.fetch(mask),
@@ -255,15 +275,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
     }
 
     fn fill(&mut self, mask: Mask, data: D) -> Result<(), Refusal> {
-        let Some(pending) = self.slot.pending else {
+        let Some(pending) = self.slot.pending.filter(|pending| pending.mask.contains(mask)) else {
             return Err(Refusal::Unexpected("a fill without a miss"));
         };
-        let fresh = !pending.stale || self.broken(BrokenRule::FillSurvivesAcquire);
-        if fresh && self.cached() {
+        let stale = if self.broken(BrokenRule::FillSurvivesAcquire) { Mask::NONE } else { pending.stale };
+        let fresh = mask & !stale;
+        if !fresh.is_empty() && self.cached() {
             let line = self.slot.line.get_or_insert_with(LineState::default);
-            line.data.merge(data, mask & !line.dirty);
-            line.valid |= mask;
+            line.data.merge(data, fresh & !line.dirty);
+            line.valid |= fresh;
         }
+        self.slot.pending = pending.without(mask);
         Ok(())
     }
 

@@ -120,14 +120,9 @@ impl Effects<Values> for Sink<'_> {
         }
     }
 
-    fn wait(&mut self) {
-        let mask = match self.hand.map(|hand| hand.posted.request) {
-            Some(Request::Read { mask, .. }) => mask,
-            _ => {
-                self.state.break_with(Violation::Unexpected("only a read waits for a fill"));
-                Mask::NONE
-            }
-        };
+    fn wait(&mut self, mask: Mask) {
+        let is_read = self.hand.is_some_and(|hand| matches!(hand.posted.request, Request::Read { .. }));
+        self.demand(is_read, "only a read waits for a fill");
         self.hold(self.hand, |_| Hold::Wait(mask));
     }
 
@@ -243,24 +238,43 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The bytes of an L2's own miss arrive.
+    /// Bytes of an L2's own miss arrive.
     pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
         self.must_step(state, at, line, Event::Fill { mask, data }, None);
-        let index = self.l2_index(at, line);
-        state.l2[index].pending = None;
         let here = |held: &Held| held.module == at && held.line == line;
         let held: Vec<Held> = state.held.iter().copied().filter(here).collect();
         state.held.retain(|held| !here(held));
+        let is_over = state.l2[self.l2_index(at, line)].pending.is_none();
         for held in &held {
-            if let Hold::Wait(mask) = held.how {
-                let from = self.requester(at, held.source);
-                let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
-                let hand =
-                    Hand { source: held.source, posted: Posted { request, result: None, passed: None, watched: 0 } };
-                self.must_step(state, at, line, Event::Serve { from, mask, data }, Some(hand));
+            if let Hold::Wait(wanted) = held.how {
+                self.serve(state, held, wanted & mask, data);
+                if !mask.contains(wanted) {
+                    state.held.push(Held { how: Hold::Wait(wanted & !mask), ..*held });
+                }
+            } else if !is_over {
+                state.held.push(*held);
             }
         }
-        for held in &held {
+        if is_over {
+            self.run_held(state, at, line, &held);
+        }
+    }
+
+    /// Answers a read that waited for these bytes.
+    fn serve(&self, state: &mut State, held: &Held, mask: Mask, data: Values) {
+        if mask.is_empty() {
+            return;
+        }
+        let (at, source) = (held.module, held.source);
+        let from = self.requester(at, source);
+        let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
+        let hand = Hand { source, posted: Posted { request, result: None, passed: None, watched: 0 } };
+        self.must_step(state, at, held.line, Event::Serve { from, mask, data }, Some(hand));
+    }
+
+    /// Runs what a miss that is over has held: releases that write the line back, then what is parked.
+    fn run_held(&self, state: &mut State, at: ModuleId, line: u8, held: &[Held]) {
+        for held in held {
             if let Hold::Flush(threads) = held.how {
                 self.flush_line(state, at, line, threads);
             }
@@ -347,7 +361,7 @@ impl<P: Coherence> Machine<'_, P> {
             self.must_step(state, at, line, Event::InvalidateLine, None);
         }
         if let Some(pending) = &mut state.l2[index].pending {
-            pending.stale = true;
+            pending.invalidate();
         }
     }
 

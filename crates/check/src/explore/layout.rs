@@ -1,11 +1,12 @@
 //! Where a program runs: threads on SMs, locations on lines, lines on homes.
 
+use super::values::CELLS;
 use crate::litmus::{Location, Program};
 use crate::random::Dice;
 use std::collections::BTreeSet;
 use std::fmt;
 use tombolo_protocol::{Homes, Topology};
-use tombolo_types::{GpuId, Line, ModuleId};
+use tombolo_types::{GpuId, Line, ModuleId, Sectors};
 
 /// An SM of the machine that some thread runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,11 +27,13 @@ pub enum Sharing {
     Region,
     /// Two locations to a line. A miss asks for the whole line.
     Line,
+    /// Two locations to a line, each in a sector of its own. A miss asks for a sector.
+    Sectors,
 }
 
 impl Sharing {
     /// All ways.
-    pub const ALL: [Sharing; 3] = [Sharing::Apart, Sharing::Region, Sharing::Line];
+    pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
 }
 
 /// The homes of one region.
@@ -76,6 +79,14 @@ impl Layout {
         }
     }
 
+    /// How lines are divided for the reads that fill them.
+    pub(super) fn sectors(&self) -> Sectors {
+        match self.sharing {
+            Sharing::Apart | Sharing::Region | Sharing::Line => Sectors::new(CELLS as u32),
+            Sharing::Sectors => Sectors::new(1),
+        }
+    }
+
     /// Regions that the locations of `program` take.
     fn regions_of(&self, program: &Program) -> usize {
         let lines = self.lines(program.locations.len());
@@ -94,7 +105,7 @@ impl Layout {
         let index = location.0 as u8;
         match self.sharing {
             Sharing::Apart | Sharing::Region => Cell { line: index, cell: 0 },
-            Sharing::Line => Cell { line: index / 2, cell: index % 2 },
+            Sharing::Line | Sharing::Sectors => Cell { line: index / 2, cell: index % 2 },
         }
     }
 
@@ -102,14 +113,14 @@ impl Layout {
     pub(super) fn lines(&self, locations: usize) -> usize {
         match self.sharing {
             Sharing::Apart | Sharing::Region => locations,
-            Sharing::Line => locations.div_ceil(2),
+            Sharing::Line | Sharing::Sectors => locations.div_ceil(2),
         }
     }
 
     /// The region of a line.
     pub(super) fn region(&self, line: usize) -> usize {
         match self.sharing {
-            Sharing::Apart | Sharing::Line => line,
+            Sharing::Apart | Sharing::Line | Sharing::Sectors => line,
             Sharing::Region => line / 2,
         }
     }

@@ -6,11 +6,11 @@ use super::layout::{Layout, Sm};
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
-use super::values::{CELLS, Values};
+use super::values::{CELLS, Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::{Class, Coherence, Homes, Request, Topology};
-use tombolo_types::{Mask, ModuleId, Scope};
+use tombolo_types::{ModuleId, Scope};
 
 /// A program laid out on a machine that runs a protocol.
 pub(super) struct Machine<'a, P> {
@@ -26,8 +26,6 @@ pub(super) struct Machine<'a, P> {
     pub(super) register_base: Vec<FlatRegister>,
     pub(super) lines: usize,
     pub(super) regions: usize,
-    /// Cells of each line that hold a location: what a miss asks for.
-    pub(super) sectors: Vec<Mask>,
     /// Whether some thread has a loop.
     pub(super) loops: bool,
     /// What each thread may still do, by instruction.
@@ -63,11 +61,6 @@ impl<'a, P: Coherence> Machine<'a, P> {
         });
         let register_base = register_base.collect();
         let lines = layout.lines(program.locations.len());
-        let mut sectors = vec![Mask::NONE; lines];
-        for location in 0..program.locations.len() {
-            let cell = layout.cell(Location(location as u16));
-            sectors[cell.line as usize] |= super::values::mask_of(cell.cell);
-        }
         let regions = layout.regions.len();
         assert!(layout.modules() <= MAX_MODULES, "{} modules; at most {MAX_MODULES}", layout.modules());
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
@@ -97,7 +90,6 @@ impl<'a, P: Coherence> Machine<'a, P> {
             register_base,
             lines,
             regions,
-            sectors,
             loops,
             remaining,
             plain_misses: false,
@@ -147,15 +139,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
     fn warm(&self, state: &mut State) {
-        let read = |line: usize| Posted {
-            request: Request::Read { mask: self.sectors[line], scope: Scope::Cta },
-            result: None,
-            passed: None,
-            watched: 0,
-        };
+        let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
+        let read = Posted { request, result: None, passed: None, watched: 0 };
         for line in 0..self.lines {
             for module in self.modules() {
-                self.take_posted(state, module, line as u8, Source::Prefetch, read(line));
+                self.take_posted(state, module, line as u8, Source::Prefetch, read);
                 self.run_down(state);
             }
             for sm in 0..self.sms.len() {

@@ -41,6 +41,7 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{Visitor, choose};
+use tombolo_protocol::vi::Options;
 
 pub use tombolo_protocol::PROTOCOLS;
 pub use tombolo_protocol::catalogue::UnknownProtocol;
@@ -124,7 +125,8 @@ pub fn run(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Result<Report, UnknownProtocol> {
-    choose(config.protocol, config.options, Exploration { program, layout, config, forbidden })
+    let options = Options { sectors: layout.sectors(), ..config.options };
+    choose(config.protocol, options, Exploration { program, layout, config, forbidden })
 }
 
 /// An exploration that lacks its protocol.

@@ -386,7 +386,8 @@ impl<P: Coherence> Machine<'_, P> {
         let Instruction::Load { order, location, .. } = *instruction else { return None };
         let at = self.layout.cell(location);
         let mut slot = state.l1[self.l1_index(self.sm_of[thread], at.line)];
-        let load = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask_of(at.cell), order.scope);
+        let mask = self.protocol.sectors().widen(mask_of(at.cell));
+        let load = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask, order.scope);
         (load == Load::Stall).then_some(at.line)
     }
 

@@ -288,8 +288,8 @@ impl<P: Coherence> Machine<'_, P> {
                 slot.line = None;
                 if let Some(pending) = &mut slot.pending {
                     // Nothing asks any more whether it may install.
-                    pending.poisoned = true;
-                    pending.miss.stale = true;
+                    pending.poisoned = pending.miss.mask;
+                    pending.miss.invalidate();
                 }
             }
         }

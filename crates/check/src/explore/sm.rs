@@ -3,11 +3,11 @@
 
 use super::machine::Machine;
 use super::state::{Awaited, Body, Channel, Message, Posted, RegisterState, Source, State, Violation};
-use super::values::{Values, mask_of};
+use super::values::{Values, WHOLE_LINE, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::front::{Operation, Stage};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Pending, Request};
+use tombolo_protocol::{Coherence, Request};
 use tombolo_types::{Mask, Order, Scope};
 
 /// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
@@ -150,7 +150,7 @@ impl<P: Coherence> Machine<'_, P> {
             let slot = &mut state.l1[self.l1_index(sm, line)];
             slot.line = None;
             if let Some(pending) = &mut slot.pending {
-                pending.miss.stale = true;
+                pending.miss.invalidate();
             }
         }
     }
@@ -211,18 +211,18 @@ impl<P: Coherence> Machine<'_, P> {
         if evict_first {
             slot.line = None;
         }
-        let result = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask_of(at.cell), order.scope);
+        let mask = self.protocol.sectors().widen(mask_of(at.cell));
+        let result = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask, order.scope);
         let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
         match result {
             Load::Hit(data) => state.registers[register as usize].value = data.0[at.cell as usize],
-            Load::Merge => state.registers[register as usize] = RegisterState { value: 0, awaits },
             Load::Stall => return false,
-            Load::Miss => {
-                let mask = self.sectors[at.line as usize];
-                let miss = Pending { mask, scope: order.scope, stale: false };
-                slot.pending = Some(L1Pending { miss, poisoned: false });
+            Load::Wait { asked, .. } => {
                 state.registers[register as usize] = RegisterState { value: 0, awaits };
-                self.post(state, sm, at.line, Request::Read { mask, scope: order.scope }, None);
+                if !asked.is_empty() {
+                    slot.pending = Some(L1Pending::and(slot.pending, asked, order.scope));
+                    self.post(state, sm, at.line, Request::Read { mask: asked, scope: order.scope }, None);
+                }
             }
         }
         state.l1[index] = slot;
@@ -261,8 +261,9 @@ impl<P: Coherence> Machine<'_, P> {
             state.registers[register as usize] = RegisterState { value: 0, awaits };
         }
         let slot = &mut state.l1[self.l1_index(sm, at.line)];
-        l1::atomic(&self.protocol, &mut slot.line, &mut slot.pending);
-        let request = Request::Atomic { mask: mask_of(at.cell), scope: order.scope, update, returns: result.is_some() };
+        let mask = mask_of(at.cell);
+        l1::atomic(&self.protocol, &mut slot.line, &mut slot.pending, mask);
+        let request = Request::Atomic { mask, scope: order.scope, update, returns: result.is_some() };
         self.post(state, sm, at.line, request, result);
         true
     }
@@ -287,16 +288,18 @@ impl<P: Coherence> Machine<'_, P> {
     /// The fill of an L1's miss arrives: every load that waits for it takes its value.
     pub(super) fn take_l1_fill(&self, state: &mut State, sm: u8, line: u8, mask: Mask, data: Values) {
         let index = self.l1_index(sm, line);
-        let Some(pending) = state.l1[index].pending.take() else {
+        let slot = &mut state.l1[index];
+        let Some(pending) = slot.pending else {
             state.break_with(Violation::Unexpected("a fill that no L1 waits for"));
             return;
         };
-        l1::fill(&self.protocol, &mut state.l1[index].line, pending, mask, data);
+        slot.pending = l1::fill(&self.protocol, &mut slot.line, pending, mask, data);
         for thread in (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm) {
             for register in self.registers_of(thread) {
                 let register = &mut state.registers[register];
                 if let Some(Awaited::Load { line: from, cell }) = register.awaits
                     && from == line
+                    && mask.contains(mask_of(cell))
                 {
                     *register = RegisterState { value: data.0[cell as usize], awaits: None };
                 }
@@ -319,11 +322,10 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Gives one L1 a line, by a load of its own.
     pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
-        let mask = self.sectors[line as usize];
+        let mask = WHOLE_LINE;
         let module = self.sms[sm as usize].module;
         let index = self.l1_index(sm, line);
-        state.l1[index].pending =
-            Some(L1Pending { miss: Pending { mask, scope: Scope::Cta, stale: false }, poisoned: false });
+        state.l1[index].pending = Some(L1Pending::of(mask, Scope::Cta));
         let request = Request::Read { mask, scope: Scope::Cta };
         self.take_posted(
             state,

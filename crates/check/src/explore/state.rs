@@ -317,7 +317,7 @@ impl Hash for State {
         }
         for (index, slot) in self.l2.iter().enumerate() {
             let line = slot.line.map(|line| (line.valid.0, line.dirty.0, line.data));
-            hash_slot(2 << 8 | index, line, slot.pending.map(|pending| (pending, false)), hasher);
+            hash_slot(2 << 8 | index, line, slot.pending.map(|pending| (pending, Mask::NONE)), hasher);
         }
         for (index, entry) in self.entries.iter().enumerate() {
             if let Some(sharers) = entry {
@@ -338,21 +338,19 @@ impl Hash for State {
     }
 }
 
-/// One slot of a cache: valid and dirty cells with their contents, and the miss with whether it is poisoned.
+/// One slot of a cache: valid and dirty cells with their contents, and the miss with what of it is poisoned.
 /// Masks have two bits and scopes two.
-fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Option<(Pending, bool)>, to: &mut H) {
+fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Option<(Pending, Mask)>, to: &mut H) {
     if line.is_none() && miss.is_none() {
         return;
     }
     let (valid, dirty, data) = line.unwrap_or_default();
     let miss = miss.map_or(0, |(miss, poisoned)| {
-        1 | u64::from(miss.stale) << 1
-            | u64::from(poisoned) << 2
-            | u64::from(miss.mask.0) << 3
-            | (miss.scope as u64) << 5
+        let masks = u64::from(miss.mask.0 | miss.stale.0 << 2 | poisoned.0 << 4);
+        1 | (miss.scope as u64) << 1 | masks << 3
     });
     let is_line = u64::from(line.is_some());
-    to.write_u64((index as u64) << 48 | miss << 8 | u64::from(valid) << 4 | u64::from(dirty) << 1 | is_line);
+    to.write_u64((index as u64) << 48 | miss << 12 | u64::from(valid) << 4 | u64::from(dirty) << 1 | is_line);
     for cell in cells(Mask(valid)) {
         to.write_u64(data.0[cell] as u64);
     }

@@ -3,7 +3,7 @@
 
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
-use super::values::Values;
+use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{Operand, Update};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -61,8 +61,8 @@ impl Effects<Values> for Notes {
         }
     }
 
-    fn wait(&mut self) {
-        self.note(5);
+    fn wait(&mut self, mask: Mask) {
+        self.note((5, mask));
     }
 
     fn park(&mut self) {
@@ -170,10 +170,10 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears
     /// of no reader before the data leaves.
     pub(super) fn misses_are_plain(&self) -> bool {
-        let (mask, scope) = (Mask::ALL, Scope::Cta);
+        let (mask, scope) = (WHOLE_LINE, Scope::Cta);
         let write = Request::Write { mask, scope, data: Values::default(), tracked: true };
         let atomic = Request::Atomic { mask, scope, update: Update::Exchange(Operand::Value(0)), returns: false };
-        let pending = Pending { mask, scope, stale: false };
+        let pending = Pending::of(mask, scope);
         let take = |module: ModuleId, line: u8, pending: Option<Pending>, request: Request<Values>| {
             let homes = self.homes_of(module, line);
             let mut slot = Slot { line_id: Line(u64::from(line)), homes, line: None, pending, entry: None };
@@ -193,16 +193,17 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether an L1 takes nothing of a miss that an acquire, a store or an atomic has passed: then a fill may as well
     /// have come before these, and its line been evicted.
     pub(super) fn fills_are_plain(&self) -> bool {
-        let (mask, scope, data) = (Mask::ALL, Scope::Cta, Values::default());
-        let fresh = L1Pending { miss: Pending { mask, scope, stale: false }, poisoned: false };
-        let stale = L1Pending { miss: Pending { mask, scope, stale: true }, poisoned: false };
+        let (mask, scope, data) = (WHOLE_LINE, Scope::Cta, Values::default());
+        let fresh = L1Pending::of(mask, scope);
+        let mut stale = fresh;
+        stale.miss.invalidate();
         let passed_by = |change: &dyn Fn(&mut Option<L1Pending>)| {
             let mut pending = Some(fresh);
             change(&mut pending);
             pending.unwrap_or(fresh)
         };
         let stored = passed_by(&|pending| l1::store(&self.protocol, &mut None, pending, mask, data));
-        let updated = passed_by(&|pending| l1::atomic::<Values>(&self.protocol, &mut None, pending));
+        let updated = passed_by(&|pending| l1::atomic::<Values>(&self.protocol, &mut None, pending, mask));
         [stale, stored, updated].into_iter().all(|pending| {
             let mut line = None;
             l1::fill(&self.protocol, &mut line, pending, mask, data);

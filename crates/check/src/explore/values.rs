@@ -7,6 +7,9 @@ use tombolo_types::Mask;
 /// Locations that one line can hold.
 pub(super) const CELLS: usize = 2;
 
+/// The mask of all cells of a line.
+pub(super) const WHOLE_LINE: Mask = Mask((1 << CELLS) - 1);
+
 /// The contents of a line: cell `i` is the location at bit `i` of a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Values(pub(super) [Value; CELLS]);

@@ -80,6 +80,16 @@ pub struct Freed<P, W> {
     parked: List,
 }
 
+/// The waiters of an entry that stays: those that wait for more are pushed again.
+///
+/// Empty it with [`Mshr::next_detached`]; what is left in it is lost.
+#[derive(Debug)]
+#[must_use]
+pub struct Detached<W> {
+    first: Option<W>,
+    later: List,
+}
+
 /// A table of outstanding lines. `P`: state of an entry; `W`: a request that waits for the line; `R`: a
 /// request that could not even wait and must run again.
 #[derive(Clone, Debug)]
@@ -245,11 +255,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         if u32::from(entry.waiting) == merges {
             return false;
         }
-        entry.waiting += 1;
-        match entry.waiting {
-            1 => entry.first = Some(waiter),
-            _ => self.waiters.push(&mut entry.later, waiter),
-        }
+        self.attach(id, waiter);
         self.stats.waiters += 1;
         true
     }
@@ -310,6 +316,28 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     #[inline]
     pub fn next_waiter(&mut self, freed: &mut Freed<P, W>) -> Option<W> {
         freed.first.take().or_else(|| self.waiters.pop(&mut freed.later))
+    }
+
+    /// Takes the waiters of an entry that stays, some of whose bytes have come.
+    pub fn detach(&mut self, id: EntryId) -> Detached<W> {
+        let entry = live(&mut self.entries, id);
+        entry.waiting = 0;
+        Detached { first: entry.first.take(), later: std::mem::replace(&mut entry.later, List::EMPTY) }
+    }
+
+    /// The next of the waiters that were taken, in the order they came.
+    pub fn next_detached(&mut self, detached: &mut Detached<W>) -> Option<W> {
+        detached.first.take().or_else(|| self.waiters.pop(&mut detached.later))
+    }
+
+    /// Lets a waiter that was taken wait again, behind those that do.
+    pub fn attach(&mut self, id: EntryId, waiter: W) {
+        let entry = live(&mut self.entries, id);
+        entry.waiting += 1;
+        match entry.waiting {
+            1 => entry.first = Some(waiter),
+            _ => self.waiters.push(&mut entry.later, waiter),
+        }
     }
 
     /// The next request parked behind a freed entry, in the order they came.

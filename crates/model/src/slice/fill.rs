@@ -7,18 +7,20 @@ use crate::mshr::EntryId;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
-use tombolo_types::{Bytes, Ps};
+use tombolo_types::{Bytes, Mask, Ps};
 
 /// A line as a fill has left it, for those who waited.
 struct Filled<'a, D: Contents> {
     slot: &'a Slot<D>,
     /// What has come.
+    mask: Mask,
     data: D,
     leaves: Departure,
 }
 
 impl<D: Contents> Slice<D> {
-    /// The bytes of a miss have come: install, serve, free, run what parked. `entry`: the one that waits for them.
+    /// Bytes of a miss have come: installs them and serves who waited. Where they were the last, frees the register and
+    /// runs what parked. `entry`: the register that waits for them.
     pub(super) fn fill<C: Coherence>(
         &mut self,
         bytes: Arrived<D>,
@@ -35,14 +37,52 @@ impl<D: Contents> Slice<D> {
         let mut slot = before;
         self.step(&mut slot, Event::Fill { mask, data }, here);
         self.keep_line(&before, &slot, leaves, here);
+        let filled = Filled { slot: &slot, mask, data, leaves };
+        match slot.pending {
+            Some(pending) => {
+                self.mshr.get_mut(entry).set_pending(pending);
+                self.cache.set_pinned(line, true);
+                self.serve_some(entry, &filled, here);
+            }
+            None => {
+                if before.line.is_some() {
+                    self.cache.set_pinned(line, false);
+                }
+                self.end_miss(entry, &filled, ready, here);
+            }
+        }
+    }
+
+    /// Serves who waits for bytes that have come, while others are on their way.
+    fn serve_some<C: Coherence>(
+        &mut self,
+        entry: EntryId,
+        filled: &Filled<'_, D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        let mut waiting = self.mshr.detach(entry);
+        while let Some(waiter) = self.mshr.next_detached(&mut waiting) {
+            let mask = waiter.mask;
+            self.serve(Waiter { mask: mask & filled.mask, ..waiter }, filled, here);
+            if !filled.mask.contains(mask) {
+                self.mshr.attach(entry, Waiter { mask: mask & !filled.mask, ..waiter });
+            }
+        }
+    }
+
+    /// All bytes of a miss have come: serves who waited for the last, frees its register, runs what parked.
+    fn end_miss<C: Coherence>(
+        &mut self,
+        entry: EntryId,
+        filled: &Filled<'_, D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        let line = filled.slot.line_id;
         let mut freed = self.mshr.free(entry);
         self.registers.give_back(usize::from(freed.payload.level));
-        if before.line.is_some() {
-            self.cache.set_pinned(line, false);
-        }
-        slot.pending = None;
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            self.serve(waiter, &Filled { slot: &slot, data, leaves }, here);
+            self.serve(waiter, filled, here);
         }
         if freed.payload.flushes {
             let tickets = self.flushes.remove(&line);
@@ -72,9 +112,12 @@ impl<D: Contents> Slice<D> {
         self.serve_queues(here);
     }
 
-    /// Answers one who waited.
+    /// Answers one who waited with those of its bytes that have come.
     fn serve<C: Coherence>(&mut self, waiter: Waiter, filled: &Filled<'_, D>, here: &mut SliceContext<'_, '_, C, D>) {
-        let Filled { slot, data, leaves } = *filled;
+        let Filled { slot, data, leaves, .. } = *filled;
+        if waiter.mask.is_empty() {
+            return;
+        }
         let mut before = *slot;
         if waiter.from != Requester::Local {
             self.view_entry(&mut before, here);

@@ -30,7 +30,11 @@ impl<D: Contents> Slice<D> {
         let entries: Vec<EntryId> = self.mshr.entries().collect();
         for entry in entries {
             let miss = self.mshr.get_mut(entry);
-            miss.pending.stale |= classes.contains(miss.class);
+            if classes.contains(miss.class) {
+                let mut pending = miss.pending();
+                pending.invalidate();
+                miss.set_pending(pending);
+            }
         }
         taken
     }

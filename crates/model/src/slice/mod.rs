@@ -35,7 +35,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot};
-use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Serializer};
+use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 // A machine that passes its checks has no more miss registers than there are names.
@@ -83,10 +83,12 @@ impl<D: Contents> Item<D> {
     }
 }
 
-/// A pending miss.
+/// A pending miss: [`Pending`], flat, for its register is one cache line of the host.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
-    pending: Pending,
+    mask: Mask,
+    stale: Mask,
+    scope: Scope,
     /// Of the line, as this module sees them.
     homes: Homes,
     class: Class,
@@ -94,6 +96,16 @@ struct Miss {
     flushes: bool,
     /// Of the request that caused it.
     level: u8,
+}
+
+impl Miss {
+    fn pending(&self) -> Pending {
+        Pending { mask: self.mask, stale: self.stale, scope: self.scope }
+    }
+
+    fn set_pending(&mut self, Pending { mask, stale, scope }: Pending) {
+        (self.mask, self.stale, self.scope) = (mask, stale, scope);
+    }
 }
 
 /// A read that waits for a miss.
@@ -305,7 +317,7 @@ impl<D: Contents> Slice<D> {
             line_id: line,
             homes,
             line: self.cache.lookup(line).copied(),
-            pending: miss.map(|entry| self.mshr.get(entry).pending),
+            pending: miss.map(|entry| self.mshr.get(entry).pending()),
             entry: None,
         }
     }

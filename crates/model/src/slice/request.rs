@@ -77,7 +77,9 @@ impl<D: Contents> Slice<D> {
         if misses && !self.registers.has_room(item.level()) {
             return Taken::NoRoom;
         }
-        if step.actions.wait && !misses && !self.merge(entry, item) {
+        if let (Some(mask), false) = (step.actions.wait, misses)
+            && !self.merge(entry, Waiter { mask, ..waiter(item) })
+        {
             let entry = entry.expect("a request that merges has a miss to merge with");
             self.park(entry, *item, here);
             return Taken::Yes;
@@ -95,8 +97,9 @@ impl<D: Contents> Slice<D> {
             && !(here.site.protocol.passes_reads() && item.homes.system != here.site.module)
     }
 
-    pub(super) fn merge(&mut self, entry: Option<EntryId>, item: &Item<D>) -> bool {
-        entry.is_some_and(|entry| self.mshr.push_waiter(entry, waiter(item)))
+    /// Has a read wait for a miss; false where as many wait as may. Reads of other sectors let the miss grow.
+    pub(super) fn merge(&mut self, entry: Option<EntryId>, waiter: Waiter) -> bool {
+        entry.is_some_and(|entry| self.mshr.push_waiter(entry, waiter))
     }
 
     /// Does what a step asked for.
@@ -113,12 +116,7 @@ impl<D: Contents> Slice<D> {
         let leaves = self.occupy(here.out.now(), ready, moved(item, actions, here), here);
         let room = self.keep_line(before, after, leaves, here);
         self.keep_entry(before, after, leaves, here);
-        let mut register = None;
-        if before.pending.is_none()
-            && let Some(pending) = after.pending
-        {
-            register = Some(self.start_miss(item, pending, actions, here));
-        }
+        let register = self.keep_pending(item, step, here);
         // What it wrote has a place when the line that was there has left.
         let mut accepted = leaves.time().max(room);
         let mut goes_on = false;
@@ -167,6 +165,22 @@ impl<D: Contents> Slice<D> {
         Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
+    /// Stores what became of the line's miss; returns its register.
+    fn keep_pending<C: Coherence>(
+        &mut self,
+        item: &Item<D>,
+        step: &Step<D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Option<EntryId> {
+        let pending = step.after.pending?;
+        if step.before.pending.is_none() {
+            return Some(self.start_miss(item, pending, &step.actions, here));
+        }
+        let entry = self.mshr.find(item.body.line)?;
+        self.mshr.get_mut(entry).set_pending(pending);
+        Some(entry)
+    }
+
     pub(super) fn start_miss<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -177,11 +191,11 @@ impl<D: Contents> Slice<D> {
         let line = item.body.line;
         self.registers.take(item.level());
         let class = Class::of(&here.site.map, here.site.module, item.homes);
-        let miss = Miss { pending, homes: item.homes, class, flushes: false, level: item.level };
-        let entry = if actions.wait {
-            self.mshr.allocate_for(line, miss, waiter(item))
-        } else {
-            self.mshr.allocate(line, miss)
+        let Pending { mask, stale, scope } = pending;
+        let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level };
+        let entry = match actions.wait {
+            Some(mask) => self.mshr.allocate_for(line, miss, Waiter { mask, ..waiter(item) }),
+            None => self.mshr.allocate(line, miss),
         };
         let entry = entry.expect("room was checked before");
         self.feed(line);
@@ -264,13 +278,13 @@ impl<D: Contents> Slice<D> {
                 let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
                 let at = here.deliver(leaves, to.origin.sm, bytes);
                 let sm = here.site.layout.sm(here.site.module, to.origin.sm);
-                let satisfied = here.shared.flags.knows(to.flag);
+                let seen = here.shared.flags.seen(to.flag);
                 let register = to.origin.register;
-                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, satisfied });
+                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen });
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) if here.site.protocol.passes_reads() => {
-                let satisfied = here.shared.flags.knows(to.flag);
-                let answer = Packet::Answer { origin: to.origin, line, mask, data, satisfied };
+                let seen = here.shared.flags.seen(to.flag);
+                let answer = Packet::Answer { origin: to.origin, line, mask, data, seen };
                 here.send(leaves, module, answer);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
@@ -339,12 +353,13 @@ fn count<C: Coherence, D: Contents>(
     let stats = &mut here.shared.stats;
     match item.body.request {
         Request::Read { .. } => {
-            let hit = u64::from(actions.reply.is_some());
+            let hit = u64::from(actions.wait.is_none() && actions.reply.is_some());
             stats.reads += 1;
             stats.read_hits += hit;
             stats.remote_reads += remote;
             stats.remote_read_hits += remote * hit;
-            stats.merges += u64::from(actions.wait && before.pending.is_some());
+            let sends = actions.fetch.is_some() || actions.forwards[0].is_some();
+            stats.merges += u64::from(actions.wait.is_some() && before.pending.is_some() && !sends);
         }
         Request::Write { .. } => stats.writes += 1,
         Request::Atomic { .. } if actions.park => {}

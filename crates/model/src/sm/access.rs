@@ -2,7 +2,7 @@
 
 use super::issue::Progress;
 use super::warp::{RESULTS, Wait};
-use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
+use super::{MOST_POLLS, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Out};
@@ -10,7 +10,7 @@ use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Pending, Request};
+use tombolo_protocol::{Coherence, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
@@ -206,57 +206,95 @@ impl<D: Contents> Sm<D> {
     }
 
     fn load<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
-        let Transaction { slot, line, scope, flag, result, several, .. } = transaction;
+        let Transaction { slot, line, scope, .. } = transaction;
         let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let mut entry = None;
         let pending = || {
             entry = self.mshr.find(line);
-            entry.map(|entry| self.mshr.get(entry).pending)
+            entry.map(|entry| *self.mshr.get(entry))
         };
-        let action = l1::load(&here.site.protocol, &mut after, pending, mask, scope);
-        match action {
-            Load::Hit(data) => {
-                let loader = here.site.warp_slot(self.sm, slot);
-                here.site.watch.loaded(here.out.now(), loader, result, line, transaction.mask, data);
-                let translated = self.translate(line, here);
-                let at = self.look_up(here.out.now()).max(translated) + here.site.machine.l1.hit_latency;
-                let warp = &mut self.warps[slot];
-                warp.hit_at = warp.hit_at.max(at);
-                if !several {
-                    warp.pending &= !(1 << result);
-                }
-                self.stats.l1_hits += 1;
-                let seen = self.has_left(flag);
-                self.warps[slot].flag_seen |= seen;
-            }
-            Load::Merge => {
-                let entry = entry.expect("a load merges with a pending miss");
-                let waiter = Waiter { warp: slot as u8, result, flag, mask: transaction.mask };
-                if !self.mshr.push_waiter(entry, waiter) {
-                    self.mshr.park(entry, slot as u8);
-                    return Sent::Waits(Wait::Line);
-                }
-                self.look_up(here.out.now());
-                self.stats.l1_merges += 1;
-                self.expect(transaction);
-            }
+        match l1::load(&here.site.protocol, &mut after, pending, mask, scope) {
+            Load::Hit(data) => self.hit(transaction, data, here),
             Load::Stall => {
                 let entry = entry.expect("a load stalls on a pending miss");
                 self.mshr.park(entry, slot as u8);
                 return Sent::Waits(Wait::Line);
             }
-            Load::Miss => {
-                if !self.register(slot) {
-                    return Sent::Waits(Wait::MissRegister);
-                }
+            Load::Wait { here: present, data, asked } => {
+                let entry = match self.join(transaction, entry, asked, present) {
+                    Ok(entry) => entry,
+                    Err(wait) => return Sent::Waits(wait),
+                };
                 self.keep_line(line, before, after, here);
-                self.miss(transaction, mask, here);
+                self.tell_loaded(transaction, present, data, here);
+                self.expect(transaction);
+                self.send_for(transaction, asked, entry, here);
             }
         }
         self.stats.l1_loads += 1;
         Sent::Yes
+    }
+
+    /// A load finds all its bytes.
+    fn hit<C: Coherence>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
+        let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
+        self.tell_loaded(transaction, mask, data, here);
+        let translated = self.translate(line, here);
+        let at = self.look_up(here.out.now()).max(translated) + here.site.machine.l1.hit_latency;
+        let seen = self.has_left(flag);
+        let warp = &mut self.warps[slot];
+        warp.hit_at = warp.hit_at.max(at);
+        warp.flag_seen |= seen;
+        if !several {
+            warp.pending &= !(1 << result);
+        }
+        self.stats.l1_hits += 1;
+    }
+
+    /// A load finds those of its bytes that are `present`.
+    fn tell_loaded<C: Coherence>(
+        &self,
+        transaction: Transaction,
+        present: Mask,
+        data: D,
+        here: &SmContext<'_, '_, C, D>,
+    ) {
+        let Transaction { slot, line, mask, result, .. } = transaction;
+        let found = mask & present;
+        if !found.is_empty() {
+            here.site.watch.loaded(here.out.now(), here.site.warp_slot(self.sm, slot), result, line, found, data);
+        }
+    }
+
+    /// Has a load wait for its line's miss, which begins or grows by `asked`: for its bytes that are not `present`. Says
+    /// what the warp waits for instead where there is no room.
+    fn join(
+        &mut self,
+        transaction: Transaction,
+        entry: Option<EntryId>,
+        asked: Mask,
+        present: Mask,
+    ) -> Result<EntryId, Wait> {
+        let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
+        let waiter = Waiter { warp: slot as u8, result, flag, mask: mask & !present };
+        let Some(entry) = entry else {
+            if !self.register(slot) {
+                return Err(Wait::MissRegister);
+            }
+            let entry = self.mshr.allocate_for(line, L1Pending::of(asked, scope), waiter);
+            return Ok(entry.expect("a register was kept for it"));
+        };
+        if !self.mshr.push_waiter(entry, waiter) {
+            self.mshr.park(entry, slot as u8);
+            return Err(Wait::Line);
+        }
+        if !asked.is_empty() {
+            let pending = self.mshr.get_mut(entry);
+            *pending = L1Pending::and(Some(*pending), asked, scope);
+        }
+        Ok(entry)
     }
 
     /// Whether a miss register is there for a warp; parks it where not.
@@ -270,16 +308,21 @@ impl<D: Contents> Sm<D> {
         free
     }
 
-    /// Sends for the bytes of `sectors`, which hold those of the transaction.
-    fn miss<C: Coherence>(&mut self, transaction: Transaction, sectors: Mask, here: &mut SmContext<'_, '_, C, D>) {
-        let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
-        let miss = Pending { mask: sectors, scope, stale: false };
-        let pending = L1Pending { miss, poisoned: false };
-        let waiter = Waiter { warp: slot as u8, result, flag, mask };
-        let entry = self.mshr.allocate_for(line, Miss { pending, flag }, waiter).expect("a register was kept for it");
-        self.expect(transaction);
-        let at = self.depart(line, 0, here);
-        let request = Request::Read { mask: sectors, scope };
+    /// Sends for bytes that a load waits for, where any are not on their way.
+    fn send_for<C: Coherence>(
+        &mut self,
+        transaction: Transaction,
+        asked: Mask,
+        entry: EntryId,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) {
+        if asked.is_empty() {
+            self.look_up(here.out.now());
+            self.stats.l1_merges += 1;
+            return;
+        }
+        let at = self.depart(transaction.line, 0, here);
+        let request = Request::Read { mask: asked, scope: transaction.scope };
         let body = self.body(transaction, request, Generation::default(), entry);
         self.send(body, at, here);
     }
@@ -323,7 +366,7 @@ impl<D: Contents> Sm<D> {
         let Some(ticket) = self.credit(slot, here) else {
             return Sent::Waits(Wait::StoreCredit);
         };
-        self.change_line(line, l1::atomic, here);
+        self.change_line(line, |protocol, present, pending| l1::atomic(protocol, present, pending, mask), here);
         self.leave(flag);
         if returns {
             self.expect(transaction);
@@ -350,11 +393,11 @@ impl<D: Contents> Sm<D> {
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let entry = self.mshr.find(line);
-        let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
+        let mut pending = entry.map(|entry| *self.mshr.get(entry));
         change(&here.site.protocol, &mut after, &mut pending);
         self.keep_line(line, before, after, here);
         if let (Some(entry), Some(pending)) = (entry, pending) {
-            self.mshr.get_mut(entry).pending = pending;
+            *self.mshr.get_mut(entry) = pending;
         }
     }
 

@@ -37,20 +37,13 @@ use tombolo_types::stream::{ComputeClass, CtaStream};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Sectors, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
-/// A miss of the L1.
-#[derive(Clone, Copy, Debug)]
-struct Miss {
-    pending: L1Pending,
-    flag: Flag,
-}
-
 /// A load that waits for a miss.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     warp: u8,
     result: u8,
     flag: Flag,
-    /// The bytes it asked for, before they were rounded to sectors.
+    /// The bytes that it waits for, not rounded to sectors.
     mask: Mask,
 }
 
@@ -148,7 +141,7 @@ pub struct Sm<D: Contents> {
     /// Streams of CTAs that have ended, to be used again.
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
-    mshr: Mshr<Miss, Waiter, u8>,
+    mshr: Mshr<L1Pending, Waiter, u8>,
     /// Stores and atomics on their way.
     posted: Posted,
     /// Warps that wait for a store credit, oldest first.
@@ -266,7 +259,7 @@ impl<D: Contents> Sm<D> {
         self.l1.invalidate_class(crate::cache::BulkClass::new(0));
         let entries: Vec<_> = self.mshr.entries().collect();
         for entry in entries {
-            self.mshr.get_mut(entry).pending.miss.stale = true;
+            self.mshr.get_mut(entry).miss.invalidate();
         }
     }
 
@@ -275,21 +268,40 @@ impl<D: Contents> Sm<D> {
         self.flags.clear();
     }
 
-    /// The answer to a read has come.
-    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let FillMessage { register: entry, line, mask, data, satisfied } = message;
+    /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
+    /// more, its register is free.
+    pub fn fill<C: Coherence>(&mut self, fill: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+        let FillMessage { register: entry, line, mask, data, .. } = fill;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let mut freed = self.mshr.free(entry);
-        let Miss { pending, flag } = freed.payload;
+        let pending = *self.mshr.get(entry);
         let before = self.l1.peek(line).copied();
         let mut after = before;
-        tombolo_protocol::l1::fill(&here.site.protocol, &mut after, pending, mask, data);
+        let left = tombolo_protocol::l1::fill(&here.site.protocol, &mut after, pending, mask, data);
         self.keep_line(line, before, after, here);
+        match left {
+            Some(left) => {
+                *self.mshr.get_mut(entry) = left;
+                self.give_some(entry, &fill, here);
+            }
+            None => self.end_miss(entry, &fill, here),
+        }
+    }
+
+    /// Gives bytes that have come to who waits for them, while others are on their way.
+    fn give_some<C: Coherence>(&mut self, entry: EntryId, fill: &FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+        let mut waiting = self.mshr.detach(entry);
+        while let Some(waiter) = self.mshr.next_detached(&mut waiting) {
+            if let Some(waiter) = self.give(waiter, fill, here) {
+                self.mshr.attach(entry, waiter);
+            }
+        }
+    }
+
+    /// All bytes of a miss have come: gives the last to who waits, frees its register, resumes who parked.
+    fn end_miss<C: Coherence>(&mut self, entry: EntryId, fill: &FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+        let mut freed = self.mshr.free(entry);
         while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            let loader = here.site.warp_slot(self.sm, usize::from(waiter.warp));
-            here.site.watch.loaded(here.out.now(), loader, waiter.result, line, waiter.mask, data);
-            let seen = satisfied && waiter.flag == flag;
-            self.result(usize::from(waiter.warp), waiter.result, seen || self.has_left(waiter.flag), here.out);
+            self.give(waiter, fill, here);
         }
         while let Some(warp) = self.mshr.next_parked(&mut freed) {
             self.resume(usize::from(warp), here);
@@ -298,6 +310,27 @@ impl<D: Contents> Sm<D> {
             self.prefetch_queue(self.mshr.backlog());
             self.resume(usize::from(warp), here);
         }
+    }
+
+    /// Gives a load those of its bytes that have come; returns it where it waits for more.
+    fn give<C: Coherence>(
+        &mut self,
+        waiter: Waiter,
+        fill: &FillMessage<D>,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) -> Option<Waiter> {
+        let come = waiter.mask & fill.mask;
+        if !come.is_empty() {
+            let loader = here.site.warp_slot(self.sm, usize::from(waiter.warp));
+            here.site.watch.loaded(here.out.now(), loader, waiter.result, fill.line, come, fill.data);
+        }
+        let rest = waiter.mask & !fill.mask;
+        if !rest.is_empty() {
+            return Some(Waiter { mask: rest, ..waiter });
+        }
+        let seen = waiter.flag != Flag::NONE && (waiter.flag == fill.seen || self.has_left(waiter.flag));
+        self.result(usize::from(waiter.warp), waiter.result, seen, here.out);
+        None
     }
 
     /// The result of an atomic has come.
@@ -425,6 +458,6 @@ pub struct FillMessage<D> {
     pub mask: Mask,
     /// Contents.
     pub data: D,
-    /// Whether the flag the read looked for was seen.
-    pub satisfied: bool,
+    /// The flag that the read looked for, where it was seen.
+    pub seen: Flag,
 }
