@@ -166,11 +166,13 @@ fn lines_and_regions_may_be_shared() {
             let mut config = Config::new(protocol);
             config.options.write = write;
             for test in ["gpu", "sys"].into_iter().flat_map(|scope| [mp(scope), sb(scope)]) {
-                for sharing in [Sharing::Region, Sharing::Line] {
+                for sharing in [Sharing::Region, Sharing::Line, Sharing::Sectors] {
                     clean(&test, sharing, 3, config);
                 }
             }
-            clean(&flush_under_miss("gpu"), Sharing::Line, 12, config);
+            for sharing in [Sharing::Line, Sharing::Sectors] {
+                clean(&flush_under_miss("gpu"), sharing, 12, config);
+            }
         }
     }
 }

@@ -56,8 +56,8 @@ fn reductions_lose_no_outcome() {
             Reductions { eager: true, ..Reductions::NONE },
             Reductions { partial_order: true, ..Reductions::NONE },
         ] {
-            let reduced = explore(test, layout, &Config { reductions, ..config });
-            assert_eq!(reduced.outcomes, full.outcomes, "{} at {layout} under {config:?}", test.name);
+            let reduced = explore(test, layout, &Config { reductions, max_states: 20_000, ..config });
+            assert_eq!(reduced.outcomes, full.outcomes, "{reductions:?}: {} at {layout} under {config:?}", test.name);
             with += reduced.states;
         }
         compared += 1;
@@ -196,7 +196,7 @@ fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
     for program in (0..FROM_SHARED).map(|index| random::program(9, index)).filter(small) {
         let test = Test { name: program.name.clone(), program, allowed: None };
         for (index, protocol) in PROTOCOLS.into_iter().enumerate() {
-            let sharing = [Sharing::Region, Sharing::Line][(compared + index) % 2];
+            let sharing = [Sharing::Region, Sharing::Line, Sharing::Sectors][(compared + index) % 3];
             for layout in spread(layouts_of(&test, sharing, true), 2) {
                 let config = Config { start: STARTS[compared % 2], max_states: 4_000, ..Config::new(protocol) };
                 let free = Config { evictions: Evictions::Spontaneous, reductions: Reductions::NONE, ..config };

@@ -87,6 +87,8 @@ pub(super) struct Trial {
     refused: bool,
     /// Stands for all effects in their order.
     effects: u64,
+    /// Dirty bytes that are here afterwards.
+    dirty: Mask,
     /// Where it would be sent on to, if it is a read that finds nothing here.
     pub(super) reads_at: Option<ModuleId>,
 }
@@ -108,7 +110,12 @@ impl<P: Coherence> Machine<'_, P> {
         let mut notes = Notes::default();
         let event = Event::Request { from: self.requester(module, source), request: posted.request };
         let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
-        Trial { refused: result == Err(Refusal::Stall), effects: notes.digest.finish(), reads_at: notes.reads_at }
+        Trial {
+            refused: result == Err(Refusal::Stall),
+            effects: notes.digest.finish(),
+            dirty: slot.line.map_or(Mask::NONE, |line| line.dirty),
+            reads_at: notes.reads_at,
+        }
     }
 
     /// What the first request of `channel` would do where it arrives.
