@@ -53,11 +53,17 @@ pub enum BrokenRule {
     StoreKeepsFill,
     /// A store passes a miss of its line that is pending in an L2.
     StorePassesMiss,
+    /// A request passes one that is parked on its line's miss.
+    RequestPassesParked,
+    /// An invalidation of a region reaches one of its lines only.
+    InvalidationReachesOneLine,
+    /// A release does not wait for dirty bytes of a line whose miss is pending.
+    ReleaseForgetsPending,
 }
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 25] = [
+    pub const ALL: [BrokenRule; 28] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -83,5 +89,8 @@ impl BrokenRule {
         BrokenRule::LoadMergesAcrossAcquire,
         BrokenRule::StoreKeepsFill,
         BrokenRule::StorePassesMiss,
+        BrokenRule::RequestPassesParked,
+        BrokenRule::InvalidationReachesOneLine,
+        BrokenRule::ReleaseForgetsPending,
     ];
 }

@@ -12,6 +12,7 @@
 //! - [`no_remote_caching`], [`memory_side`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`],
 //!   [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
+//! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
 //! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
@@ -25,6 +26,7 @@ pub mod data;
 pub mod directory;
 pub mod front;
 pub mod hmg;
+pub mod host;
 pub mod ideal;
 pub mod l1;
 pub mod memory_side;

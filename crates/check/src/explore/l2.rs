@@ -1,9 +1,11 @@
 //! The L2s, directories, memories and links: the host side of [`Coherence::step`].
 
+use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing};
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
+use tombolo_protocol::host;
 use tombolo_protocol::{
     Action as PlanAction, BrokenRule, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
@@ -11,9 +13,9 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
 /// The request that a step is about.
 #[derive(Clone, Copy)]
-struct Hand {
-    source: Source,
-    posted: Posted,
+pub(super) struct Hand {
+    pub(super) source: Source,
+    pub(super) posted: Posted,
 }
 
 /// Carries out the effects of one step at one L2.
@@ -169,7 +171,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// One step of the protocol at one slot.
-    fn step(
+    pub(super) fn step(
         &self,
         state: &mut State,
         at: ModuleId,
@@ -211,7 +213,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// One step that is never refused.
-    fn must_step(&self, state: &mut State, at: ModuleId, line: u8, event: Event<Values>, hand: Option<Hand>) {
+    pub(super) fn must_step(&self, state: &mut State, at: ModuleId, line: u8, event: Event<Values>, hand: Option<Hand>) {
         if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
             state.break_with(Violation::Unexpected("an event that cannot wait was refused"));
         }
@@ -219,14 +221,8 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A request arrives at an L2, or runs again there.
     pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: Posted) {
-        let parks =
-            state.held.iter().any(|held| held.module == at && held.line == line && matches!(held.how, Hold::Park(_)));
-        let hand = Hand { source, posted };
-        let from = self.requester(at, source);
-        let event = Event::Request { from, request: posted.request };
-        if parks || self.step(state, at, line, event, Some(hand)) == Err(Refusal::Stall) {
-            state.held.push(Held { module: at, line, source, how: Hold::Park(posted) });
-        }
+        let l2 = AtL2 { machine: self, state, at, line };
+        let Ok(()) = host::take(&self.protocol, &mut Arriving { l2, hand: Hand { source, posted } });
     }
 
     /// Who asked, as the L2 of `at` sees it.
@@ -240,49 +236,9 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Bytes of an L2's own miss arrive.
     pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
-        self.must_step(state, at, line, Event::Fill { mask, data }, None);
-        let here = |held: &Held| held.module == at && held.line == line;
-        let held: Vec<Held> = state.held.iter().copied().filter(here).collect();
-        state.held.retain(|held| !here(held));
-        let is_over = state.l2[self.l2_index(at, line)].pending.is_none();
-        for held in &held {
-            if let Hold::Wait(wanted) = held.how {
-                self.serve(state, held, wanted & mask, data);
-                if !mask.contains(wanted) {
-                    state.held.push(Held { how: Hold::Wait(wanted & !mask), ..*held });
-                }
-            } else if !is_over {
-                state.held.push(*held);
-            }
-        }
-        if is_over {
-            self.run_held(state, at, line, &held);
-        }
-    }
-
-    /// Answers a read that waited for these bytes.
-    fn serve(&self, state: &mut State, held: &Held, mask: Mask, data: Values) {
-        if mask.is_empty() {
-            return;
-        }
-        let (at, source) = (held.module, held.source);
-        let from = self.requester(at, source);
-        let request = Request::Read { mask, scope: tombolo_types::Scope::Cta };
-        let hand = Hand { source, posted: Posted { request, result: None, passed: None, watched: 0 } };
-        self.must_step(state, at, held.line, Event::Serve { from, mask, data }, Some(hand));
-    }
-
-    /// Runs what a miss that is over has held: releases that write the line back, then what is parked.
-    fn run_held(&self, state: &mut State, at: ModuleId, line: u8, held: &[Held]) {
-        for held in held {
-            if let Hold::Flush(threads) = held.how {
-                self.flush_line(state, at, line, threads);
-            }
-        }
-        for held in held {
-            if let Hold::Park(posted) = held.how {
-                self.take_posted(state, at, line, held.source, posted);
-            }
+        let mut filling = FillingL2 { l2: AtL2 { machine: self, state, at, line }, mask, data };
+        if let Some(held) = host::fill(&mut filling, mask) {
+            host::resume(&mut filling.l2, held);
         }
     }
 
@@ -290,12 +246,10 @@ impl<P: Coherence> Machine<'_, P> {
     /// that this module has sent of the region.
     pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
         let earlier = state.messages.len();
-        self.must_step(state, at, line, Event::InvalidateRegion, None);
-        for other in self.lines_of_region(line) {
-            if state.l2[self.l2_index(at, other)].line.is_some() {
-                self.must_step(state, at, other, Event::InvalidateLine, None);
-            }
-        }
+        let lines: Vec<u8> = self.lines_of_region(line).collect();
+        let lines = lines.into_iter().map(|line| Line(u64::from(line)));
+        let mut region = AtL2 { machine: self, state: &mut *state, at, line };
+        host::invalidate_region(&self.protocol, &mut region, Line(u64::from(line)), lines);
         if !self.protocol.broken(BrokenRule::InvalidationTakenEarly) {
             let region = self.region(line);
             let first = if self.protocol.broken(BrokenRule::ReplacementNotAwaited) { earlier } else { 0 };
@@ -327,11 +281,7 @@ impl<P: Coherence> Machine<'_, P> {
         let bit = 1 << thread;
         match action {
             PlanAction::Invalidate(classes) => {
-                for line in 0..self.lines as u8 {
-                    if classes.contains(self.class(at, line)) {
-                        self.bulk_invalidate(state, at, line);
-                    }
-                }
+                host::invalidate_bulk(&mut ClassesAt { machine: self, state, at, classes });
             }
             PlanAction::DrainStores(_) | PlanAction::PassOnStores => {
                 let written_back = action.writes_back();
@@ -355,27 +305,13 @@ impl<P: Coherence> Machine<'_, P> {
         self.layout.gpu_of(from) != self.layout.gpu_of(to)
     }
 
-    fn bulk_invalidate(&self, state: &mut State, at: ModuleId, line: u8) {
-        let index = self.l2_index(at, line);
-        if state.l2[index].line.is_some() {
-            self.must_step(state, at, line, Event::InvalidateLine, None);
-        }
-        if let Some(pending) = &mut state.l2[index].pending {
-            pending.invalidate();
-        }
-    }
-
     /// Writes back a line for the releases of `threads`, now or when its miss is done.
-    fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
+    pub(super) fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
         if state.l2[self.l2_index(at, line)].line.is_none() {
             return;
         }
-        if self.step(state, at, line, Event::Flush, None) == Err(Refusal::Stall) {
-            let how = Hold::Flush(threads);
-            state.held.push(Held { module: at, line, source: Source::Module(at), how });
-        } else {
-            watch_sent(state, threads, |from, _, of| from == at && of == line);
-        }
+        let l2 = AtL2 { machine: self, state: &mut *state, at, line };
+        host::flush(&self.protocol, &mut Flushing { l2, threads });
     }
 
     pub(super) fn lines_of_region(&self, line: u8) -> impl Iterator<Item = u8> {
@@ -397,7 +333,7 @@ pub(super) fn is_awaited(posted: &Posted) -> bool {
 }
 
 /// Marks stores on their way up, chosen by where from, where to and which line.
-fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
+pub(super) fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
     for message in state.messages.iter_mut() {
         if let (Channel::Up { from, to, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
             && is_awaited(posted)

@@ -17,6 +17,7 @@
 
 mod chart;
 mod config;
+mod host;
 mod l2;
 mod layout;
 mod machine;

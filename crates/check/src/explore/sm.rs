@@ -1,11 +1,13 @@
 //! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and
 //! [`tombolo_protocol::l1`].
 
+use super::host::{FillingL1, L1Slots, Loading};
 use super::machine::Machine;
 use super::state::{Awaited, Body, Channel, Message, Posted, RegisterState, Source, State, Violation};
 use super::values::{Values, WHOLE_LINE, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::front::{Operation, Stage};
+use tombolo_protocol::host;
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Coherence, Request};
 use tombolo_types::{Mask, Order, Scope};
@@ -146,13 +148,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     pub(super) fn invalidate_l1(&self, state: &mut State, sm: u8) {
-        for line in 0..self.lines as u8 {
-            let slot = &mut state.l1[self.l1_index(sm, line)];
-            slot.line = None;
-            if let Some(pending) = &mut slot.pending {
-                pending.miss.invalidate();
-            }
-        }
+        let first = self.l1_index(sm, 0);
+        host::invalidate_bulk(&mut L1Slots(&mut state.l1[first..first + self.lines]));
     }
 
     /// Whether the access at hand has its operands and a free register.
@@ -288,23 +285,24 @@ impl<P: Coherence> Machine<'_, P> {
     /// The fill of an L1's miss arrives: every load that waits for it takes its value.
     pub(super) fn take_l1_fill(&self, state: &mut State, sm: u8, line: u8, mask: Mask, data: Values) {
         let index = self.l1_index(sm, line);
-        let slot = &mut state.l1[index];
-        let Some(pending) = slot.pending else {
+        let Some(pending) = state.l1[index].pending else {
             state.break_with(Violation::Unexpected("a fill that no L1 waits for"));
             return;
         };
-        slot.pending = l1::fill(&self.protocol, &mut slot.line, pending, mask, data);
-        for thread in (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm) {
-            for register in self.registers_of(thread) {
-                let register = &mut state.registers[register];
-                if let Some(Awaited::Load { line: from, cell }) = register.awaits
-                    && from == line
-                    && mask.contains(mask_of(cell))
-                {
-                    *register = RegisterState { value: data.0[cell as usize], awaits: None };
-                }
-            }
-        }
+        let waiting = self.loading(state, sm, line);
+        let State { l1, registers, .. } = state;
+        let (protocol, slot) = (&self.protocol, &mut l1[index]);
+        host::fill(&mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
+    }
+
+    /// Registers of an SM's threads that await a load of `line`.
+    fn loading(&self, state: &State, sm: u8, line: u8) -> Vec<Loading> {
+        let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
+        let awaiting = |register: usize| match state.registers[register].awaits {
+            Some(Awaited::Load { line: from, cell }) if from == line => Some(Loading::new(register, cell)),
+            Some(Awaited::Load { .. } | Awaited::Atomic { .. }) | None => None,
+        };
+        threads.flat_map(|thread| self.registers_of(thread)).filter_map(awaiting).collect()
     }
 
     /// The result of an atomic arrives.

@@ -1,0 +1,311 @@
+//! What the explorer keeps of L1s and L2s, as [`tombolo_protocol::host`] sees it.
+
+use super::l2::{Hand, watch_sent};
+use super::machine::Machine;
+use super::state::{Held, Hold, L1Slot, Posted, RegisterState, State, ThreadSet};
+use super::values::{Values, mask_of};
+use std::convert::Infallible;
+use std::vec::IntoIter;
+use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
+use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Refusal, Request, l1};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
+
+/// One line at one L2.
+pub(super) struct AtL2<'a, 'm, P> {
+    pub(super) machine: &'a Machine<'m, P>,
+    pub(super) state: &'a mut State,
+    pub(super) at: ModuleId,
+    pub(super) line: u8,
+}
+
+impl<P: Coherence> AtL2<'_, '_, P> {
+    fn is_here(&self, held: &Held) -> bool {
+        held.module == self.at && held.line == self.line
+    }
+
+    fn hold(&mut self, held: Held) {
+        self.state.held.push(held);
+    }
+
+    fn try_step(&mut self, event: Event<Values>, hand: Option<Hand>) -> Tried {
+        match self.machine.step(self.state, self.at, self.line, event, hand) {
+            Err(Refusal::Stall) => Tried::Stalled,
+            Ok(()) | Err(Refusal::Unexpected(_)) => Tried::Taken,
+        }
+    }
+
+    fn must_step(&mut self, event: Event<Values>, hand: Option<Hand>) {
+        self.machine.must_step(self.state, self.at, self.line, event, hand);
+    }
+}
+
+/// A request that arrives there.
+pub(super) struct Arriving<'a, 'm, P> {
+    pub(super) l2: AtL2<'a, 'm, P>,
+    pub(super) hand: Hand,
+}
+
+impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
+    type Lack = Infallible;
+
+    fn has_parked(&self) -> bool {
+        let parked = |held: &Held| self.l2.is_here(held) && matches!(held.how, Hold::Park(_));
+        self.l2.state.held.iter().any(parked)
+    }
+
+    fn park(&mut self) {
+        let AtL2 { at: module, line, .. } = self.l2;
+        let Hand { source, posted } = self.hand;
+        self.l2.hold(Held { module, line, source, how: Hold::Park(posted) });
+    }
+
+    fn run(&mut self) -> Result<Tried, Infallible> {
+        let Hand { source, posted } = self.hand;
+        let from = self.l2.machine.requester(self.l2.at, source);
+        Ok(self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand)))
+    }
+}
+
+/// A read held there.
+#[derive(Clone, Copy)]
+pub(super) struct Waiter {
+    held: Held,
+    mask: Mask,
+}
+
+impl Waits for Waiter {
+    fn mask(&self) -> Mask {
+        self.mask
+    }
+
+    fn of(self, mask: Mask) -> Waiter {
+        Waiter { mask, ..self }
+    }
+}
+
+/// Bytes of its miss that arrive there.
+pub(super) struct FillingL2<'a, 'm, P> {
+    pub(super) l2: AtL2<'a, 'm, P>,
+    pub(super) mask: Mask,
+    pub(super) data: Values,
+}
+
+/// What was held there: reads that wait, releases that write the line back, the parked.
+pub(super) struct HeldAtL2 {
+    waiting: IntoIter<Waiter>,
+    flushes: Vec<ThreadSet>,
+    parked: IntoIter<Hand>,
+}
+
+impl<P: Coherence> Filling for FillingL2<'_, '_, P> {
+    type Waiter = Waiter;
+    type Held = HeldAtL2;
+
+    fn install(&mut self) -> bool {
+        self.l2.must_step(Event::Fill { mask: self.mask, data: self.data }, None);
+        self.l2.state.l2[self.l2.machine.l2_index(self.l2.at, self.l2.line)].pending.is_none()
+    }
+
+    fn release(&mut self, over: bool) -> HeldAtL2 {
+        let (mut waiting, mut flushes, mut parked) = (Vec::new(), Vec::new(), Vec::new());
+        let (at, line) = (self.l2.at, self.l2.line);
+        self.l2.state.held.retain(|&held| {
+            if held.module != at || held.line != line {
+                return true;
+            }
+            match held.how {
+                Hold::Wait(mask) => waiting.push(Waiter { held, mask }),
+                Hold::Flush(threads) if over => flushes.push(threads),
+                Hold::Park(posted) if over => parked.push(Hand { source: held.source, posted }),
+                Hold::Flush(_) | Hold::Park(_) => return true,
+            }
+            false
+        });
+        HeldAtL2 { waiting: waiting.into_iter(), flushes, parked: parked.into_iter() }
+    }
+
+    fn next_waiter(&mut self, held: &mut HeldAtL2) -> Option<Waiter> {
+        held.waiting.next()
+    }
+
+    fn serve(&mut self, Waiter { held, mask }: Waiter, _: bool) {
+        let from = self.l2.machine.requester(self.l2.at, held.source);
+        let request = Request::Read { mask, scope: Scope::Cta };
+        let hand = Hand { source: held.source, posted: Posted { request, result: None, passed: None, watched: 0 } };
+        self.l2.must_step(Event::Serve { from, mask, data: self.data }, Some(hand));
+    }
+
+    fn wait(&mut self, Waiter { held, mask }: Waiter) {
+        self.l2.hold(Held { how: Hold::Wait(mask), ..held });
+    }
+}
+
+impl<P: Coherence> Resuming for AtL2<'_, '_, P> {
+    type Held = HeldAtL2;
+    type Item = Hand;
+
+    fn flush(&mut self, held: &mut HeldAtL2) {
+        for threads in std::mem::take(&mut held.flushes) {
+            self.machine.flush_line(self.state, self.at, self.line, threads);
+        }
+    }
+
+    fn next_parked(&mut self, held: &mut HeldAtL2) -> Option<Hand> {
+        held.parked.next()
+    }
+
+    fn take(&mut self, hand: &Hand) -> bool {
+        self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
+        true
+    }
+
+    fn defer(&mut self, hand: Hand) {
+        // Nothing is lacking here: queues and credits are the timing model's.
+        self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
+    }
+}
+
+impl<P: Coherence> Region for AtL2<'_, '_, P> {
+    fn step(&mut self) {
+        self.must_step(Event::InvalidateRegion, None);
+    }
+
+    fn drop_line(&mut self, line: Line) {
+        let line = line.0 as u8;
+        if self.state.l2[self.machine.l2_index(self.at, line)].line.is_some() {
+            self.machine.must_step(self.state, self.at, line, Event::InvalidateLine, None);
+        }
+    }
+}
+
+/// The lines of some classes at one L2.
+pub(super) struct ClassesAt<'a, 'm, P> {
+    pub(super) machine: &'a Machine<'m, P>,
+    pub(super) state: &'a mut State,
+    pub(super) at: ModuleId,
+    pub(super) classes: ClassSet,
+}
+
+impl<P: Coherence> ClassesAt<'_, '_, P> {
+    fn lines(&self) -> impl Iterator<Item = u8> + use<P> {
+        let (machine, at, classes) = (self.machine, self.at, self.classes);
+        let meant: Vec<u8> =
+            (0..machine.lines as u8).filter(|&line| classes.contains(machine.class(at, line))).collect();
+        meant.into_iter()
+    }
+}
+
+impl<P: Coherence> Bulk for ClassesAt<'_, '_, P> {
+    fn drop_lines(&mut self) {
+        for line in self.lines() {
+            let (machine, at) = (self.machine, self.at);
+            AtL2 { machine, state: self.state, at, line }.drop_line(Line(u64::from(line)));
+        }
+    }
+
+    fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
+        for line in self.lines() {
+            let index = self.machine.l2_index(self.at, line);
+            self.state.l2[index].pending.iter_mut().for_each(&mut change);
+        }
+    }
+}
+
+/// A line at an L2 that the releases of some threads write back.
+pub(super) struct Flushing<'a, 'm, P> {
+    pub(super) l2: AtL2<'a, 'm, P>,
+    pub(super) threads: ThreadSet,
+}
+
+impl<P: Coherence> WriteBack for Flushing<'_, '_, P> {
+    fn write_back(&mut self) -> Tried {
+        let tried = self.l2.try_step(Event::Flush, None);
+        if tried == Tried::Taken {
+            let (at, line) = (self.l2.at, self.l2.line);
+            watch_sent(self.l2.state, self.threads, |from, _, of| from == at && of == line);
+        }
+        tried
+    }
+
+    fn write_back_later(&mut self) {
+        let AtL2 { at: module, line, .. } = self.l2;
+        let source = super::state::Source::Module(module);
+        self.l2.hold(Held { module, line, source, how: Hold::Flush(self.threads) });
+    }
+}
+
+/// The slots of one L1.
+pub(super) struct L1Slots<'a>(pub(super) &'a mut [L1Slot]);
+
+impl Bulk for L1Slots<'_> {
+    fn drop_lines(&mut self) {
+        self.0.iter_mut().for_each(|slot| slot.line = None);
+    }
+
+    fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
+        for slot in self.0.iter_mut() {
+            slot.pending.iter_mut().for_each(|pending| change(&mut pending.miss));
+        }
+    }
+}
+
+/// A register that waits for a cell of a line.
+#[derive(Clone, Copy)]
+pub(super) struct Loading {
+    register: usize,
+    cell: u8,
+}
+
+impl Waits for Loading {
+    fn mask(&self) -> Mask {
+        mask_of(self.cell)
+    }
+
+    fn of(self, _: Mask) -> Loading {
+        self
+    }
+}
+
+/// Bytes of its miss that arrive at an L1.
+pub(super) struct FillingL1<'a, P> {
+    pub(super) protocol: &'a P,
+    pub(super) slot: &'a mut L1Slot,
+    pub(super) registers: &'a mut [RegisterState],
+    /// Registers of the SM that wait for the line.
+    pub(super) waiting: Vec<Loading>,
+    pub(super) pending: l1::L1Pending,
+    pub(super) mask: Mask,
+    pub(super) data: Values,
+}
+
+impl Loading {
+    pub(super) fn new(register: usize, cell: u8) -> Loading {
+        Loading { register, cell }
+    }
+}
+
+impl<P: Coherence> Filling for FillingL1<'_, P> {
+    type Waiter = Loading;
+    type Held = IntoIter<Loading>;
+
+    fn install(&mut self) -> bool {
+        self.slot.pending = l1::fill(self.protocol, &mut self.slot.line, self.pending, self.mask, self.data);
+        self.slot.pending.is_none()
+    }
+
+    fn release(&mut self, _: bool) -> IntoIter<Loading> {
+        std::mem::take(&mut self.waiting).into_iter()
+    }
+
+    fn next_waiter(&mut self, held: &mut IntoIter<Loading>) -> Option<Loading> {
+        held.next()
+    }
+
+    fn serve(&mut self, Loading { register, cell }: Loading, _: bool) {
+        self.registers[register] = RegisterState { value: self.data.0[cell as usize], awaits: None };
+    }
+
+    fn wait(&mut self, _: Loading) {
+        // Its register still says what it awaits.
+    }
+}

@@ -1,0 +1,176 @@
+//! What a host does around [`Coherence::step`]: which requests run, park and run again, who is served when bytes come,
+//! what an invalidation reaches, what a release writes back.
+//!
+//! Both worlds drive these functions, each through a view of what it keeps: the timing model of arrays and miss
+//! registers, the explorer of small vectors. A view says how something is kept and sent; the order of things, which
+//! decides what loads return, is here.
+
+use crate::broken_rule::BrokenRule;
+use crate::coherence::{Coherence, Pending};
+use tombolo_types::{Line, Mask};
+
+/// What became of a request or a write-back that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It was taken.
+    Taken,
+    /// The protocol refused it while its line's miss is pending. Nothing has changed.
+    Stalled,
+}
+
+/// The arrival of one request at an L2.
+pub trait Arrival {
+    /// What a host of bounded resources may lack for it.
+    type Lack;
+
+    /// Whether requests are parked on the pending miss of its line.
+    fn has_parked(&self) -> bool;
+    /// Parks it there, behind the others.
+    fn park(&mut self);
+    /// Has the protocol take it, and does what that asks for.
+    ///
+    /// # Errors
+    /// Says what the host lacks. Nothing has changed.
+    fn run(&mut self) -> Result<Tried, Self::Lack>;
+}
+
+/// A request arrives at an L2, or runs again there: behind one that is parked on its line's miss it parks too, and so
+/// does one that the protocol refuses.
+///
+/// # Errors
+/// Says what the host lacks. Nothing has changed.
+#[inline]
+pub fn take<A: Arrival>(protocol: &impl Coherence, arrival: &mut A) -> Result<(), A::Lack> {
+    let waits_its_turn = arrival.has_parked() && !protocol.broken(BrokenRule::RequestPassesParked);
+    if waits_its_turn || arrival.run()? == Tried::Stalled {
+        arrival.park();
+    }
+    Ok(())
+}
+
+/// A read that waits for bytes of a miss.
+pub trait Waits: Copy {
+    /// Bytes it waits for.
+    fn mask(&self) -> Mask;
+    /// The same, waiting for `mask`.
+    fn of(self, mask: Mask) -> Self;
+}
+
+/// The arrival of bytes of a miss at an L1 or an L2.
+pub trait Filling {
+    /// A read that waits.
+    type Waiter: Waits;
+    /// Those who waited on the miss, taken from it in the order they came.
+    type Held;
+
+    /// Installs what may be installed. Whether the miss is over: nothing of it is on its way any more.
+    fn install(&mut self) -> bool;
+    /// Takes those who wait from the miss; one that is over ends, and gives up those who parked on it as well.
+    fn release(&mut self, over: bool) -> Self::Held;
+    /// The next of them that waits.
+    fn next_waiter(&mut self, held: &mut Self::Held) -> Option<Self::Waiter>;
+    /// Gives a waiter the bytes it waits for. `complete`: it waits for nothing more.
+    fn serve(&mut self, waiter: Self::Waiter, complete: bool);
+    /// Has a waiter wait again, behind those that do.
+    fn wait(&mut self, waiter: Self::Waiter);
+}
+
+/// The bytes `come` of a miss have come: they install, and each who waited is given its own, in the order of arrival.
+/// Returns who parked on the miss where it is over.
+#[inline]
+pub fn fill<F: Filling>(filling: &mut F, come: Mask) -> Option<F::Held> {
+    let over = filling.install();
+    let mut held = filling.release(over);
+    while let Some(waiter) = filling.next_waiter(&mut held) {
+        let (given, rest) = (waiter.mask() & come, waiter.mask() & !come);
+        if !given.is_empty() {
+            filling.serve(waiter.of(given), rest.is_empty());
+        }
+        if !rest.is_empty() {
+            filling.wait(waiter.of(rest));
+        }
+    }
+    over.then_some(held)
+}
+
+/// What waits at an L2 for the end of a miss, beside reads that its bytes answer.
+pub trait Resuming {
+    /// Those who parked, in the order they came.
+    type Held;
+    /// A request that parked.
+    type Item;
+
+    /// Writes the line back for the releases that were refused while the miss was pending, if any were.
+    fn flush(&mut self, held: &mut Self::Held);
+    /// The next of those that parked.
+    fn next_parked(&mut self, held: &mut Self::Held) -> Option<Self::Item>;
+    /// Takes one, as [`take`] does. False where the host lacks something for it, and nothing has changed.
+    fn take(&mut self, item: &Self::Item) -> bool;
+    /// Keeps one that the host cannot take yet, ahead of all that arrives later.
+    fn defer(&mut self, item: Self::Item);
+}
+
+/// A miss is over and its waiters are served: releases write the line back, then the parked run again in their order.
+#[inline]
+pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
+    host.flush(&mut held);
+    let mut takes = true;
+    while let Some(item) = host.next_parked(&mut held) {
+        takes = takes && host.take(&item);
+        if !takes {
+            host.defer(item);
+        }
+    }
+}
+
+/// The lines of a region at an L2.
+pub trait Region {
+    /// The protocol's step for the region as a whole.
+    fn step(&mut self);
+    /// The protocol's step for one line of it, where that is present.
+    fn drop_line(&mut self, line: Line);
+}
+
+/// A home's invalidation of the region of `line`, whose lines are `lines`.
+#[inline]
+pub fn invalidate_region(
+    protocol: &impl Coherence,
+    region: &mut impl Region,
+    line: Line,
+    lines: impl Iterator<Item = Line>,
+) {
+    region.step();
+    let all = !protocol.broken(BrokenRule::InvalidationReachesOneLine);
+    lines.filter(|&other| all || other == line).for_each(|other| region.drop_line(other));
+}
+
+/// The lines of a cache that a bulk invalidation means: of an L1 all, of an L2 those of some classes.
+pub trait Bulk {
+    /// Drops those that are present: of an L2 each by the protocol's step, or at once where that would ask for nothing.
+    fn drop_lines(&mut self);
+    /// Changes each of their misses on the way.
+    fn each_miss(&mut self, change: impl FnMut(&mut Pending));
+}
+
+/// A bulk invalidation: what is here goes, what is on its way serves those who wait and never installs.
+#[inline]
+pub fn invalidate_bulk(bulk: &mut impl Bulk) {
+    bulk.drop_lines();
+    bulk.each_miss(Pending::invalidate);
+}
+
+/// A dirty line at an L2, for a release to write back.
+pub trait WriteBack {
+    /// Has the protocol write it back.
+    fn write_back(&mut self) -> Tried;
+    /// Has the release wait for the end of the line's miss, which writes it back.
+    fn write_back_later(&mut self);
+}
+
+/// A release's part at one dirty line: its bytes go one level up now, or when its miss is over.
+#[inline]
+pub fn flush(protocol: &impl Coherence, line: &mut impl WriteBack) {
+    if line.write_back() == Tried::Stalled && !protocol.broken(BrokenRule::ReleaseForgetsPending) {
+        line.write_back_later();
+    }
+}
