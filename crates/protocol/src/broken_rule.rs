@@ -9,6 +9,14 @@ pub enum BrokenRule {
     AcquireKeepsL2,
     /// Loads of any scope hit in any cache.
     LoadIgnoresScope,
+    /// A store that releases does not wait for the loads before it.
+    StoreReleaseSkipsLoads,
+    /// An atomic that releases does not wait for the loads before it.
+    AtomicReleaseSkipsLoads,
+    /// A hierarchical `.sys` acquire drops all L2s of the GPU at once, the own one not last.
+    AcquireDropsGpuAtOnce,
+    /// A hierarchical `.sys` acquire drops the own L2 first, then the others of the GPU.
+    AcquireDropsOwnFirst,
     /// A release does not wait for posted stores.
     ReleaseSkipsStores,
     /// A release does not wait for invalidations.
@@ -41,6 +49,10 @@ pub enum BrokenRule {
     SilentDirectoryEviction,
     /// An atomic is performed in the first L2 it meets.
     AtomicBelowHome,
+    /// An atomic on its way through a GPU home invalidates none of the modules that share the line.
+    AtomicPassesSharers,
+    /// An L1 keeps its copy when its own SM sends an atomic to the line.
+    AtomicKeepsL1,
     /// Dirty bytes are lost when their line is evicted.
     DirtyEvictionLost,
     /// Dirty bytes are lost when their line is invalidated.
@@ -51,16 +63,22 @@ pub enum BrokenRule {
     LoadMergesAcrossAcquire,
     /// A store does not poison the fill in flight to its L1.
     StoreKeepsFill,
+    /// An atomic does not poison the fill in flight to its L1.
+    AtomicKeepsFill,
     /// A store passes a miss of its line that is pending in an L2.
     StorePassesMiss,
 }
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 25] = [
+    pub const ALL: [BrokenRule; 32] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
+        BrokenRule::StoreReleaseSkipsLoads,
+        BrokenRule::AtomicReleaseSkipsLoads,
+        BrokenRule::AcquireDropsGpuAtOnce,
+        BrokenRule::AcquireDropsOwnFirst,
         BrokenRule::ReleaseSkipsStores,
         BrokenRule::ReleaseSkipsInvalidations,
         BrokenRule::ReleaseDrainsOwnHomesOnly,
@@ -77,11 +95,14 @@ impl BrokenRule {
         BrokenRule::InvalidationForwardedOnce,
         BrokenRule::SilentDirectoryEviction,
         BrokenRule::AtomicBelowHome,
+        BrokenRule::AtomicPassesSharers,
+        BrokenRule::AtomicKeepsL1,
         BrokenRule::DirtyEvictionLost,
         BrokenRule::DirtyInvalidationLost,
         BrokenRule::FillSurvivesAcquire,
         BrokenRule::LoadMergesAcrossAcquire,
         BrokenRule::StoreKeepsFill,
+        BrokenRule::AtomicKeepsFill,
         BrokenRule::StorePassesMiss,
     ];
 }

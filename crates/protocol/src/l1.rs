@@ -87,19 +87,23 @@ pub fn store<D: Data>(
         present.data.merge(data, mask);
         present.valid |= mask;
     }
-    poison(protocol, pending);
+    if !protocol.broken(BrokenRule::StoreKeepsFill) {
+        poison(pending);
+    }
 }
 
 /// An atomic, sent to the L2 in any case: it is performed elsewhere, so the copy here goes.
 pub fn atomic<D: Data>(protocol: &impl Coherence, line: &mut Option<L1Line<D>>, pending: &mut Option<L1Pending>) {
-    *line = None;
-    poison(protocol, pending);
+    if !protocol.broken(BrokenRule::AtomicKeepsL1) {
+        *line = None;
+    }
+    if !protocol.broken(BrokenRule::AtomicKeepsFill) {
+        poison(pending);
+    }
 }
 
-fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>) {
-    if let Some(pending) = pending
-        && !protocol.broken(BrokenRule::StoreKeepsFill)
-    {
+fn poison(pending: &mut Option<L1Pending>) {
+    if let Some(pending) = pending {
         pending.poisoned = true;
     }
 }

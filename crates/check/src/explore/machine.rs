@@ -85,7 +85,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             1 << index | on_the_way | at(homes.system)
         };
         let paths = homes.iter().enumerate().map(path).collect();
-        let stages_of = |thread: &Thread| thread.code.iter().map(stages).collect();
+        let stages_of = |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
         let mut machine = Machine {
             protocol,
@@ -242,10 +242,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
 }
 
 /// The stages of an instruction; none of what is no memory operation or fence.
-fn stages(instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
+fn stages(protocol: &impl Coherence, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
     let mut stages = [None; front::MAX_STAGES];
     if let Some((operation, order)) = operation(instruction) {
-        let of_operation = front::stages(operation, order);
+        let of_operation = front::stages(protocol, operation, order);
         for (index, stage) in stages.iter_mut().enumerate() {
             *stage = of_operation.get(index);
         }

@@ -155,7 +155,7 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
         };
     }
     let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
-    let stages = front::stages(operation, order);
+    let stages = front::stages(protocol, operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
         Stage::Release(_) => Syncs { releases: true, ..Syncs::default() },
         Stage::Acquire(scope) => Syncs {
