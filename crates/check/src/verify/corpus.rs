@@ -89,6 +89,7 @@ pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
 pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "Atomics.gpu.litmus",
     "Atomics.sys.litmus",
+    "CoRWR+atom.gpu.litmus",
     "CoRWR.gpu.litmus",
     "CoRWR.sys.litmus",
     "CoWR.gpu.litmus",
@@ -99,6 +100,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "LB+atom.gpu.litmus",
     "LB+barrier.sys.litmus",
     "LB+release.gpu.litmus",
+    "MP+atom.gpu.litmus",
     "MP+neighbour.sys.litmus",
     "MP+reader.gpu.litmus",
     "MP+reader.sys.litmus",
@@ -117,14 +119,20 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "WRC.sys.litmus",
 ];
 
+/// Threads that wait in a loop, by file name.
+pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
+    "Polling.gpu.litmus",
+    "Polling.sys.litmus",
+];
+
+/// The test of [`POLLING`] of this name.
+pub(super) fn polling_test(name: &str) -> Litmus {
+    named(POLLING, name)
+}
+
 /// The test of [`SHAPES`] of this name.
 pub(super) fn shape_test(name: &str) -> Litmus {
     named(SHAPES, name)
-}
-
-/// The test of [`KERNELS`] of this name.
-pub(super) fn kernel_test(name: &str) -> Litmus {
-    named(KERNELS, name)
 }
 
 fn named(tests: &[(&str, &str)], name: &str) -> Litmus {
