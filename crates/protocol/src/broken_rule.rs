@@ -27,7 +27,7 @@ pub enum BrokenRule {
     ReleaseMarkedByIssuer,
     /// A `.sys` release drains only the L2 of its own module, and not those of the rest of its GPU.
     SystemReleaseDrainsOwnModuleOnly,
-    /// A `.sys` release, and a kernel's end, wait until the GPU homes have taken the stores, not the system homes.
+    /// A `.sys` release, and a kernel's end, wait until stores are taken inside the GPU (by GPU homes), not for those beyond.
     SystemReleaseStopsAtGpuHome,
     /// A GPU home answers an invalidation before those that it has sent itself are taken.
     InvalidationTakenEarly,

@@ -148,7 +148,9 @@ mod tests {
     fn a_broken_rule_takes_the_wait_for_loads_from_its_own_operations_alone() {
         let release = Order::new(Semantics::Release, Scope::Gpu);
         let awaits = |rule, operation| list_with(Some(rule), operation, release).contains(&Stage::AwaitLoads);
-        let of = |rule| [Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence].map(|it| awaits(rule, it));
+        let of = |rule| {
+            [Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence].map(|it| awaits(rule, it))
+        };
         assert_eq!(of(BrokenRule::StoreReleaseSkipsLoads), [false, true, true, true]);
         assert_eq!(of(BrokenRule::AtomicReleaseSkipsLoads), [true, false, false, true]);
     }

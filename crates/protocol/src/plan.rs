@@ -222,7 +222,11 @@ pub(crate) fn acquire_with_broken_rule(
 }
 
 /// The release with a broken rule in it.
-pub(crate) fn release_with_broken_rule(plan: &'static [Phase], sync: Sync, rule: Option<BrokenRule>) -> &'static [Phase] {
+pub(crate) fn release_with_broken_rule(
+    plan: &'static [Phase],
+    sync: Sync,
+    rule: Option<BrokenRule>,
+) -> &'static [Phase] {
     const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
     const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
     const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));

@@ -85,7 +85,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
             1 << index | on_the_way | at(homes.system)
         };
         let paths = homes.iter().enumerate().map(path).collect();
-        let stages_of = |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
+        let stages_of =
+            |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
         let mut machine = Machine {
             protocol,

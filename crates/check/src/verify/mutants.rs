@@ -123,23 +123,26 @@ fn row(rule: BrokenRule) -> Row {
     let back = |protocols, own| Row { protocols, own, write: WritePolicy::Back };
     match rule {
         BrokenRule::AcquireKeepsL1 => of(ALL, &["MP.gpu", "K-MP+reload"]),
-        // With a directory an acquire leaves the L2 alone.
+        // Equivalent elsewhere: with a directory, or beside memory, an acquire leaves the L2 alone.
         BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
         // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
         // polling load ever sees the store.
         BrokenRule::LoadIgnoresScope => of(ALL, &["Polling.gpu", "Polling.sys"]),
-        BrokenRule::StoreReleaseSkipsLoads => of(ALL, &["LB+release.gpu"]),
-        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu"]),
-        // Elsewhere an acquire drops one L2 of a GPU at most.
+        BrokenRule::StoreReleaseSkipsLoads => of(ALL, &["LB+release.gpu", "LB+release.sys"]),
+        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu", "LB+atom.sys"]),
+        // Equivalent elsewhere: no thread's acquire drops more than one L2 of a GPU.
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
             of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
         }
         BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
+        // Equivalent without a directory, as all that is [`DIRECTORY`] below: nobody sends an invalidation.
         BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
         BrokenRule::ReleaseDrainsOwnHomesOnly => of(DIRECTORY, &["WRC.sys"]),
         BrokenRule::ReleaseMarkedByIssuer => of(DIRECTORY, &["MP.sys", "MP.gpu"]),
-        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys"]),
-        BrokenRule::SystemReleaseStopsAtGpuHome => of(HIERARCHICAL, &["MP.sys", "K-MP"]),
+        // Equivalent elsewhere: a store that its release has waited for is at its system home.
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys"]),
+        BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
+        // Equivalent elsewhere: only a GPU home both takes invalidations and sends them.
         BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
         BrokenRule::ReplacementNotAwaited => of(HMG, &["MP.sys"]),
         BrokenRule::SharerNotRecorded
@@ -149,12 +152,13 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::SharerRecordedAtRequest => of(DIRECTORY, &["CoRWR.gpu"]),
         BrokenRule::InvalidationNotForwarded => of(HMG, &["MP.gpu"]),
         BrokenRule::InvalidationForwardedOnce => of(HMG, &["MP+readers.sys"]),
-        BrokenRule::AtomicBelowHome => of(CACHING_OTHERS, &["Atomics.gpu"]),
-        // A flat home performs the atomic itself; a GPU home without a directory tracks nobody.
+        BrokenRule::AtomicBelowHome => of(ALL, &["Atomics.gpu"]),
+        // Equivalent elsewhere: only a GPU home passes on what it keeps a directory entry of.
         BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
-        BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => of(ALL, &["CoRWR+atom.gpu"]),
+        BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys"]),
         BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu"]),
-        // Another thread's acquire must not take what this one has not released.
+        // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
+        // which nothing is invalidated.
         BrokenRule::DirtyInvalidationLost => back(CACHING_OTHERS, &["MP+reader.gpu", "K-CoWW"]),
         BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(ALL, &["MP+reader.gpu"]),
         BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),

@@ -74,7 +74,8 @@ impl Suite {
     /// How many tests see it, as far as they are asked, and what the first does.
     fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<Seen>) {
         let is_own = |member: &&Member| mutant.own_tests().contains(&member.case.stem());
-        let own = mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
+        let own =
+            mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
         let own = own.map(|member| (member, STATES_OF_OWN));
         let others = self.tests.iter().filter(|member| !is_own(member)).map(|member| (member, STATES_OF_OTHER));
         let (mut tests, mut first) = (0, None);
