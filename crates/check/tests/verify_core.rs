@@ -78,7 +78,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
     let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
     assert_clean(&reports);
     for design in &reports {
-        assert_eq!(design.tests.len(), 34);
+        assert_eq!(design.tests.len(), 37);
         assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
     }
 }
@@ -90,7 +90,7 @@ fn a_polling_load_sees_the_store_in_the_end() {
     let (ideal, promising) = reports.split_last().expect("there are designs");
     assert_clean(promising);
     for design in promising {
-        assert_eq!(design.count(Verdict::Ok), 2, "{}", design.design);
+        assert_eq!(design.count(Verdict::Ok), 3, "{}", design.design);
         assert!(design.tests.iter().all(|test| test.expected.is_none()), "the model reads no loops");
     }
     assert!(ideal.tests.iter().all(|test| test.verdict == Verdict::NotPromised));

@@ -3,6 +3,7 @@
 use super::MAX_MODULES;
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
+use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
@@ -109,8 +110,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             stages,
         };
-        machine.plain_misses = machine.misses_are_plain();
-        machine.plain_fills = machine.fills_are_plain();
+        machine.plain_misses = probe::misses_are_plain(&machine.protocol, layout, lines);
+        machine.plain_fills = probe::fills_are_plain(&machine.protocol);
         machine
     }
 

@@ -91,6 +91,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "Atomics.sys.litmus",
     "CoRWR+atom.gpu.litmus",
     "CoRWR+atom.sys.litmus",
+    "CoRWR+red.gpu.litmus",
     "CoRWR.gpu.litmus",
     "CoRWR.sys.litmus",
     "CoWR.gpu.litmus",
@@ -101,6 +102,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "LB+atom.gpu.litmus",
     "LB+atom.sys.litmus",
     "LB+barrier.sys.litmus",
+    "LB+red.gpu.litmus",
     "LB+release.gpu.litmus",
     "LB+release.sys.litmus",
     "MP+atom.gpu.litmus",
@@ -117,6 +119,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "MP+reload.sys.litmus",
     "MP.gpu.litmus",
     "MP.sys.litmus",
+    "WRC+atom.sys.litmus",
     "WRC+gpu.sys.litmus",
     "WRC+near.sys.litmus",
     "WRC.gpu.litmus",
@@ -125,6 +128,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
 
 /// Threads that wait in a loop, by file name.
 pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
+    "Polling+atom.gpu.litmus",
     "Polling.gpu.litmus",
     "Polling.sys.litmus",
 ];

@@ -127,9 +127,9 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
         // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
         // polling load ever sees the store.
-        BrokenRule::LoadIgnoresScope => of(ALL, &["Polling.gpu", "Polling.sys"]),
+        BrokenRule::LoadIgnoresScope => of(ALL, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
         BrokenRule::StoreReleaseSkipsLoads => of(ALL, &["LB+release.gpu", "LB+release.sys"]),
-        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu", "LB+atom.sys"]),
+        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
         // Equivalent elsewhere: no thread's acquire drops more than one L2 of a GPU.
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
             of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
@@ -140,7 +140,7 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::ReleaseDrainsOwnHomesOnly => of(DIRECTORY, &["WRC.sys"]),
         BrokenRule::ReleaseMarkedByIssuer => of(DIRECTORY, &["MP.sys", "MP.gpu"]),
         // Equivalent elsewhere: a store that its release has waited for is at its system home.
-        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys"]),
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
         BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
         // Equivalent elsewhere: only a GPU home both takes invalidations and sends them.
         BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
@@ -155,7 +155,9 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::AtomicBelowHome => of(ALL, &["Atomics.gpu"]),
         // Equivalent elsewhere: only a GPU home passes on what it keeps a directory entry of.
         BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
-        BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys"]),
+        BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
+            of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
+        }
         BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu"]),
         // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
         // which nothing is invalidated.
