@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
+use tombolo_check::verify::{
+    Budget, Case, Design, DesignReport, Event, Expected, PLACEMENTS_OF_RANDOM, Verdict, Watch, read_tests, verify,
+};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use tombolo_types::Promise;
 
@@ -124,7 +126,7 @@ fn variants_keep_the_model() {
 
 #[test]
 fn random_programs_keep_the_model() {
-    let programs: Vec<Case> = (0..300).map(|index| Case::random(7, index, 1)).collect();
+    let programs: Vec<Case> = (0..100).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
     let budget = Budget { states_of_random: 200, walks: 3, ..Budget::default() };
     assert_clean(&verify(&promising(), &programs, budget, THREADS, &()));
 }

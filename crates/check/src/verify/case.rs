@@ -9,6 +9,10 @@ use crate::random;
 /// Candidate executions that the model may look at for a test.
 const CANDIDATES: u64 = 10_000_000;
 
+/// Placements drawn for each random program, each explored from cold and from warm caches. Source: assumed; scope bugs over
+/// several modules take a placement that few programs get as their only one.
+pub const PLACEMENTS_OF_RANDOM: usize = 4;
+
 /// A test that is read and not yet judged by the model.
 #[derive(Clone, Debug)]
 pub struct Case {

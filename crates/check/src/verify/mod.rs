@@ -18,7 +18,7 @@ mod report;
 pub mod shapes;
 mod suite;
 
-pub use case::{Case, Placements};
+pub use case::{Case, PLACEMENTS_OF_RANDOM, Placements};
 pub use corpus::{CorpusError, read_tests};
 pub use design::{ConfigurationError, Design};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};

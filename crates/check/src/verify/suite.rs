@@ -1,6 +1,6 @@
 //! The tests that ship, judged once for all mutants, and how far each is explored to catch one.
 
-use super::case::{Case, Judged};
+use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
 use super::coverage::{Place, coverage};
 use super::design::configuration;
 use super::mutants::{Asked, Catch, ENOUGH, Mutant, MutantReport, Sighting};
@@ -23,8 +23,6 @@ const WALKS: usize = 10;
 const SEED: u64 = 7;
 /// How many programs of it.
 const PROGRAMS: u64 = 60;
-/// Placements of each.
-const PLACEMENTS: usize = 4;
 
 /// Tests that are judged when they are first asked.
 pub(super) struct Suite {
@@ -47,7 +45,7 @@ impl Suite {
     /// Shapes and kernel tests first, which are small.
     pub(super) fn shipped() -> Suite {
         let tests = [Case::shapes(), Case::kernels(), Case::polling(), Case::core()].concat();
-        let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS));
+        let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM));
         Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
     }
 

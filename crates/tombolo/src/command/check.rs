@@ -10,14 +10,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, Watch, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_machine::{DesignConfig, design, list_designs};
 use tombolo_system::protocol_options;
-
-/// Placements drawn for each random program. Source: assumed; many programs on few placements each find more
-/// than few on many.
-const PLACEMENTS_OF_RANDOM: usize = 1;
 
 const STATUS: &str =
     "Exit status: 0 every test was run and nothing is wrong; 1 a violation was found, or a broken protocol was not
