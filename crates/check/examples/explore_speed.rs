@@ -1,18 +1,16 @@
 //! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
 //! thread, in seconds of processor time (on Linux).
 //!
-//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|shapes|kernels|FILE|DIR|random:FROM:TO] [NAME]`
+//! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|shapes|kernels|polling|FILE|DIR|random:FROM:TO] [NAME]`
 //!
 //! A design is what [`Design::configured`] takes, such as `software-flat+back+remote`. `NAME`: only tests whose file or
 //! name holds it.
 
 use std::path::Path;
-use tombolo_check::verify::{Budget, Case, Design, Verdict, read_tests, verify};
+use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Verdict, read_tests, verify};
 
 /// The series of random programs.
 const SEED: u64 = 7;
-/// Placements of each.
-const PLACEMENTS: usize = 1;
 /// Random programs that are timed together.
 const TOGETHER: usize = 100;
 
@@ -98,13 +96,16 @@ fn cases(from: &str) -> Vec<Case> {
     if from == "core" {
         return Case::core();
     }
+    if from == "polling" {
+        return Case::polling();
+    }
     if from == "kernels" {
         return Case::kernels();
     }
     if let Some(range) = from.strip_prefix("random:") {
         let (first, last) = range.split_once(':').expect("random:FROM:TO");
         let number = |text: &str| text.parse::<u64>().expect("indices are numbers");
-        return (number(first)..number(last)).map(|index| Case::random(SEED, index, PLACEMENTS)).collect();
+        return (number(first)..number(last)).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM)).collect();
     }
     read_tests(Path::new(from)).expect("the files hold litmus tests")
 }

@@ -6,7 +6,7 @@
 //! that holds all their threads, and most of those with several locations pass messages: one location is data,
 //! the others are flags, and some threads produce or consume.
 //!
-//! A part of the programs has two kernels: a boundary cuts every thread somewhere.
+//! A part of the programs has two kernels, half of these three: boundaries cut every thread somewhere.
 //!
 //! Not generated: branches, barriers, division.
 
@@ -25,6 +25,8 @@ pub const OPERATIONS: usize = 10;
 
 /// Percentage of programs that a kernel's boundary cuts.
 const CUT: usize = 20;
+/// Percentage of these that a second one cuts.
+const CUT_AGAIN: usize = 50;
 
 /// Combinations of threads, locations and memory operations. No program has more locations than operations.
 pub const STRATA: u64 = {
@@ -210,11 +212,14 @@ impl Draft<'_> {
         }
         if self.dice.percent(CUT) {
             self.cut();
+            if self.dice.percent(CUT_AGAIN) {
+                self.cut();
+            }
         }
         self.program
     }
 
-    /// Cuts every thread into a part before a kernel's boundary and one after it, either of which may be empty.
+    /// Cuts every thread somewhere by a kernel's boundary. Parts may be empty.
     fn cut(&mut self) {
         for thread in &mut self.program.threads {
             thread.code.insert(self.dice.below(thread.code.len() + 1), Instruction::KernelBoundary);
@@ -385,6 +390,21 @@ mod tests {
         // 7 loads, 7 stores, 6 fences, a boundary, 3 computations; 12 orders of atom with 6 arithmetics, cas and exch, of red
         // with 6 arithmetics.
         assert_eq!(seen.len(), 7 + 7 + 6 + 1 + 3 + 12 * 8 + 12 * 6, "{seen:?}");
+    }
+
+    #[test]
+    fn programs_have_one_to_three_kernels_and_their_threads_as_many() {
+        let boundary = |instruction: &&Instruction| matches!(instruction, Instruction::KernelBoundary);
+        let mut programs = [0; 3];
+        for index in 0..1000 {
+            let threads = program(5, index).threads;
+            let boundaries: BTreeSet<usize> =
+                threads.iter().map(|thread| thread.code.iter().filter(boundary).count()).collect();
+            assert_eq!(boundaries.len(), 1, "program {index}");
+            programs[boundaries.first().copied().unwrap()] += 1;
+        }
+        let [one, two, three] = programs;
+        assert!(one > 750 && two > 70 && three > 70, "{programs:?}");
     }
 
     #[test]

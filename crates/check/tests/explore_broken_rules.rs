@@ -1,22 +1,25 @@
-//! Every broken rule is caught under every protocol that has the rule, and the same test passes where none is
-//! broken.
+//! Every broken rule is caught by tests that ship, under every protocol that has the rule, and the tests that its row names
+//! pass where none is broken.
 
-use tombolo_check::axiomatic::{Limits, outcomes};
-use tombolo_check::explore::{PROTOCOLS, Shape, Sharing, Start, Verdict, layouts, run};
-use tombolo_check::litmus::FinalState;
-use tombolo_check::verify::mutants::{Mutant, catch, mutants};
+use tombolo_check::explore::PROTOCOLS;
+use tombolo_check::verify::mutants::{Asked, ENOUGH, Mutant, catch, mutants};
+use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
 use tombolo_protocol::BrokenRule;
 
 #[test]
-fn every_broken_rule_is_caught() {
+fn every_broken_rule_is_caught_by_a_test_that_ships() {
     let all = mutants(PROTOCOLS);
-    for report in catch(&all, 2, &()) {
-        assert!(report.caught, "{} passes under {}", report.name, report.protocol);
+    for report in catch(&all, Asked::Enough, 2, &()) {
+        assert!(report.caught, "{} passes under {}", report.name, report.configuration);
         let by = report.by.expect("it was caught by something");
-        println!(
-            "| {} | {} | {} | {} | {} | {} |",
-            report.name, report.protocol, by.test, by.placement, by.start, by.seen_as
+        assert!(
+            (1..=ENOUGH).contains(&by.tests),
+            "{} tests catch {} under {}",
+            by.tests,
+            report.name,
+            report.configuration
         );
+        println!("| {} | {} | {} | {} | {:?} |", report.name, report.configuration, by.tests, by.random, by.first);
     }
     for rule in BrokenRule::ALL {
         assert!(all.iter().any(|mutant| mutant.rule == rule), "{rule:?} is looked for");
@@ -24,25 +27,28 @@ fn every_broken_rule_is_caught() {
 }
 
 #[test]
-fn the_same_tests_pass_where_no_rule_is_broken() {
-    for mutant in mutants(PROTOCOLS) {
-        let Mutant { protocol, test, .. } = &mutant;
-        let shape = Shape { gpus: 2, modules_per_gpu: 3, sharing: Sharing::Apart, gpu_homes: true, shared_sms: true };
-        let layout = &layouts(&test.program, shape)[0];
-        let allowed = outcomes(&test.program, &Limits::default()).ok();
-        let forbidden = |state: &FinalState| allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
-        for start in [Start::Cold, Start::Warm] {
-            let report = run(&test.program, layout, &mutant.config(start, true), &forbidden).expect("it has a name");
-            assert_eq!(report.verdict, Verdict::Clean, "{} under {protocol}", test.program.name);
+fn the_tests_that_a_rule_names_ship_and_pass_where_no_rule_is_broken() {
+    let shipped = Case::shipped();
+    for configuration in ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"] {
+        let of_protocol = mutants(&[configuration]);
+        let named = |case: &&Case| of_protocol.iter().any(|mutant| mutant.own_tests().contains(&case.stem()));
+        let cases: Vec<Case> = shipped.iter().filter(named).cloned().collect();
+        let design = Design::configured(configuration).expect("it is listed");
+        let budget = Budget { states_of_placement: 20_000, states_of_test: 20_000, walks: 2, ..Budget::default() };
+        for test in &verify(&[design], &cases, budget, 2, &())[0].tests {
+            assert!(matches!(test.verdict, Verdict::Ok | Verdict::Bounded), "{} under {configuration}", test.name);
         }
     }
+    let names: Vec<&str> = shipped.iter().map(Case::stem).collect();
+    let missing = |mutant: &Mutant| mutant.own_tests().iter().find(|name| !names.contains(name)).copied();
+    assert_eq!(mutants(PROTOCOLS).iter().find_map(missing), None);
 }
 
 #[test]
 fn a_violation_is_shown_as_a_chart() {
     let mut wanted = mutants(&["hmg"]);
     wanted.retain(|mutant| mutant.rule == BrokenRule::AcquireKeepsL1);
-    let chart = catch(&wanted, 1, &())[0].trace.clone().expect("a violation has a trace");
+    let chart = catch(&wanted, Asked::Enough, 1, &())[0].trace.clone().expect("a violation has a trace");
     assert!(chart.contains("--->|") && chart.contains("P1: ld.acquire.gpu r0, y"), "{chart}");
     assert!(chart.contains("forbidden outcome: "), "{chart}");
     println!("{chart}");

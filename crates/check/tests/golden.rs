@@ -95,8 +95,7 @@ fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
 #[test]
 fn the_shipped_tests_come_to_what_is_pinned() {
     let designs = CONFIGURATIONS.map(|name| Design::configured(name).expect("it is listed"));
-    let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();
-    let found = rows(&verify(&designs, &cases, budget(), THREADS, &()));
+    let found = rows(&verify(&designs, &Case::shipped(), budget(), THREADS, &()));
     let pinned = std::fs::read_to_string(golden()).map(|text| read(&text)).unwrap_or_default();
     let differences = differences(&pinned, &found);
     if std::env::var_os(BLESS).is_some_and(|value| value == "1") {

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
-use tombolo_check::verify::{Budget, Case, Design, DesignReport, Event, Expected, Verdict, Watch, read_tests, verify};
+use tombolo_check::verify::{
+    Budget, Case, Design, DesignReport, Event, Expected, PLACEMENTS_OF_RANDOM, Verdict, Watch, read_tests, verify,
+};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use tombolo_types::Promise;
 
@@ -78,9 +80,22 @@ fn the_shapes_are_forbidden_and_never_reached() {
     let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
     assert_clean(&reports);
     for design in &reports {
-        assert_eq!(design.tests.len(), 28);
+        assert_eq!(design.tests.len(), 37);
         assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
     }
+}
+
+#[test]
+fn a_polling_load_sees_the_store_in_the_end() {
+    let ideal = design("ideal", Options { keep_l1: true, ..Options::default() });
+    let reports = verify(&[promising(), vec![ideal]].concat(), &Case::polling(), Budget::default(), THREADS, &());
+    let (ideal, promising) = reports.split_last().expect("there are designs");
+    assert_clean(promising);
+    for design in promising {
+        assert_eq!(design.count(Verdict::Ok), 3, "{}", design.design);
+        assert!(design.tests.iter().all(|test| test.expected.is_none()), "the model reads no loops");
+    }
+    assert!(ideal.tests.iter().all(|test| test.verdict == Verdict::NotPromised));
 }
 
 #[test]
@@ -111,7 +126,7 @@ fn variants_keep_the_model() {
 
 #[test]
 fn random_programs_keep_the_model() {
-    let programs: Vec<Case> = (0..300).map(|index| Case::random(7, index, 1)).collect();
+    let programs: Vec<Case> = (0..100).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
     let budget = Budget { states_of_random: 200, walks: 3, ..Budget::default() };
     assert_clean(&verify(&promising(), &programs, budget, THREADS, &()));
 }

@@ -9,6 +9,14 @@ pub enum BrokenRule {
     AcquireKeepsL2,
     /// Loads of any scope hit in any cache.
     LoadIgnoresScope,
+    /// A store that releases does not wait for the loads before it.
+    StoreReleaseSkipsLoads,
+    /// An atomic that releases does not wait for the loads before it.
+    AtomicReleaseSkipsLoads,
+    /// A hierarchical `.sys` acquire drops all L2s of the GPU at once, the own one not last.
+    AcquireDropsGpuAtOnce,
+    /// A hierarchical `.sys` acquire drops the own L2 first, then the others of the GPU.
+    AcquireDropsOwnFirst,
     /// A release does not wait for posted stores.
     ReleaseSkipsStores,
     /// A release does not wait for invalidations.
@@ -19,7 +27,7 @@ pub enum BrokenRule {
     ReleaseMarkedByIssuer,
     /// A `.sys` release drains only the L2 of its own module, and not those of the rest of its GPU.
     SystemReleaseDrainsOwnModuleOnly,
-    /// A `.sys` release, and a kernel's end, wait until the GPU homes have taken the stores, not the system homes.
+    /// A `.sys` release, and a kernel's end, wait until stores are taken inside the GPU (by GPU homes), not for those beyond.
     SystemReleaseStopsAtGpuHome,
     /// A GPU home answers an invalidation before those that it has sent itself are taken.
     InvalidationTakenEarly,
@@ -41,6 +49,10 @@ pub enum BrokenRule {
     SilentDirectoryEviction,
     /// An atomic is performed in the first L2 it meets.
     AtomicBelowHome,
+    /// An atomic on its way through a GPU home invalidates none of the modules that share the line.
+    AtomicPassesSharers,
+    /// An L1 keeps its copy when its own SM sends an atomic to the line.
+    AtomicKeepsL1,
     /// Dirty bytes are lost when their line is evicted.
     DirtyEvictionLost,
     /// Dirty bytes are lost when their line is invalidated.
@@ -51,6 +63,8 @@ pub enum BrokenRule {
     LoadMergesAcrossAcquire,
     /// A store does not poison the fill in flight to its L1.
     StoreKeepsFill,
+    /// An atomic does not poison the fill in flight to its L1.
+    AtomicKeepsFill,
     /// A store passes a miss of its line that is pending in an L2.
     StorePassesMiss,
     /// A request passes one that is parked on its line's miss.
@@ -63,10 +77,14 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 28] = [
+    pub const ALL: [BrokenRule; 35] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
+        BrokenRule::StoreReleaseSkipsLoads,
+        BrokenRule::AtomicReleaseSkipsLoads,
+        BrokenRule::AcquireDropsGpuAtOnce,
+        BrokenRule::AcquireDropsOwnFirst,
         BrokenRule::ReleaseSkipsStores,
         BrokenRule::ReleaseSkipsInvalidations,
         BrokenRule::ReleaseDrainsOwnHomesOnly,
@@ -83,11 +101,14 @@ impl BrokenRule {
         BrokenRule::InvalidationForwardedOnce,
         BrokenRule::SilentDirectoryEviction,
         BrokenRule::AtomicBelowHome,
+        BrokenRule::AtomicPassesSharers,
+        BrokenRule::AtomicKeepsL1,
         BrokenRule::DirtyEvictionLost,
         BrokenRule::DirtyInvalidationLost,
         BrokenRule::FillSurvivesAcquire,
         BrokenRule::LoadMergesAcrossAcquire,
         BrokenRule::StoreKeepsFill,
+        BrokenRule::AtomicKeepsFill,
         BrokenRule::StorePassesMiss,
         BrokenRule::RequestPassesParked,
         BrokenRule::InvalidationReachesOneLine,

@@ -5,6 +5,8 @@
 //! thread has at most one operation between its first and last stage, and issues the next when the last
 //! is done. Loads without acquire semantics are done when they are issued.
 
+use crate::broken_rule::BrokenRule;
+use crate::coherence::Coherence;
 use tombolo_types::{Order, Scope};
 
 /// One thing an operation does or waits for before the thread goes on.
@@ -71,16 +73,18 @@ pub fn only_issues(operation: Operation, order: Order) -> bool {
         && !order.semantics.releases()
 }
 
-/// The stages of `operation` with `order`.
+/// The stages of `operation` with `order` under `protocol`, which matters where one of these rules is broken.
 ///
 /// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
 /// acquire leaves the SM: the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a
 /// release of its scope shows that it has been performed.
-pub fn stages(operation: Operation, order: Order) -> Stages {
+pub fn stages(protocol: &impl Coherence, operation: Operation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
     if order.semantics.releases() {
-        stages.push(Stage::AwaitLoads);
+        if !skips_loads(protocol, operation) {
+            stages.push(Stage::AwaitLoads);
+        }
         if beyond_cta {
             stages.push(Stage::Release(order.scope));
         }
@@ -114,14 +118,41 @@ pub fn stages(operation: Operation, order: Order) -> Stages {
     stages
 }
 
+/// Whether a broken rule lets a releasing `operation` overtake the loads before it.
+fn skips_loads(protocol: &impl Coherence, operation: Operation) -> bool {
+    match operation {
+        Operation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),
+        Operation::Atomic | Operation::Reduction => protocol.broken(BrokenRule::AtomicReleaseSkipsLoads),
+        Operation::Load | Operation::Fence | Operation::Wait | Operation::Barrier => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hmg::Hmg;
+    use crate::options::Options;
     use tombolo_types::Semantics;
 
-    fn list(operation: Operation, semantics: Semantics, scope: Scope) -> Vec<Stage> {
-        let stages = stages(operation, Order { semantics, scope });
+    fn list_with(rule: Option<BrokenRule>, operation: Operation, order: Order) -> Vec<Stage> {
+        let protocol = Hmg::new(Options { broken_rule: rule, ..Options::default() });
+        let stages = stages(&protocol, operation, order);
         (0..MAX_STAGES).map_while(|i| stages.get(i)).collect()
+    }
+
+    fn list(operation: Operation, semantics: Semantics, scope: Scope) -> Vec<Stage> {
+        list_with(None, operation, Order { semantics, scope })
+    }
+
+    #[test]
+    fn a_broken_rule_takes_the_wait_for_loads_from_its_own_operations_alone() {
+        let release = Order::new(Semantics::Release, Scope::Gpu);
+        let awaits = |rule, operation| list_with(Some(rule), operation, release).contains(&Stage::AwaitLoads);
+        let of = |rule| {
+            [Operation::Store, Operation::Atomic, Operation::Reduction, Operation::Fence].map(|it| awaits(rule, it))
+        };
+        assert_eq!(of(BrokenRule::StoreReleaseSkipsLoads), [false, true, true, true]);
+        assert_eq!(of(BrokenRule::AtomicReleaseSkipsLoads), [true, false, false, true]);
     }
 
     #[test]

@@ -114,7 +114,9 @@ pub fn store<D: Data>(
         present.data.merge(data, mask);
         present.valid |= mask;
     }
-    poison(protocol, pending, mask);
+    if !protocol.broken(BrokenRule::StoreKeepsFill) {
+        poison(protocol, pending, mask);
+    }
 }
 
 /// An atomic of `mask`, sent to the L2 in any case: it is performed elsewhere, so the sectors here go.
@@ -124,14 +126,16 @@ pub fn atomic<D: Data>(
     pending: &mut Option<L1Pending>,
     mask: Mask,
 ) {
-    drop_bytes(line, protocol.sectors().widen(mask));
-    poison(protocol, pending, mask);
+    if !protocol.broken(BrokenRule::AtomicKeepsL1) {
+        drop_bytes(line, protocol.sectors().widen(mask));
+    }
+    if !protocol.broken(BrokenRule::AtomicKeepsFill) {
+        poison(protocol, pending, mask);
+    }
 }
 
 fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>, mask: Mask) {
-    if let Some(pending) = pending
-        && !protocol.broken(BrokenRule::StoreKeepsFill)
-    {
+    if let Some(pending) = pending {
         pending.poisoned |= protocol.sectors().widen(mask) & pending.miss.mask;
     }
 }

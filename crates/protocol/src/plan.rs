@@ -195,8 +195,38 @@ impl Collector {
     }
 }
 
-/// The plan with a broken rule in it.
-pub(crate) fn with_broken_rule(plan: &'static [Phase], sync: Sync, rule: Option<BrokenRule>) -> &'static [Phase] {
+/// The acquire with a broken rule in it: of two phases that drop the other L2s of the GPU and then the own one, at once or in
+/// the other order.
+pub(crate) fn acquire_with_broken_rule(
+    plan: &'static [Phase],
+    sync: Sync,
+    rule: Option<BrokenRule>,
+) -> &'static [Phase] {
+    const ALL: Action = Action::Invalidate(ClassSet::ALL);
+    const SPARING: Action = Action::Invalidate(ClassSet::NOT_OWN);
+    const AT_ONCE: [Phase; 1] = [Phase::new(Members::Gpu, ALL)];
+    const AT_ONCE_SPARING: [Phase; 1] = [Phase::new(Members::Gpu, SPARING)];
+    const OWN_FIRST: [Phase; 2] = [Phase::new(Members::Own, ALL), Phase::new(Members::OthersOfGpu, ALL)];
+    const OWN_FIRST_SPARING: [Phase; 2] =
+        [Phase::new(Members::Own, SPARING), Phase::new(Members::OthersOfGpu, SPARING)];
+    let [Phase { members: Members::OthersOfGpu, action: Action::Invalidate(classes), .. }, _] = plan else {
+        return plan;
+    };
+    match (rule, sync, *classes == ClassSet::ALL) {
+        (Some(BrokenRule::AcquireDropsGpuAtOnce), Sync::Thread(_), true) => &AT_ONCE,
+        (Some(BrokenRule::AcquireDropsGpuAtOnce), Sync::Thread(_), false) => &AT_ONCE_SPARING,
+        (Some(BrokenRule::AcquireDropsOwnFirst), Sync::Thread(_), true) => &OWN_FIRST,
+        (Some(BrokenRule::AcquireDropsOwnFirst), Sync::Thread(_), false) => &OWN_FIRST_SPARING,
+        (Some(_) | None, _, _) => plan,
+    }
+}
+
+/// The release with a broken rule in it.
+pub(crate) fn release_with_broken_rule(
+    plan: &'static [Phase],
+    sync: Sync,
+    rule: Option<BrokenRule>,
+) -> &'static [Phase] {
     const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
     const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
     const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));

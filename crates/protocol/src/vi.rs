@@ -98,14 +98,15 @@ impl<R: Rules> Coherence for Vi<R> {
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
-        if ignored { &[] } else { R::acquire(sync, self.options.bulk) }
+        let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
+        crate::plan::acquire_with_broken_rule(plan, sync, self.options.broken_rule)
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
         let options = self.options;
         // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
         let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
-        crate::plan::with_broken_rule(plan, sync, options.broken_rule)
+        crate::plan::release_with_broken_rule(plan, sync, options.broken_rule)
     }
 
     fn caches(&self, class: Class) -> bool {
@@ -386,7 +387,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
         let Operation { mask, scope, update, returns } = operation;
         self.write_back();
         self.slot.line = None;
-        self.invalidate_others(from, self.records_atomics());
+        if !self.broken(BrokenRule::AtomicPassesSharers) {
+            self.invalidate_others(from, self.records_atomics());
+        }
         if let Some(home) = self.next() {
             self.effects.forward(home, Request::Atomic { mask, scope, update, returns });
         }

@@ -177,18 +177,29 @@ fn line(design: &str, test: &TestReport) -> Vec<Cell> {
 }
 
 fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
-    let mut table =
-        Table::new(6).with_headings(["broken rule", "protocol", "caught by", "start", "placement", "seen as"]);
+    let mut table = Table::new(5).with_headings([
+        "broken rule",
+        "protocol",
+        "tests",
+        "random",
+        "first",
+        "start",
+        "placement",
+        "seen as",
+    ]);
     for mutant in mutants {
-        let mut cells = vec![Cell::plain(&mutant.name), Cell::plain(mutant.protocol)];
-        match &mutant.by {
-            Some(by) => cells.extend([&by.test, by.start, &by.placement, &by.seen_as].map(Cell::plain)),
-            None => cells.push(Cell::new("nothing", Look::Bad)),
+        let mut cells = vec![Cell::plain(&mutant.name), Cell::plain(&mutant.configuration)];
+        let tests = mutant.by.as_ref().map_or(0, |by| by.tests);
+        cells.push(Cell::new(tests.to_string(), if mutant.caught { Look::Good } else { Look::Bad }));
+        if let Some(by) = &mutant.by {
+            let random = format!("{} of {}", by.random, by.random_tried);
+            let first = &by.first;
+            cells.extend([&random, &first.test, first.start, &first.placement, &first.seen_as].map(Cell::plain));
         }
         table.row(cells);
     }
     let caught = mutants.iter().filter(|mutant| mutant.caught).count();
-    format!("\n{}{caught} of {} broken protocols are caught\n", table.render(colours), mutants.len())
+    format!("\n{}{caught} of {} broken protocols are caught by tests that ship\n", table.render(colours), mutants.len())
 }
 
 #[cfg(test)]
@@ -246,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_mutant_that_passes_does_not_hold() {
-        let passed = MutantReport { name: "any".into(), protocol: "hmg", caught: false, by: None, trace: None };
+        let (name, configuration) = ("any".into(), "hmg".into());
+        let passed = MutantReport { name, protocol: "hmg", configuration, caught: false, by: None, trace: None };
         let verification = Verification::of(Vec::new(), Some(vec![passed]), Host { wall_s: 0.0, threads: 1 });
         assert_eq!(verification.status(true), 1);
         assert!(verification.text(false).contains("0 of 1 broken protocols"));

@@ -213,7 +213,14 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// One step that is never refused.
-    pub(super) fn must_step(&self, state: &mut State, at: ModuleId, line: u8, event: Event<Values>, hand: Option<Hand>) {
+    pub(super) fn must_step(
+        &self,
+        state: &mut State,
+        at: ModuleId,
+        line: u8,
+        event: Event<Values>,
+        hand: Option<Hand>,
+    ) {
         if self.step(state, at, line, event, hand) == Err(Refusal::Stall) {
             state.break_with(Violation::Unexpected("an event that cannot wait was refused"));
         }

@@ -3,13 +3,14 @@
 use super::MAX_MODULES;
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
+use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
 use super::values::{CELLS, Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
-use tombolo_protocol::{Class, Coherence, Homes, Request, Topology};
+use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
 
 /// A program laid out on a machine that runs a protocol.
@@ -78,7 +79,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
             1 << index | on_the_way | at(homes.system)
         };
         let paths = homes.iter().enumerate().map(path).collect();
-        let stages_of = |thread: &Thread| thread.code.iter().map(stages).collect();
+        let stages_of =
+            |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
         let mut machine = Machine {
             protocol,
@@ -100,8 +102,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             stages,
         };
-        machine.plain_misses = machine.misses_are_plain();
-        machine.plain_fills = machine.fills_are_plain();
+        // One that is left in its channel keeps those behind it there, as one that is parked does.
+        let park_in_order = !machine.protocol.broken(BrokenRule::RequestPassesParked);
+        machine.plain_misses = park_in_order && probe::misses_are_plain(&machine.protocol, layout, lines);
+        machine.plain_fills = probe::fills_are_plain(&machine.protocol);
         machine
     }
 
@@ -230,10 +234,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
 }
 
 /// The stages of an instruction; none of what is no memory operation or fence.
-fn stages(instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
+fn stages(protocol: &impl Coherence, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
     let mut stages = [None; front::MAX_STAGES];
     if let Some((operation, order)) = operation(instruction) {
-        let of_operation = front::stages(operation, order);
+        let of_operation = front::stages(protocol, operation, order);
         for (index, stage) in stages.iter_mut().enumerate() {
             *stage = of_operation.get(index);
         }

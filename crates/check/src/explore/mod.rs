@@ -8,6 +8,7 @@
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
+//! - `probe` asks a protocol for what reductions rest on.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
 //!   outcomes; `search` visits, `chart` prints the way to a violation.
 //!
@@ -22,6 +23,7 @@ mod l2;
 mod layout;
 mod machine;
 mod persistent;
+mod probe;
 mod property;
 mod reduce;
 mod search;

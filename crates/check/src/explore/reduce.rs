@@ -12,7 +12,7 @@
 //!   one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
 //! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
-//!   ([`Machine::fills_are_plain`]): what comes later may find the line evicted again. Not while a load beyond `.cta` of
+//!   ([`fills_are_plain`](super::probe::fills_are_plain)): what comes later may find the line evicted again. Not while a load beyond `.cta` of
 //!   its line may follow, which could merge with the miss, but hits nothing that is there;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
 //!   wait, or leave it to invalidations that are on their way already;
@@ -25,7 +25,7 @@
 //! whatever it would have kept from its slot can stay away by itself. For the same reason a read that finds
 //! nothing in an L2 is taken there only when it can be sent on at once, and then is, as far as it goes: until then
 //! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
-//! [`Machine::misses_are_plain`] asks the protocol; and no L2 may send anything of itself on the same way.
+//! [`misses_are_plain`](super::probe::misses_are_plain) asks the protocol; and no L2 may send anything of itself on the same way.
 //!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
@@ -155,7 +155,7 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
         };
     }
     let Some((operation, order)) = operation(instruction) else { return Syncs::default() };
-    let stages = front::stages(operation, order);
+    let stages = front::stages(protocol, operation, order);
     let all = (from..front::MAX_STAGES).map_while(|index| stages.get(index)).map(|stage| match stage {
         Stage::Release(_) => Syncs { releases: true, ..Syncs::default() },
         Stage::Acquire(scope) => Syncs {

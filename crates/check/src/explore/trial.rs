@@ -3,24 +3,24 @@
 
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
-use super::values::{Values, WHOLE_LINE};
-use crate::litmus::{Operand, Update};
+use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Effects, Event, Pending, Refusal, Reply, Request, Requester, Slot};
-use tombolo_types::{Line, Mask, ModuleId, Scope};
+use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot};
+use tombolo_types::{Line, Mask, ModuleId};
 
 /// The effects of one step, noted.
 #[derive(Default)]
-struct Notes {
+pub(super) struct Notes {
     /// Of all effects in their order.
     digest: FxHasher,
     /// Messages between modules.
     sent: u32,
     /// Where a read is sent on to.
     reads_at: Option<ModuleId>,
+    /// Whether the request was answered.
+    pub(super) replied: bool,
 }
 
 impl Notes {
@@ -55,6 +55,7 @@ impl Effects<Values> for Notes {
     }
 
     fn reply(&mut self, reply: Reply<Values>) {
+        self.replied = true;
         match reply {
             Reply::Fill { mask, data } => self.note((3, mask, data)),
             Reply::Old { data } => self.note((4, data)),
@@ -172,50 +173,6 @@ impl<P: Coherence> Machine<'_, P> {
         let blocks = |to: ModuleId| state.messages.iter().any(|message| goes_up(message) == Some(to));
         let is_blocked = waits_in_lane && trial.reads_at.is_some_and(blocks);
         !trial.refused && !is_blocked
-    }
-
-    /// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears
-    /// of no reader before the data leaves.
-    pub(super) fn misses_are_plain(&self) -> bool {
-        let (mask, scope) = (WHOLE_LINE, Scope::Cta);
-        let write = Request::Write { mask, scope, data: Values::default(), tracked: true };
-        let atomic = Request::Atomic { mask, scope, update: Update::Exchange(Operand::Value(0)), returns: false };
-        let pending = Pending::of(mask, scope);
-        let take = |module: ModuleId, line: u8, pending: Option<Pending>, request: Request<Values>| {
-            let homes = self.homes_of(module, line);
-            let mut slot = Slot { line_id: Line(u64::from(line)), homes, line: None, pending, entry: None };
-            let from = Requester::Module(ModuleId(u8::from(module.0 == 0)));
-            let event = Event::Request { from, request };
-            let result = self.protocol.step(self.layout, module, &mut slot, event, &mut Notes::default());
-            (result, slot.entry)
-        };
-        let is_plain = |module, line| {
-            let waits = |request| take(module, line, Some(pending), request).0 == Err(Refusal::Stall);
-            let unheard = |pending| take(module, line, pending, Request::Read { mask, scope }).1.is_none();
-            waits(write) && waits(atomic) && unheard(None) && unheard(Some(pending))
-        };
-        self.modules().all(|module| (0..self.lines as u8).all(|line| is_plain(module, line)))
-    }
-
-    /// Whether an L1 takes nothing of a miss that an acquire, a store or an atomic has passed: then a fill may as well
-    /// have come before these, and its line been evicted.
-    pub(super) fn fills_are_plain(&self) -> bool {
-        let (mask, scope, data) = (WHOLE_LINE, Scope::Cta, Values::default());
-        let fresh = L1Pending::of(mask, scope);
-        let mut stale = fresh;
-        stale.miss.invalidate();
-        let passed_by = |change: &dyn Fn(&mut Option<L1Pending>)| {
-            let mut pending = Some(fresh);
-            change(&mut pending);
-            pending.unwrap_or(fresh)
-        };
-        let stored = passed_by(&|pending| l1::store(&self.protocol, &mut None, pending, mask, data));
-        let updated = passed_by(&|pending| l1::atomic::<Values>(&self.protocol, &mut None, pending, mask));
-        [stale, stored, updated].into_iter().all(|pending| {
-            let mut line = None;
-            l1::fill(&self.protocol, &mut line, pending, mask, data);
-            line.is_none() && l1::load(&self.protocol, &mut line, || Some(pending), mask, scope) == Load::Stall
-        })
     }
 
     /// Whether evicting the line before the first request of `channel` makes a difference to anybody.

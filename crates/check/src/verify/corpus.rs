@@ -89,16 +89,24 @@ pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
 pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "Atomics.gpu.litmus",
     "Atomics.sys.litmus",
+    "CoRWR+atom.gpu.litmus",
+    "CoRWR+atom.sys.litmus",
+    "CoRWR+red.gpu.litmus",
     "CoRWR.gpu.litmus",
     "CoRWR.sys.litmus",
+    "CoWR+neighbour.gpu.litmus",
     "CoWR.gpu.litmus",
     "CoWR.sys.litmus",
     "Flush.gpu.litmus",
     "Flush.sys.litmus",
     "ISA2.sys.litmus",
     "LB+atom.gpu.litmus",
+    "LB+atom.sys.litmus",
     "LB+barrier.sys.litmus",
+    "LB+red.gpu.litmus",
     "LB+release.gpu.litmus",
+    "LB+release.sys.litmus",
+    "MP+atom.gpu.litmus",
     "MP+neighbour.sys.litmus",
     "MP+reader.gpu.litmus",
     "MP+reader.sys.litmus",
@@ -112,19 +120,28 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "MP+reload.sys.litmus",
     "MP.gpu.litmus",
     "MP.sys.litmus",
+    "WRC+atom.sys.litmus",
     "WRC+gpu.sys.litmus",
+    "WRC+near.sys.litmus",
     "WRC.gpu.litmus",
     "WRC.sys.litmus",
 ];
 
+/// Threads that wait in a loop, by file name.
+pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
+    "Polling+atom.gpu.litmus",
+    "Polling.gpu.litmus",
+    "Polling.sys.litmus",
+];
+
+/// The test of [`POLLING`] of this name.
+pub(super) fn polling_test(name: &str) -> Litmus {
+    named(POLLING, name)
+}
+
 /// The test of [`SHAPES`] of this name.
 pub(super) fn shape_test(name: &str) -> Litmus {
     named(SHAPES, name)
-}
-
-/// The test of [`KERNELS`] of this name.
-pub(super) fn kernel_test(name: &str) -> Litmus {
-    named(KERNELS, name)
 }
 
 fn named(tests: &[(&str, &str)], name: &str) -> Litmus {

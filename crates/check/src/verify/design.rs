@@ -77,12 +77,7 @@ impl Design {
 
     /// What is explored of it, as [`Design::configured`] takes it.
     pub fn configuration(&self) -> String {
-        let set = CHOICES.iter().filter(|(_, set)| {
-            let mut options = self.options;
-            set(&mut options);
-            options == self.options
-        });
-        set.fold(self.protocol.to_owned(), |text, (word, _)| text + "+" + word)
+        configuration(self.protocol, self.options)
     }
 
     /// Whether nothing that is explored tells it from `other`.
@@ -103,6 +98,16 @@ impl Design {
             Promise::Nothing => false,
         }
     }
+}
+
+/// A protocol with the words of its options, as [`Design::configured`] takes it. A broken rule has no word.
+pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
+    let set = CHOICES.iter().filter(|(_, set)| {
+        let mut options = chosen;
+        set(&mut options);
+        options == chosen
+    });
+    set.fold(protocol.to_owned(), |text, (word, _)| text + "+" + word)
 }
 
 /// Asks a protocol for its promise.

@@ -87,11 +87,12 @@ impl<'a> Job<'a> {
         let config = Config {
             options: self.design.options,
             start: place.start,
+            evictions: self.case.evictions(),
             max_states: task.states_of_placement,
             walks: self.budget.walks,
             ..Config::new(self.design.protocol)
         };
-        let forbidden = |state: &FinalState| !task.judged.allowed.contains(state);
+        let forbidden = |state: &FinalState| task.judged.forbids(state);
         let report = explore::run(&task.judged.program, &place.layout, &config, &forbidden)
             .expect("a design names a protocol there is");
         self.put(&task, index, report, watch);
@@ -182,10 +183,10 @@ impl<'a> Job<'a> {
         let named = |state| Assignments { program: &judged.program, state }.entries().collect::<Outcome>();
         TestReport {
             event: if reached { Event::Reached } else { Event::Unreached },
-            expected: Some(if judged.allows_event() { Expected::Allowed } else { Expected::Forbidden }),
+            expected: judged.allows_event().map(|may| if may { Expected::Allowed } else { Expected::Forbidden }),
             outcomes: sum.outcomes.iter().filter(|state| listed || judged.is_event(state)).map(named).collect(),
             reached: sum.outcomes.len(),
-            allowed: judged.allowed.states().len(),
+            allowed: judged.allowed.as_ref().map_or(0, |allowed| allowed.states().len()),
             states: sum.states,
             placements: exploring.counted / 2,
             placements_of: task.places.len() / 2,

@@ -3,7 +3,7 @@
 //! - [`Case`]: a test, from a file, from the set that ships, or random; [`read_tests`] collects them.
 //! - [`Design`]: a protocol with its options and its promise.
 //! - [`verify`]: explores every case under every design; [`DesignReport`] is what comes of it.
-//! - [`mutants`]: broken protocols, each with the test that must catch it.
+//! - [`mutants`]: broken protocols, and which of the tests that ship catch them.
 //!
 //! A verdict does not depend on the number of threads or on the speed of the machine: budgets count states,
 //! and of the placements of a test those count that come before the one which spends the budget.
@@ -16,8 +16,9 @@ mod job;
 pub mod mutants;
 mod report;
 pub mod shapes;
+mod suite;
 
-pub use case::{Case, Placements};
+pub use case::{Case, PLACEMENTS_OF_RANDOM, Placements};
 pub use corpus::{CorpusError, read_tests};
 pub use design::{ConfigurationError, Design};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};

@@ -1,30 +1,36 @@
 //! Broken protocols and the tests that catch them: a checker that passes everything proves nothing.
 //!
-//! Each [`BrokenRule`] is looked for under every protocol that has it, with a shape that shows
-//! it, on placement after placement, from cold and from warm caches, until it is seen.
+//! Each [`BrokenRule`] is looked for under every protocol that has it, with the tests that ship: first those that the rule's
+//! row names, then all others ([`Suite`]). Random programs are tried where these are few.
 
-use super::case::Placements;
-use super::corpus::kernel_test;
-use super::coverage::{Place, coverage};
-use super::shapes::{atomics, cowr, cowr_after_load, isa2, mp, mp_second_reader, mp_two_readers, polling, wrc};
+use super::case::Case;
+use super::suite::Suite;
 use super::{Watch, side_by_side};
-use crate::axiomatic::{Limits, outcomes};
-use crate::explore::{Config, Evictions, Start, Verdict, is_hierarchical, run};
-use crate::litmus::{FinalState, Litmus};
+use crate::explore::{Config, Start};
 use serde::Serialize;
 use tombolo_protocol::BrokenRule;
-use tombolo_protocol::vi::WritePolicy;
+use tombolo_protocol::vi::{Options, WritePolicy};
 
 const ALL: &[&str] = &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 /// Where an L2 may hold lines of other modules.
 const CACHING_OTHERS: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical"];
 const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
+const SOFTWARE_HIERARCHICAL: &[&str] = &["software-hierarchical"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
 
-/// States of a placement: what a mutant does wrong, it does soon.
-const STATES: usize = 50_000;
+/// How many tests are enough, where not all are asked.
+pub const ENOUGH: usize = 3;
+
+/// How many of the tests are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Tests until [`ENOUGH`] have caught the mutant; then, if fewer have, random programs.
+    Enough,
+    /// All tests and all random programs of the series.
+    All,
+}
 
 /// A broken rule and what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,19 +39,34 @@ pub struct MutantReport {
     pub name: String,
     /// The protocol in which it is broken.
     pub protocol: &'static str,
-    /// Whether that was seen.
+    /// The protocol with its options, as [`Design::configured`](super::Design::configured) takes it.
+    pub configuration: String,
+    /// Whether a test that ships has caught it.
     pub caught: bool,
-    /// By which test, where, from which start, and as what.
+    /// By what.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Catch>,
-    /// The way there, as a message sequence chart.
+    /// The way to what the first has seen, as a message sequence chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// How a mutant was caught.
+/// What has caught a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Catch {
+    /// Tests that ship; counted as far as [`Asked`] goes.
+    pub tests: usize,
+    /// Random programs.
+    pub random: usize,
+    /// Random programs that were tried.
+    pub random_tried: usize,
+    /// Which saw it first.
+    pub first: Sighting,
+}
+
+/// How a test has seen a broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sighting {
     /// The test.
     pub test: String,
     /// Threads and homes.
@@ -56,153 +77,115 @@ pub struct Catch {
     pub seen_as: String,
 }
 
-/// A broken rule in a protocol, and what must show it.
-#[derive(Clone, Debug)]
+/// A broken rule in a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// The rule.
     pub rule: BrokenRule,
     /// The protocol.
     pub protocol: &'static str,
-    /// What shows it.
-    pub test: Litmus,
+}
+
+/// What is known of a rule.
+struct Row {
+    /// Where it changes what can be reached.
+    protocols: &'static [&'static str],
+    /// Shipped tests that show it, by file name without ending.
+    own: &'static [&'static str],
+    /// Whether it takes lines that are written back.
+    write: WritePolicy,
 }
 
 /// Every broken rule in every one of `protocols` that has it.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
-    let of = |rule: BrokenRule, (breakable, test): Catcher| {
-        let chosen = breakable.iter().filter(|protocol| protocols.contains(protocol));
-        chosen.map(move |&protocol| Mutant { rule, protocol, test: test.clone() })
+    let of = |rule: BrokenRule| {
+        let chosen = row(rule).protocols.iter().filter(|protocol| protocols.contains(protocol));
+        chosen.map(move |&protocol| Mutant { rule, protocol })
     };
-    let within_kernels = BrokenRule::ALL.into_iter().flat_map(|rule| of(rule, catcher(rule)));
-    // A writer, the home and a reader on three modules of one GPU.
-    let within_a_gpu = of(BrokenRule::ReleaseMarkedByIssuer, (DIRECTORY, mp("gpu")));
-    let at_boundaries =
-        BrokenRule::ALL.into_iter().filter_map(|rule| Some(of(rule, boundary_catcher(rule)?))).flatten();
-    within_kernels.chain(within_a_gpu).chain(at_boundaries).collect()
+    BrokenRule::ALL.into_iter().flat_map(of).collect()
 }
 
 /// Looks for each with `threads` threads.
-pub fn catch(mutants: &[Mutant], threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
+pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
+    let suite = Suite::shipped();
     side_by_side(threads, mutants.len(), |index| {
         let mutant = &mutants[index];
         let name = format!("{:?}", mutant.rule);
         watch.begins(&name, mutant.protocol);
-        let report = mutant.caught();
+        let report = suite.report(mutant, asked);
         watch.ends(&name, mutant.protocol);
         report
     })
 }
 
-/// Protocols and a test.
-type Catcher = (&'static [&'static str], Litmus);
-
-/// The protocols in which `rule`, broken, changes what happens at a kernel's boundary, and a test that shows it there.
-fn boundary_catcher(rule: BrokenRule) -> Option<Catcher> {
-    let (protocols, test) = match rule {
-        BrokenRule::AcquireKeepsL1 => (ALL, "K-MP+reload"),
-        BrokenRule::AcquireKeepsL2 => (SOFTWARE, "K-MP+reload"),
-        BrokenRule::ReleaseSkipsStores => (ALL, "K-MP"),
-        BrokenRule::ReleaseSkipsInvalidations => (DIRECTORY, "K-MP+reload"),
-        BrokenRule::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, "K-MP"),
-        BrokenRule::InvalidationTakenEarly => (HMG, "K-MP+reload"),
-        BrokenRule::DirtyInvalidationLost => (SOFTWARE, "K-CoWW"),
-        // These break what threads do, not what a boundary does.
-        BrokenRule::LoadIgnoresScope
-        | BrokenRule::ReleaseDrainsOwnHomesOnly
-        | BrokenRule::ReleaseMarkedByIssuer
-        | BrokenRule::SystemReleaseDrainsOwnModuleOnly
-        | BrokenRule::ReplacementNotAwaited
-        | BrokenRule::SharerNotRecorded
-        | BrokenRule::SharerRecordedAtRequest
-        | BrokenRule::StoreKeepsSharers
-        | BrokenRule::StoreKeepsSiblings
-        | BrokenRule::InvalidationNotForwarded
-        | BrokenRule::InvalidationForwardedOnce
-        | BrokenRule::SilentDirectoryEviction
-        | BrokenRule::AtomicBelowHome
-        | BrokenRule::DirtyEvictionLost
-        | BrokenRule::FillSurvivesAcquire
-        | BrokenRule::LoadMergesAcrossAcquire
-        | BrokenRule::StoreKeepsFill
-        | BrokenRule::StorePassesMiss => return None,
-    };
-    Some((protocols, kernel_test(test)))
-}
-
-/// The protocols that have `rule`, and a shape that shows it.
-fn catcher(rule: BrokenRule) -> Catcher {
+fn row(rule: BrokenRule) -> Row {
+    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through };
+    let back = |protocols, own| Row { protocols, own, write: WritePolicy::Back };
     match rule {
-        BrokenRule::AcquireKeepsL1 | BrokenRule::ReleaseSkipsStores => (ALL, mp("gpu")),
-        // With a directory an acquire leaves the L2 alone.
-        BrokenRule::AcquireKeepsL2 => (SOFTWARE, mp("gpu")),
+        BrokenRule::AcquireKeepsL1 => of(ALL, &["MP.gpu", "K-MP+reload"]),
+        // Equivalent elsewhere: with a directory, or beside memory, an acquire leaves the L2 alone.
+        BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
         // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
         // polling load ever sees the store.
-        BrokenRule::LoadIgnoresScope => (ALL, polling("gpu")),
-        BrokenRule::ReleaseSkipsInvalidations => (DIRECTORY, mp("gpu")),
-        BrokenRule::ReleaseDrainsOwnHomesOnly => (DIRECTORY, wrc("sys")),
-        BrokenRule::ReleaseMarkedByIssuer => (DIRECTORY, mp("sys")),
-        BrokenRule::SystemReleaseDrainsOwnModuleOnly => (HIERARCHICAL, isa2()),
-        BrokenRule::SystemReleaseStopsAtGpuHome => (HIERARCHICAL, mp("sys")),
-        BrokenRule::InvalidationTakenEarly | BrokenRule::ReplacementNotAwaited => (HMG, mp("sys")),
-        BrokenRule::SharerNotRecorded | BrokenRule::StoreKeepsSharers | BrokenRule::SilentDirectoryEviction => {
-            (DIRECTORY, mp("gpu"))
+        BrokenRule::LoadIgnoresScope => of(ALL, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
+        BrokenRule::StoreReleaseSkipsLoads => of(ALL, &["LB+release.gpu", "LB+release.sys"]),
+        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
+        // Equivalent elsewhere: no thread's acquire drops more than one L2 of a GPU.
+        BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
+            of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
         }
-        BrokenRule::SharerRecordedAtRequest => (DIRECTORY, cowr_after_load("gpu")),
-        BrokenRule::StoreKeepsSiblings => (DIRECTORY, mp("gpu")),
-        BrokenRule::InvalidationNotForwarded => (HMG, mp("gpu")),
-        BrokenRule::InvalidationForwardedOnce => (HMG, mp_two_readers("sys")),
-        BrokenRule::AtomicBelowHome => (CACHING_OTHERS, atomics("gpu")),
-        BrokenRule::DirtyEvictionLost => (ALL, cowr("gpu")),
-        // Another thread's acquire must not take what this one has not released.
-        BrokenRule::DirtyInvalidationLost => (CACHING_OTHERS, mp_second_reader("gpu")),
-        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => (ALL, mp_second_reader("gpu")),
-        BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => (ALL, cowr_after_load("gpu")),
+        BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
+        // Equivalent without a directory, as all that is [`DIRECTORY`] below: nobody sends an invalidation.
+        BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
+        BrokenRule::ReleaseDrainsOwnHomesOnly => of(DIRECTORY, &["WRC.sys"]),
+        BrokenRule::ReleaseMarkedByIssuer => of(DIRECTORY, &["MP.sys", "MP.gpu"]),
+        // Equivalent elsewhere: a store that its release has waited for is at its system home.
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
+        BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
+        // Equivalent elsewhere: only a GPU home both takes invalidations and sends them.
+        BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
+        BrokenRule::ReplacementNotAwaited => of(HMG, &["MP.sys"]),
+        BrokenRule::SharerNotRecorded
+        | BrokenRule::StoreKeepsSharers
+        | BrokenRule::SilentDirectoryEviction
+        | BrokenRule::StoreKeepsSiblings => of(DIRECTORY, &["MP.gpu"]),
+        BrokenRule::SharerRecordedAtRequest => of(DIRECTORY, &["CoRWR.gpu"]),
+        BrokenRule::InvalidationNotForwarded => of(HMG, &["MP.gpu"]),
+        BrokenRule::InvalidationForwardedOnce => of(HMG, &["MP+readers.sys"]),
+        BrokenRule::AtomicBelowHome => of(ALL, &["Atomics.gpu"]),
+        // Equivalent elsewhere: only a GPU home passes on what it keeps a directory entry of.
+        BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
+        BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
+            of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
+        }
+        BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu"]),
+        // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
+        // which nothing is invalidated.
+        BrokenRule::DirtyInvalidationLost => back(CACHING_OTHERS, &["MP+reader.gpu", "K-CoWW"]),
+        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(ALL, &["MP+reader.gpu"]),
+        BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
+        // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
+        BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
+        BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
+        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP.gpu"]),
     }
 }
 
 impl Mutant {
-    /// How the protocol is explored: with the rule broken, or (`whole`) as it should be.
-    pub fn config(&self, start: Start, whole: bool) -> Config {
-        let mut config = Config { start, max_states: STATES, ..Config::new(self.protocol) };
-        if matches!(self.rule, BrokenRule::DirtyEvictionLost | BrokenRule::DirtyInvalidationLost) {
-            config.options.write = WritePolicy::Back;
-        }
-        if self.rule == BrokenRule::LoadIgnoresScope {
-            // An eviction would end the wait by chance.
-            config.evictions = Evictions::Never;
-        }
-        if whole { config } else { config.with_broken_rule(self.rule) }
+    /// The tests that its rule's row names, by file name without ending.
+    pub fn own_tests(&self) -> &'static [&'static str] {
+        row(self.rule).own
     }
 
-    /// Explores place after place until the broken rule is seen.
-    fn caught(&self) -> MutantReport {
-        let name = format!("{:?}", self.rule);
-        let allowed = outcomes(&self.test.program, &Limits::default()).ok();
-        let forbidden = |state: &FinalState| allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
-        for Place { layout, start } in self.places() {
-            let config = self.config(start, false);
-            let report = run(&self.test.program, &layout, &config, &forbidden).expect("the protocols above have names");
-            if let Verdict::Violated(violation) = report.verdict {
-                let by = Catch {
-                    test: self.test.program.name.clone(),
-                    placement: layout.to_string(),
-                    start: match start {
-                        Start::Cold => "cold",
-                        Start::Warm => "warm",
-                    },
-                    seen_as: violation.to_string(),
-                };
-                let trace = report.trace;
-                return MutantReport { name, protocol: self.protocol, caught: true, by: Some(by), trace };
-            }
-        }
-        MutantReport { name, protocol: self.protocol, caught: false, by: None, trace: None }
+    /// The protocol's options.
+    pub(super) fn options(&self) -> Options {
+        Options { write: row(self.rule).write, broken_rule: Some(self.rule), ..Options::default() }
     }
 
-    /// Where it is looked for.
-    fn places(&self) -> Vec<Place> {
-        let config = self.config(Start::Cold, false);
-        let gpu_homes = is_hierarchical(&config).expect("the protocols above have names");
-        coverage(&self.test.program, Placements::All, gpu_homes).places
+    /// How `case` is explored: with the rule broken, or (`whole`) as it should be.
+    pub fn config(&self, case: &Case, start: Start, whole: bool) -> Config {
+        let broken_rule = if whole { None } else { Some(self.rule) };
+        let options = Options { broken_rule, ..self.options() };
+        Config { options, start, evictions: case.evictions(), ..Config::new(self.protocol) }
     }
 }

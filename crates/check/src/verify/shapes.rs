@@ -1,7 +1,7 @@
 //! Litmus shapes by scope: the least programs that show what a protocol may get wrong. Most of them ship as tests
 //! ([`Case::shapes`](super::Case::shapes)), from files of `tests/data/shapes`.
 
-use super::corpus::shape_test;
+use super::corpus::{polling_test, shape_test};
 use crate::litmus::{self, Litmus};
 
 /// Where the threads of a shape are, by thread: CTA and GPU. `far` is the GPU of those that synchronise
@@ -98,8 +98,7 @@ pub fn flush_under_miss(scope: &str) -> Litmus {
 
 /// Polling a flag: the store becomes visible in the end.
 pub fn polling(scope: &str) -> Litmus {
-    let rows = ["st.relaxed.S x,1 | LC00:", "| ld.relaxed.S r0,x", "| bne r0,1,LC00"];
-    test("Polling", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (P1:r0 == 0)")
+    polling_test(&format!("Polling.{scope}"))
 }
 
 /// The six shapes at one scope.

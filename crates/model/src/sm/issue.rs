@@ -103,7 +103,7 @@ impl<D: Contents> Sm<D> {
                 self.stats.warp_instructions += 1;
                 self.advance(slot)
             }
-            Op::Barrier if self.barrier_awaits(slot) => {
+            Op::Barrier if self.barrier_awaits(slot, &here.site.protocol) => {
                 self.block(slot, Wait::AllResults);
                 Next::Switch
             }
@@ -191,8 +191,8 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Whether a warp at a barrier waits for loads before it arrives.
-    fn barrier_awaits(&self, slot: usize) -> bool {
-        let first = front::stages(Operation::Barrier, Order::WEAK).get(0);
+    fn barrier_awaits(&self, slot: usize, protocol: &impl Coherence) -> bool {
+        let first = front::stages(protocol, Operation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 

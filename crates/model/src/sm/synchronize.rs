@@ -33,7 +33,7 @@ impl<D: Contents> Sm<D> {
     #[inline(never)]
     fn run_stages<C: Coherence>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let (operation, order) = describe(op);
-        let stages = front::stages(operation, order);
+        let stages = front::stages(&here.site.protocol, operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
             if self.stage(slot, op, stage, here) == Progress::Blocked {
                 return Progress::Blocked;

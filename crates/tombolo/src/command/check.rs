@@ -9,15 +9,11 @@ use crate::verdict::{Host, Verification};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use tombolo_check::verify::mutants::{Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, Watch, read_tests, verify};
+use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
+use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
 use tombolo_experiment::campaign::Watcher;
 use tombolo_machine::{DesignConfig, design, list_designs};
 use tombolo_system::protocol_options;
-
-/// Placements drawn for each random program. Source: assumed; many programs on few placements each find more
-/// than few on many.
-const PLACEMENTS_OF_RANDOM: usize = 1;
 
 const STATUS: &str =
     "Exit status: 0 every test was run and nothing is wrong; 1 a violation was found, or a broken protocol was not
@@ -41,9 +37,10 @@ pub(crate) struct Arguments {
     /// The series of random programs
     #[arg(long, value_name = "S", requires = "random", default_value_t = 1)]
     seed: u64,
-    /// Breaks the designs' protocols on purpose, one rule at a time, and shows that each is caught
-    #[arg(long)]
-    mutants: bool,
+    /// Breaks the designs' protocols on purpose, one rule at a time, and shows which of the tests that ship catch each:
+    /// up to three, or how many of `all`
+    #[arg(long, value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
+    mutants: Option<MutantTests>,
     /// Accepts tests that are unreadable or unsupported: the exit status is that of the others
     #[arg(long)]
     partial: bool,
@@ -51,6 +48,24 @@ pub(crate) struct Arguments {
     threads: ThreadsArgument,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+/// How many tests a broken protocol is shown to.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum MutantTests {
+    /// Those that its rule names, then others, until three have caught it; random programs where fewer do
+    Enough,
+    /// All that ship, and all random programs of the series
+    All,
+}
+
+impl MutantTests {
+    fn asked(self) -> Asked {
+        match self {
+            MutantTests::Enough => Asked::Enough,
+            MutantTests::All => Asked::All,
+        }
+    }
 }
 
 impl Arguments {
@@ -63,7 +78,7 @@ impl Arguments {
         let (threads, started) = (self.threads.count(), Instant::now());
         let progress = Progress::over(cases.len() * designs.len() + broken.len(), "tests");
         let reports = verify(&designs, &cases, Budget::default(), threads, &progress);
-        let caught = self.mutants.then(|| catch(&broken, threads, &progress));
+        let caught = self.mutants.map(|tests| catch(&broken, tests.asked(), threads, &progress));
         drop(progress);
         let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
         let verification = Verification::of(reports, caught, host);
@@ -82,8 +97,8 @@ impl Arguments {
     }
 
     fn cases(&self) -> Result<Vec<Case>, Failure> {
-        if self.litmus.is_empty() && self.random.is_none() && !self.mutants {
-            return Ok([Case::core(), Case::shapes(), Case::kernels()].concat());
+        if self.litmus.is_empty() && self.random.is_none() && self.mutants.is_none() {
+            return Ok(Case::shipped());
         }
         let mut cases = Vec::new();
         for path in &self.litmus {
@@ -96,7 +111,7 @@ impl Arguments {
 
     /// None unless asked for; an error where the designs' protocols have no rule to break.
     fn broken(&self, designs: &[Design]) -> Result<Vec<Mutant>, Failure> {
-        if !self.mutants {
+        if self.mutants.is_none() {
             return Ok(Vec::new());
         }
         let protocols: Vec<&str> = designs.iter().map(Design::protocol).collect();

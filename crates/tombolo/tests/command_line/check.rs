@@ -86,8 +86,14 @@ fn every_mutant_of_a_design_is_caught_with_its_chart() {
     assert!(mutants.len() >= 15);
     for mutant in mutants {
         assert_eq!((&mutant["caught"], &mutant["protocol"]), (&Value::from(true), &Value::from("hmg")), "{mutant}");
+        let (by, first) = (&mutant["by"], &mutant["by"]["first"]);
+        assert!(by["tests"].as_u64().is_some_and(|tests| (1..=3).contains(&tests)), "{mutant}");
+        let tried = if by["tests"] == 3 { 0 } else { 60 };
+        assert!(by["random"].is_u64() && by["random_tried"] == tried, "random programs are tried where tests are few");
+        assert!(mutant["name"].is_string() && first["test"].is_string() && first["placement"].is_string(), "{mutant}");
         assert!(
-            mutant["name"].is_string() && mutant["by"]["test"].is_string() && mutant["by"]["placement"].is_string()
+            first["seen_as"].is_string() && ["cold", "warm"].map(Value::from).contains(&first["start"]),
+            "{mutant}"
         );
         assert!(mutant["trace"].as_str().is_some_and(|trace| trace.contains("L2 m0")), "{mutant}");
     }

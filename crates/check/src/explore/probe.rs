@@ -1,0 +1,374 @@
+//! What the reductions rest on, asked of a protocol before it is explored: its step is tried on every kind of slot and
+//! request, and what it does is looked at, not carried out.
+//!
+//! Tried of an L2: a line of each class; local requesters, those of the same GPU and those of another; every scope; whole and
+//! partial masks; misses of these, fresh and stale; lines that are absent, present in part or whole, and dirty in part where
+//! lines are written back. Of an L1 the same, as far as it has them.
+
+use super::trial::Notes;
+use super::values::{Values, WHOLE_LINE, cells};
+use crate::litmus::{Operand, Update};
+use tombolo_protocol::directory::{Sharer, Sharers};
+use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
+use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Refusal, Request, Requester, Slot, Topology};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
+
+const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
+/// Each location of a line that holds two, and both.
+const MASKS: [Mask; 3] = [Mask(1), Mask(2), Mask(3)];
+
+/// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears of
+/// no reader before the data leaves.
+pub(super) fn misses_are_plain<P: Coherence>(protocol: &P, topology: &impl Topology, lines: usize) -> bool {
+    let probe = Probe { protocol, topology };
+    one_of_each_class(topology, lines).into_iter().all(|(at, line)| {
+        let requesters = requesters(topology, at);
+        probe.slots(at, line).iter().all(|slot| {
+            let waits = |from, request| slot.pending.is_none() || probe.refuses(at, slot, from, request);
+            requesters.iter().all(|&from| {
+                probe.updates().all(|request| waits(from, request))
+                    && probe.reads().all(|request| probe.is_unheard(at, slot, from, request))
+            })
+        })
+    })
+}
+
+/// A module and a line for each class that lines have at modules.
+fn one_of_each_class(topology: &impl Topology, lines: usize) -> Vec<(ModuleId, Line)> {
+    let mut found: Vec<(Class, (ModuleId, Line))> = Vec::new();
+    for line in (0..lines as u64).map(Line) {
+        for at in (0..topology.modules()).map(ModuleId) {
+            let class = Class::of(topology, at, topology.homes(at, line));
+            if !found.iter().any(|(known, _)| *known == class) {
+                found.push((class, (at, line)));
+            }
+        }
+    }
+    found.into_iter().map(|(_, place)| place).collect()
+}
+
+/// An SM of the module, another module of its GPU, one of another GPU.
+fn requesters(topology: &impl Topology, at: ModuleId) -> Vec<Requester> {
+    let is_near = |other: &ModuleId| topology.gpu_of(*other) == topology.gpu_of(at);
+    let others = || (0..topology.modules()).map(ModuleId).filter(|other| *other != at);
+    let near = others().find(is_near);
+    let far = others().find(|other| !is_near(other));
+    [Requester::Local].into_iter().chain(near.into_iter().chain(far).map(Requester::Module)).collect()
+}
+
+/// A protocol on a machine.
+struct Probe<'a, P, T> {
+    protocol: &'a P,
+    topology: &'a T,
+}
+
+impl<P: Coherence, T: Topology> Probe<'_, P, T> {
+    /// What the slot of a line may hold.
+    fn slots(&self, at: ModuleId, line: Line) -> Vec<Slot<Values>> {
+        let homes = self.topology.homes(at, line);
+        let class = Class::of(self.topology, at, homes);
+        let mut slots = Vec::new();
+        for copy in self.copies(class) {
+            for pending in misses() {
+                // Nobody, or a module that does not ask below.
+                for entry in [None, Some(Sharers::only(Sharer::Module(at)))] {
+                    slots.push(Slot { line_id: line, homes, line: copy, pending, entry });
+                }
+            }
+        }
+        slots
+    }
+
+    fn copies(&self, class: Class) -> Vec<Option<LineState<Values>>> {
+        let copy = |valid, dirty| Some(LineState { valid, dirty, data: Values([1, 2]) });
+        let mut copies = vec![None];
+        if self.protocol.caches(class) {
+            copies.extend([copy(WHOLE_LINE, Mask::NONE), copy(Mask(1), Mask::NONE)]);
+            if self.protocol.writes_back() {
+                copies.extend([copy(WHOLE_LINE, Mask(1)), copy(Mask(2), Mask(2))]);
+            }
+        }
+        copies
+    }
+
+    /// Stores and atomics.
+    fn updates(&self) -> impl Iterator<Item = Request<Values>> {
+        let (data, update) = (Values([3, 4]), Update::Exchange(Operand::Value(5)));
+        masks_and_scopes().flat_map(move |(mask, scope)| {
+            [
+                Request::Write { mask, scope, data, tracked: true },
+                Request::Write { mask, scope, data, tracked: false },
+                Request::Atomic { mask, scope, update, returns: true },
+            ]
+        })
+    }
+
+    fn reads(&self) -> impl Iterator<Item = Request<Values>> {
+        masks_and_scopes().map(|(mask, scope)| Request::Read { mask, scope })
+    }
+
+    fn refuses(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
+        let event = Event::Request { from, request };
+        let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut Notes::default());
+        result == Err(Refusal::Stall)
+    }
+
+    /// Whether the directory does not change for a read, unless the read is answered.
+    fn is_unheard(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
+        let (mut after, mut notes) = (*slot, Notes::default());
+        let event = Event::Request { from, request };
+        // Refused, it has changed nothing: that is held to at each step.
+        let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
+        after.entry == slot.entry || notes.replied
+    }
+}
+
+fn masks_and_scopes() -> impl Iterator<Item = (Mask, Scope)> {
+    MASKS.into_iter().flat_map(|mask| SCOPES.map(|scope| (mask, scope)))
+}
+
+/// No miss; one of each scope, whole or partial, fresh or stale.
+fn misses() -> [Option<Pending>; 6] {
+    let miss = |mask, scope, stale| Some(Pending { mask, scope, stale: if stale { mask } else { Mask::NONE } });
+    [
+        None,
+        miss(WHOLE_LINE, Scope::Cta, false),
+        miss(WHOLE_LINE, Scope::Gpu, true),
+        miss(WHOLE_LINE, Scope::Sys, false),
+        miss(Mask(1), Scope::Cta, true),
+        miss(Mask(2), Scope::Sys, false),
+    ]
+}
+
+/// Whether an L1 takes nothing of a miss, in the sectors in which an acquire, a store to some of its bytes or an atomic has
+/// passed it: then a fill may as well have come before these, and its line been evicted.
+pub(super) fn fills_are_plain(protocol: &impl Coherence) -> bool {
+    masks_and_scopes().all(|(mask, scope)| {
+        let fresh = L1Pending::of(mask, scope);
+        let mut stale = fresh;
+        stale.miss.invalidate();
+        let acquired = Passed { line: None, pending: stale, bytes: mask };
+        let updated = MASKS.into_iter().filter(|update| !(*update & mask).is_empty());
+        let updated = updated.flat_map(|update| passed_by_updates(protocol, fresh, update));
+        updated.chain([acquired]).all(|passed| takes_nothing(protocol, passed))
+    })
+}
+
+/// An L1's line and its miss after something has passed that, and in which bytes it has.
+struct Passed {
+    line: Option<L1Line<Values>>,
+    pending: L1Pending,
+    bytes: Mask,
+}
+
+/// After a store to `update`, which meets the miss, and after an atomic, with each copy that may be here.
+fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending, update: Mask) -> Vec<Passed> {
+    let after = |valid: Mask, change: &dyn Fn(&mut Option<L1Line<Values>>, &mut Option<L1Pending>)| {
+        let copy = L1Line { valid, data: Values([1, 2]) };
+        let (mut line, mut pending) = ((valid != Mask::NONE).then_some(copy), Some(miss));
+        change(&mut line, &mut pending);
+        Passed { line, pending: pending.unwrap_or(miss), bytes: protocol.sectors().widen(update) & miss.miss.mask }
+    };
+    let copies = [Mask::NONE, Mask(1), Mask(2)].into_iter();
+    copies
+        .flat_map(|valid| {
+            let store = |line: &mut _, miss: &mut _| l1::store(protocol, line, miss, update, Values([3, 4]));
+            let atomic = |line: &mut _, miss: &mut _| l1::atomic(protocol, line, miss, update);
+            [after(valid, &store), after(valid, &atomic)]
+        })
+        .collect()
+}
+
+/// Whether the fill leaves the bytes as they are, and no load waits for them.
+fn takes_nothing(protocol: &impl Coherence, Passed { line, pending, bytes }: Passed) -> bool {
+    let mut after = line;
+    l1::fill(protocol, &mut after, pending, pending.miss.mask, Values([5, 6]));
+    let there = |line: Option<L1Line<Values>>| {
+        let line = line.unwrap_or_default();
+        cells(line.valid & bytes).map(|cell| (cell, line.data.0[cell])).collect::<Vec<_>>()
+    };
+    let waits = |(mask, scope)| match l1::load(protocol, &mut line.clone(), || Some(pending), mask, scope) {
+        Load::Wait { here, asked, .. } => !(mask & bytes & !here & !asked).is_empty(),
+        Load::Hit(_) | Load::Stall => false,
+    };
+    there(after) == there(line) && !masks_and_scopes().any(waits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::{Layout, RegionHomes, Sharing};
+    use super::*;
+    use tombolo_protocol::catalogue::{Visitor, choose};
+    use tombolo_protocol::hmg::Hmg;
+    use tombolo_protocol::plan::{Phase, Sync};
+    use tombolo_protocol::vi::{Options, WritePolicy};
+    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS};
+    use tombolo_types::{Promise, Sectors};
+
+    /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
+    fn machine() -> Layout {
+        let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
+        Layout { gpus: 2, modules_per_gpu: 3, threads: Vec::new(), sharing: Sharing::Apart, regions: vec![homes] }
+    }
+
+    /// What is at hand when a request meets a miss.
+    struct Meeting {
+        is_local: bool,
+        is_read: bool,
+        mask: Mask,
+        scope: Scope,
+        valid: Mask,
+        dirty: Mask,
+    }
+
+    /// HMG, but for what it does at some meetings of a request and a miss: then it takes it at once and records a sharer.
+    #[derive(Clone, Copy)]
+    struct Crooked {
+        whole: Hmg,
+        at: fn(&Meeting) -> bool,
+    }
+
+    impl Crooked {
+        fn new(at: fn(&Meeting) -> bool) -> Crooked {
+            Crooked { whole: Hmg::new(Options { write: WritePolicy::Back, ..Options::default() }), at }
+        }
+
+        fn is_plain(&self) -> bool {
+            misses_are_plain(self, &machine(), 1)
+        }
+    }
+
+    fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
+        let Event::Request { from, request } = *event else { return None };
+        let (is_read, mask, scope) = match request {
+            Request::Read { mask, scope } => (true, mask, scope),
+            Request::Write { mask, scope, .. } | Request::Atomic { mask, scope, .. } => (false, mask, scope),
+        };
+        let line = slot.line.unwrap_or_default();
+        let (valid, dirty) = (line.valid, line.dirty);
+        let is_local = from == Requester::Local;
+        slot.pending.map(|_| Meeting { is_local, is_read, mask, scope, valid, dirty })
+    }
+
+    impl Coherence for Crooked {
+        fn step<D: Data>(
+            &self,
+            topology: &impl Topology,
+            at: ModuleId,
+            slot: &mut Slot<D>,
+            event: Event<D>,
+            effects: &mut impl Effects<D>,
+        ) -> Result<(), Refusal> {
+            if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {
+                slot.entry = Some(Sharers::only(Sharer::Module(ModuleId(2))));
+                return Ok(());
+            }
+            self.whole.step(topology, at, slot, event, effects)
+        }
+
+        fn acquire(&self, sync: Sync) -> &'static [Phase] {
+            self.whole.acquire(sync)
+        }
+
+        fn release(&self, sync: Sync) -> &'static [Phase] {
+            self.whole.release(sync)
+        }
+
+        fn caches(&self, class: Class) -> bool {
+            self.whole.caches(class)
+        }
+
+        fn passes_reads(&self) -> bool {
+            self.whole.passes_reads()
+        }
+
+        fn sectors(&self) -> Sectors {
+            self.whole.sectors()
+        }
+
+        fn is_hierarchical(&self) -> bool {
+            self.whole.is_hierarchical()
+        }
+
+        fn invalidates_l1(&self) -> bool {
+            self.whole.invalidates_l1()
+        }
+
+        fn has_directory(&self) -> bool {
+            self.whole.has_directory()
+        }
+
+        fn writes_back(&self) -> bool {
+            self.whole.writes_back()
+        }
+
+        fn downgrades(&self) -> bool {
+            self.whole.downgrades()
+        }
+
+        fn promise(&self) -> Promise {
+            self.whole.promise()
+        }
+
+        fn broken_rule(&self) -> Option<BrokenRule> {
+            self.whole.broken_rule()
+        }
+    }
+
+    #[test]
+    fn a_protocol_that_is_not_plain_in_one_case_alone_is_found() {
+        assert!(Crooked::new(|_| false).is_plain());
+        let cases: [fn(&Meeting) -> bool; 5] = [
+            |meeting| meeting.is_local && !meeting.is_read,
+            |meeting| !meeting.is_read && meeting.scope == Scope::Sys && !meeting.is_local,
+            |meeting| !meeting.is_read && meeting.mask == Mask(2),
+            |meeting| !meeting.is_read && meeting.valid == Mask(1) && meeting.dirty.is_empty(),
+            |meeting| !meeting.is_read && !meeting.dirty.is_empty(),
+        ];
+        for (index, case) in cases.into_iter().enumerate() {
+            assert!(!Crooked::new(case).is_plain(), "stores and atomics, case {index}");
+        }
+        let reads: [fn(&Meeting) -> bool; 3] = [
+            |meeting| meeting.is_read && meeting.scope == Scope::Gpu,
+            |meeting| meeting.is_read && meeting.mask == Mask(1) && meeting.is_local,
+            |meeting| meeting.is_read && meeting.dirty == Mask(2) && meeting.mask == Mask(1),
+        ];
+        for (index, case) in reads.into_iter().enumerate() {
+            assert!(!Crooked::new(case).is_plain(), "reads, case {index}");
+        }
+    }
+
+    /// Whether misses and fills are plain.
+    struct Plain;
+
+    impl Visitor for Plain {
+        type Output = (bool, bool);
+
+        fn visit<P: Coherence>(self, protocol: P) -> (bool, bool) {
+            (misses_are_plain(&protocol, &machine(), 1), fills_are_plain(&protocol))
+        }
+    }
+
+    fn plain(protocol: &str, write: WritePolicy, broken_rule: Option<BrokenRule>) -> (bool, bool) {
+        choose(protocol, Options { write, broken_rule, ..Options::default() }, Plain).unwrap()
+    }
+
+    #[test]
+    fn every_protocol_is_plain_while_it_is_whole() {
+        for protocol in PROTOCOLS {
+            for write in [WritePolicy::Through, WritePolicy::Back] {
+                assert_eq!(plain(protocol, write, None), (true, true), "{protocol} {write:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn broken_rules_of_misses_and_of_fills_are_found() {
+        let broken = |rule| plain("hmg", WritePolicy::Through, Some(rule));
+        assert!(!broken(BrokenRule::StorePassesMiss).0 && !broken(BrokenRule::SharerRecordedAtRequest).0);
+        use BrokenRule::{AtomicKeepsFill, FillSurvivesAcquire, LoadMergesAcrossAcquire, StoreKeepsFill};
+        for rule in [AtomicKeepsFill, FillSurvivesAcquire, LoadMergesAcrossAcquire, StoreKeepsFill] {
+            assert_eq!(broken(rule), (true, false), "{rule:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The tests that ship, judged once for all mutants, and how far each is explored to catch one.
+
+use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
+use super::coverage::{Place, coverage};
+use super::design::configuration;
+use super::mutants::{Asked, Catch, ENOUGH, Mutant, MutantReport, Sighting};
+use crate::explore::{Start, Verdict, is_hierarchical, run};
+use crate::litmus::FinalState;
+use std::sync::OnceLock;
+
+/// States of one placement; then [`WALKS`]. Source: assumed; what a mutant does wrong, it does soon.
+const STATES_OF_PLACEMENT: usize = 20_000;
+/// States of a test that a rule's row names, over all placements.
+const STATES_OF_OWN: usize = 3_000_000;
+/// States of any other test.
+const STATES_OF_OTHER: usize = 60_000;
+/// States of a random program over its placements.
+const STATES_OF_RANDOM: usize = 8_000;
+/// Executions drawn where the states of a placement are spent.
+const WALKS: usize = 10;
+
+/// The series of random programs.
+const SEED: u64 = 7;
+/// How many programs of it.
+const PROGRAMS: u64 = 60;
+
+/// Tests that are judged when they are first asked.
+pub(super) struct Suite {
+    tests: Vec<Member>,
+    random: Vec<Member>,
+}
+
+/// One test.
+struct Member {
+    case: Case,
+    judged: OnceLock<Judged>,
+    /// Where it is explored; for protocols without and with GPU homes.
+    places: [OnceLock<Vec<Place>>; 2],
+}
+
+/// What a test saw, with the way there.
+type Seen = (Sighting, Option<String>);
+
+impl Suite {
+    /// Shapes and kernel tests first, which are small.
+    pub(super) fn shipped() -> Suite {
+        let tests = [Case::shapes(), Case::kernels(), Case::polling(), Case::core()].concat();
+        let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM));
+        Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
+    }
+
+    /// What catches `mutant`.
+    pub(super) fn report(&self, mutant: &Mutant, asked: Asked) -> MutantReport {
+        let (tests, first) = self.count(mutant, asked);
+        let tries_random = asked == Asked::All || tests < ENOUGH;
+        let programs = if tries_random { &self.random[..] } else { &[] };
+        let mut caught = programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM));
+        let (drawn, random) = (caught.next(), caught.count());
+        let random = random + usize::from(drawn.is_some());
+        let (first, trace) = first.or(drawn).map_or((None, None), |(first, trace)| (Some(first), trace));
+        let by = first.map(|first| Catch { tests, random, random_tried: programs.len(), first });
+        MutantReport {
+            name: format!("{:?}", mutant.rule),
+            protocol: mutant.protocol,
+            configuration: configuration(mutant.protocol, mutant.options()),
+            caught: tests > 0,
+            by,
+            trace,
+        }
+    }
+
+    /// How many tests see it, as far as they are asked, and what the first does.
+    fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<Seen>) {
+        let is_own = |member: &&Member| mutant.own_tests().contains(&member.case.stem());
+        let own =
+            mutant.own_tests().iter().filter_map(|name| self.tests.iter().find(|member| member.case.stem() == *name));
+        let own = own.map(|member| (member, STATES_OF_OWN));
+        let others = self.tests.iter().filter(|member| !is_own(member)).map(|member| (member, STATES_OF_OTHER));
+        let (mut tests, mut first) = (0, None);
+        for (member, states) in own.chain(others) {
+            if asked == Asked::Enough && tests == ENOUGH {
+                break;
+            }
+            if let Some(seen) = member.seen(mutant, states) {
+                tests += 1;
+                first.get_or_insert(seen);
+            }
+        }
+        (tests, first)
+    }
+}
+
+impl Member {
+    fn new(case: Case) -> Member {
+        Member { case, judged: OnceLock::new(), places: [OnceLock::new(), OnceLock::new()] }
+    }
+
+    fn judged(&self) -> &Judged {
+        self.judged.get_or_init(|| match self.case.judge() {
+            Ok(judged) => judged,
+            Err(_) => panic!("{} ships and is supported", self.case.name),
+        })
+    }
+
+    /// Explores place after place until the broken rule is seen or the states are spent.
+    fn seen(&self, mutant: &Mutant, states: usize) -> Option<Seen> {
+        let (judged, mut left) = (self.judged(), states);
+        let forbidden = |state: &FinalState| judged.forbids(state);
+        for Place { layout, start } in self.places(mutant) {
+            let whole = mutant.config(&self.case, *start, false);
+            let config = crate::explore::Config { max_states: left.min(STATES_OF_PLACEMENT), walks: WALKS, ..whole };
+            let report = run(&judged.program, layout, &config, &forbidden).expect("a mutant names a protocol there is");
+            if let Verdict::Violated(violation) = report.verdict {
+                let start = match start {
+                    Start::Cold => "cold",
+                    Start::Warm => "warm",
+                };
+                let (test, placement) = (self.case.name.clone(), layout.to_string());
+                return Some((Sighting { test, placement, start, seen_as: violation.to_string() }, report.trace));
+            }
+            left = left.saturating_sub(report.states);
+            if left == 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn places(&self, mutant: &Mutant) -> &[Place] {
+        let config = mutant.config(&self.case, Start::Cold, false);
+        let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
+        let cell = &self.places[usize::from(gpu_homes)];
+        cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, gpu_homes).places)
+    }
+}
