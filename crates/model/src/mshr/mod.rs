@@ -65,7 +65,7 @@ struct Entry<P, W> {
     waiting: u16,
 }
 
-/// An entry that was freed: its state, and the requests that are now to be served or run again.
+/// An entry that was freed, or its waiters alone: its state, and the requests that are now to be served or run again.
 ///
 /// Empty it with [`Mshr::next_waiter`] and then [`Mshr::next_parked`]; what is left in it is lost.
 #[derive(Debug)]
@@ -78,16 +78,6 @@ pub struct Freed<P, W> {
     first: Option<W>,
     later: List,
     parked: List,
-}
-
-/// The waiters of an entry that stays: those that wait for more are pushed again.
-///
-/// Empty it with [`Mshr::next_detached`]; what is left in it is lost.
-#[derive(Debug)]
-#[must_use]
-pub struct Detached<W> {
-    first: Option<W>,
-    later: List,
 }
 
 /// A table of outstanding lines. `P`: state of an entry; `W`: a request that waits for the line; `R`: a
@@ -318,16 +308,12 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         freed.first.take().or_else(|| self.waiters.pop(&mut freed.later))
     }
 
-    /// Takes the waiters of an entry that stays, some of whose bytes have come.
-    pub fn detach(&mut self, id: EntryId) -> Detached<W> {
+    /// Takes the waiters of an entry that stays, and nothing that is parked: some of its bytes have come.
+    pub fn detach(&mut self, id: EntryId) -> Freed<P, W> {
         let entry = live(&mut self.entries, id);
         entry.waiting = 0;
-        Detached { first: entry.first.take(), later: std::mem::replace(&mut entry.later, List::EMPTY) }
-    }
-
-    /// The next of the waiters that were taken, in the order they came.
-    pub fn next_detached(&mut self, detached: &mut Detached<W>) -> Option<W> {
-        detached.first.take().or_else(|| self.waiters.pop(&mut detached.later))
+        let later = std::mem::replace(&mut entry.later, List::EMPTY);
+        Freed { line: entry.line, payload: entry.payload, first: entry.first.take(), later, parked: List::EMPTY }
     }
 
     /// Lets a waiter that was taken wait again, behind those that do.

@@ -1,42 +1,24 @@
 //! Invalidations at a slice: in bulk, of a region by its home, and by directory entries that are replaced.
 
 use super::Slice;
+use super::host::{Classes, Here, Invalidated};
 use crate::actions::Actions;
-use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Packet;
-use crate::mshr::EntryId;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Sharers, Slot};
+use tombolo_protocol::{ClassSet, Coherence, Event, Sharers, Slot, host};
 use tombolo_types::{Line, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
     /// Drops the lines of some classes; their misses on the way become stale. Returns when memory has taken what
     /// was written to it.
     pub fn invalidate_classes<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
-        let mut taken = here.out.now();
-        if !self.has_dirty(classes) {
-            for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
-                self.cache.invalidate_class(BulkClass::new(class as u8));
-            }
-        } else {
-            // One by one, for dirty bytes must not be lost.
-            for line in self.lines_where(|class, _| classes.contains(class)) {
-                taken = taken.max(self.invalidate_line(line, here));
-            }
-        }
-        let entries: Vec<EntryId> = self.mshr.entries().collect();
-        for entry in entries {
-            let miss = self.mshr.get_mut(entry);
-            if classes.contains(miss.class) {
-                let mut pending = miss.pending();
-                pending.invalidate();
-                miss.set_pending(pending);
-            }
-        }
-        taken
+        let taken = here.out.now();
+        let mut lines = Classes { here: Here { slice: self, context: here }, classes, taken };
+        host::invalidate_bulk(&mut lines);
+        lines.taken
     }
 
     /// Sends the invalidations of a step.
@@ -75,28 +57,10 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let leaves = Departure::at(ready);
-        let before = self.view(line, here);
-        let mut slot = before;
-        let mut actions = self.step(&mut slot, Event::InvalidateRegion, here);
-        self.keep_entry(&before, &slot, leaves, here);
-        actions.original = Some(cause);
-        self.send_invalidations(line, &actions, leaves, here);
-        for line in here.site.map.region_lines(line) {
-            if self.cache.peek(line).is_none() {
-                continue;
-            }
-            let before = self.view(line, here);
-            let mut slot = before;
-            self.step(&mut slot, Event::InvalidateLine, here);
-            if slot.line.is_none() {
-                match cause {
-                    Cause::Store | Cause::Forwarded => here.shared.stats.lines_invalidated_by_store += 1,
-                    Cause::DirectoryEviction => here.shared.stats.lines_invalidated_by_eviction += 1,
-                }
-            }
-            self.keep_line(&before, &slot, leaves, here);
-        }
+        let (site, leaves) = (here.site, Departure::at(ready));
+        let here = Here { slice: self, context: here };
+        let mut region = Invalidated { here, line, cause, leaves };
+        host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
     }
 
     /// Stores what became of the directory entry.

@@ -1,5 +1,6 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
+use super::host::{Arriving, Here, NoRoom};
 use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
 use crate::actions::Actions;
 use crate::context::SliceContext;
@@ -7,6 +8,7 @@ use crate::departure::Departure;
 use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::watch::Contents;
+use tombolo_protocol::host::{self, Tried};
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
@@ -27,22 +29,12 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
-        let line = item.body.line;
-        let entry = self.mshr.find(line);
-        if let Some(entry) = entry
-            && self.mshr.has_parked(entry)
-        {
-            self.park(entry, *item, here);
-            return Taken::Yes;
+        let (site, entry) = (here.site, self.mshr.find(item.body.line));
+        let here = Here { slice: self, context: here };
+        match host::take(&site.protocol, &mut Arriving { here, item, ready, entry }) {
+            Ok(()) => Taken::Yes,
+            Err(NoRoom) => Taken::NoRoom,
         }
-        if entry.is_none() && self.lacks_register(item, here) {
-            self.starved[item.level()] = Some(line);
-            return Taken::NoRoom;
-        }
-        if !item.credit_left(here) {
-            return Taken::NoRoom;
-        }
-        self.run(item, entry, ready, here)
     }
 
     pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
@@ -57,7 +49,7 @@ impl<D: Contents> Slice<D> {
         entry: Option<EntryId>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Taken {
+    ) -> Result<Tried, NoRoom> {
         let mut before = self.view_line(item.body.line, item.homes, entry);
         if item.from != Requester::Local || !item.is_read() {
             self.view_entry(&mut before, here);
@@ -66,31 +58,25 @@ impl<D: Contents> Slice<D> {
         let event = Event::Request { from: item.from, request: item.body.request };
         match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
             Ok(()) => {}
-            Err(Refusal::Stall) => {
-                let entry = entry.expect("a protocol stalls only on a pending miss");
-                self.park(entry, *item, here);
-                return Taken::Yes;
-            }
+            Err(Refusal::Stall) => return Ok(Tried::Stalled),
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
         }
         let misses = before.pending.is_none() && step.after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
-            return Taken::NoRoom;
+            return Err(NoRoom);
         }
         if let (Some(mask), false) = (step.actions.wait, misses)
             && !self.merge(entry, Waiter { mask, ..waiter(item) })
         {
-            let entry = entry.expect("a request that merges has a miss to merge with");
-            self.park(entry, *item, here);
-            return Taken::Yes;
+            return Ok(Tried::Stalled);
         }
         self.commit(item, &step, ready, here);
-        Taken::Yes
+        Ok(Tried::Taken)
     }
 
     /// Whether a request without a pending miss is a read that must miss and finds no register: a line that is not
     /// here is always read from above.
-    fn lacks_register<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+    pub(super) fn lacks_register<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
         item.is_read()
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()

@@ -1,6 +1,7 @@
 //! What becomes of a slice's lines: stored, evicted, and their dirty bytes written back.
 
 use super::Slice;
+use super::host::{Flushing, Here};
 use crate::actions::Actions;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
@@ -9,6 +10,7 @@ use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::watch::Contents;
+use tombolo_protocol::host::{self, Tried};
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
@@ -18,17 +20,9 @@ impl<D: Contents> Slice<D> {
         if !self.has_dirty(classes) {
             return;
         }
+        let protocol = &here.site.protocol;
         for line in self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty()) {
-            match self.mshr.find(line) {
-                Some(entry) => {
-                    let miss = self.mshr.get_mut(entry);
-                    if !std::mem::replace(&mut miss.flushes, true) {
-                        let target = here.site.next_home(line);
-                        self.flushes.insert(line, here.post(line, here.site.module, Tickets::default(), target));
-                    }
-                }
-                None => self.flush_line(line, None, here),
-            }
+            host::flush(protocol, &mut Flushing { here: Here { slice: self, context: here }, line });
         }
     }
 
@@ -48,16 +42,17 @@ impl<D: Contents> Slice<D> {
         lines
     }
 
-    /// Writes one line back. `tickets`: credits taken for it before, which come back in any case.
+    /// Writes one line back, unless its miss is pending. `tickets`: credits taken for it before, which come back in any
+    /// case.
     pub(super) fn flush_line<C: Coherence>(
         &mut self,
         line: Line,
         tickets: Option<Tickets>,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) {
-        let before = self.view_line(line, here.site.homes(line), None);
-        let mut slot = before;
-        let actions = self.step(&mut slot, Event::Flush, here);
+    ) -> Tried {
+        let miss = self.mshr.find(line);
+        let before = self.view_line(line, here.site.homes(line), miss);
+        let Some((slot, actions)) = self.try_step(before, Event::Flush, here) else { return Tried::Stalled };
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
         let (unused, _) = self.send_written_back((line, tickets), &actions, leaves, here);
@@ -65,6 +60,7 @@ impl<D: Contents> Slice<D> {
             // The fill's waiters left nothing to write: the release goes on.
             here.withdraw(line, tickets);
         }
+        Tried::Taken
     }
 
     /// Invalidates one line in bulk; returns when what it wrote back has left, taken by memory or the port.

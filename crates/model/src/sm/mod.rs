@@ -6,9 +6,10 @@
 //!
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
-//! - `prefetch`: hints for the host's caches, which change nothing.
+//! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
+mod host;
 mod issue;
 mod prefetch;
 mod ready;
@@ -26,12 +27,14 @@ use crate::site::Site;
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
+use host::FillingSm;
 use ready::{Ready, SLOTS};
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
 use tombolo_protocol::Coherence;
+use tombolo_protocol::host::{fill, invalidate_bulk};
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Sectors, Serializer, SmId};
@@ -256,11 +259,7 @@ impl<D: Contents> Sm<D> {
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
     pub fn invalidate_l1(&mut self) {
         self.stats.l1_invalidations += 1;
-        self.l1.invalidate_class(crate::cache::BulkClass::new(0));
-        let entries: Vec<_> = self.mshr.entries().collect();
-        for entry in entries {
-            self.mshr.get_mut(entry).miss.invalidate();
-        }
+        invalidate_bulk(self);
     }
 
     /// Forgets all flags: they are numbered anew in each kernel.
@@ -270,67 +269,18 @@ impl<D: Contents> Sm<D> {
 
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
     /// more, its register is free.
-    pub fn fill<C: Coherence>(&mut self, fill: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let FillMessage { register: entry, line, mask, data, .. } = fill;
-        assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let pending = *self.mshr.get(entry);
-        let before = self.l1.peek(line).copied();
-        let mut after = before;
-        let left = tombolo_protocol::l1::fill(&here.site.protocol, &mut after, pending, mask, data);
-        self.keep_line(line, before, after, here);
-        match left {
-            Some(left) => {
-                *self.mshr.get_mut(entry) = left;
-                self.give_some(entry, &fill, here);
-            }
-            None => self.end_miss(entry, &fill, here),
-        }
-    }
-
-    /// Gives bytes that have come to who waits for them, while others are on their way.
-    fn give_some<C: Coherence>(&mut self, entry: EntryId, fill: &FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let mut waiting = self.mshr.detach(entry);
-        while let Some(waiter) = self.mshr.next_detached(&mut waiting) {
-            if let Some(waiter) = self.give(waiter, fill, here) {
-                self.mshr.attach(entry, waiter);
-            }
-        }
-    }
-
-    /// All bytes of a miss have come: gives the last to who waits, frees its register, resumes who parked.
-    fn end_miss<C: Coherence>(&mut self, entry: EntryId, fill: &FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let mut freed = self.mshr.free(entry);
-        while let Some(waiter) = self.mshr.next_waiter(&mut freed) {
-            self.give(waiter, fill, here);
-        }
-        while let Some(warp) = self.mshr.next_parked(&mut freed) {
+    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+        let FillMessage { register, line, mask, .. } = message;
+        assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
+        let held = fill(&mut FillingSm { sm: self, here: &mut *here, fill: message }, mask);
+        let Some(mut held) = held else { return };
+        while let Some(warp) = self.mshr.next_parked(&mut held) {
             self.resume(usize::from(warp), here);
         }
         while let Some(warp) = self.mshr.wake() {
             self.prefetch_queue(self.mshr.backlog());
             self.resume(usize::from(warp), here);
         }
-    }
-
-    /// Gives a load those of its bytes that have come; returns it where it waits for more.
-    fn give<C: Coherence>(
-        &mut self,
-        waiter: Waiter,
-        fill: &FillMessage<D>,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) -> Option<Waiter> {
-        let come = waiter.mask & fill.mask;
-        if !come.is_empty() {
-            let loader = here.site.warp_slot(self.sm, usize::from(waiter.warp));
-            here.site.watch.loaded(here.out.now(), loader, waiter.result, fill.line, come, fill.data);
-        }
-        let rest = waiter.mask & !fill.mask;
-        if !rest.is_empty() {
-            return Some(Waiter { mask: rest, ..waiter });
-        }
-        let seen = waiter.flag != Flag::NONE && (waiter.flag == fill.seen || self.has_left(waiter.flag));
-        self.result(usize::from(waiter.warp), waiter.result, seen, here.out);
-        None
     }
 
     /// The result of an atomic has come.

@@ -1,0 +1,267 @@
+//! What a slice keeps of its lines, as [`tombolo_protocol::host`] sees it.
+
+use super::fill::Filled;
+use super::{Item, Miss, Slice, Taken, Waiter};
+use crate::cache::BulkClass;
+use crate::context::SliceContext;
+use crate::departure::Departure;
+use crate::mshr::{EntryId, Freed};
+use crate::outstanding::Tickets;
+use crate::watch::Contents;
+use std::collections::VecDeque;
+use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending};
+use tombolo_types::{Line, Mask, Ps};
+
+/// A slice, and what it may touch beside itself.
+pub(super) struct Here<'s, 'a, 'o, C, D: Contents> {
+    pub(super) slice: &'s mut Slice<D>,
+    pub(super) context: &'s mut SliceContext<'a, 'o, C, D>,
+}
+
+/// A request that arrives.
+pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) item: &'s Item<D>,
+    /// When it is wholly here.
+    pub(super) ready: Ps,
+    /// Its line's miss.
+    pub(super) entry: Option<EntryId>,
+}
+
+/// A queue or a pool of the slice has no room.
+pub(super) struct NoRoom;
+
+impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
+    type Lack = NoRoom;
+
+    #[inline]
+    fn has_parked(&self) -> bool {
+        self.entry.is_some_and(|entry| self.here.slice.mshr.has_parked(entry))
+    }
+
+    fn park(&mut self) {
+        let entry = self.entry.expect("a protocol stalls only on a pending miss");
+        self.here.slice.park(entry, *self.item, self.here.context);
+    }
+
+    #[inline]
+    fn run(&mut self) -> Result<Tried, NoRoom> {
+        let Here { slice, context } = &mut self.here;
+        if self.entry.is_none() && slice.lacks_register(self.item, context) {
+            slice.starved[self.item.level()] = Some(self.item.body.line);
+            return Err(NoRoom);
+        }
+        if !self.item.credit_left(context) {
+            return Err(NoRoom);
+        }
+        slice.run(self.item, self.entry, self.ready, context)
+    }
+}
+
+impl Waits for Waiter {
+    #[inline]
+    fn mask(&self) -> Mask {
+        self.mask
+    }
+
+    #[inline]
+    fn of(self, mask: Mask) -> Waiter {
+        Waiter { mask, ..self }
+    }
+}
+
+/// Bytes of a miss that have come.
+pub(super) struct FillingSlice<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    /// The miss.
+    pub(super) entry: EntryId,
+    /// The line, as it is before they install and then as it is after that.
+    pub(super) filled: Filled<D>,
+}
+
+/// Those who waited on a miss.
+pub(super) type Held = Freed<Miss, Waiter>;
+
+impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
+    type Waiter = Waiter;
+    type Held = Held;
+
+    fn install(&mut self) -> bool {
+        let Here { slice, context } = &mut self.here;
+        let before = self.filled.slot;
+        let event = Event::Fill { mask: self.filled.mask, data: self.filled.data };
+        slice.step(&mut self.filled.slot, event, context);
+        slice.keep_line(&before, &self.filled.slot, self.filled.leaves, context);
+        let line = before.line_id;
+        match self.filled.slot.pending {
+            Some(pending) => {
+                slice.mshr.get_mut(self.entry).set_pending(pending);
+                slice.cache.set_pinned(line, true);
+                false
+            }
+            None => {
+                if before.line.is_some() {
+                    slice.cache.set_pinned(line, false);
+                }
+                true
+            }
+        }
+    }
+
+    fn release(&mut self, over: bool) -> Held {
+        let slice = &mut *self.here.slice;
+        if !over {
+            return slice.mshr.detach(self.entry);
+        }
+        let freed = slice.mshr.free(self.entry);
+        slice.registers.give_back(usize::from(freed.payload.level));
+        freed
+    }
+
+    #[inline]
+    fn next_waiter(&mut self, held: &mut Held) -> Option<Waiter> {
+        self.here.slice.mshr.next_waiter(held)
+    }
+
+    fn serve(&mut self, waiter: Waiter, _: bool) {
+        self.here.slice.serve(waiter, &self.filled, self.here.context);
+    }
+
+    fn wait(&mut self, waiter: Waiter) {
+        self.here.slice.mshr.attach(self.entry, waiter);
+    }
+}
+
+/// A miss that is over, and requests that cannot run yet.
+pub(super) struct Ended<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) line: Line,
+    pub(super) ready: Ps,
+    pub(super) deferred: VecDeque<Item<D>>,
+}
+
+impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
+    type Held = Held;
+    type Item = Item<D>;
+
+    fn flush(&mut self, held: &mut Held) {
+        if held.payload.flushes {
+            let slice = &mut *self.here.slice;
+            let tickets = slice.flushes.remove(&self.line);
+            slice.flush_line(self.line, tickets, self.here.context);
+        }
+    }
+
+    #[inline]
+    fn next_parked(&mut self, held: &mut Held) -> Option<Item<D>> {
+        self.here.slice.mshr.next_parked(held)
+    }
+
+    fn take(&mut self, item: &Item<D>) -> bool {
+        self.here.slice.take(item, self.ready, self.here.context) == Taken::Yes
+    }
+
+    fn defer(&mut self, item: Item<D>) {
+        self.deferred.push_back(item);
+    }
+}
+
+/// A region that its home invalidates.
+pub(super) struct Invalidated<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) line: Line,
+    /// Why it was first sent.
+    pub(super) cause: Cause,
+    pub(super) leaves: Departure,
+}
+
+impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
+    fn step(&mut self) {
+        let Here { slice, context } = &mut self.here;
+        let before = slice.view(self.line, context);
+        let mut slot = before;
+        let mut actions = slice.step(&mut slot, Event::InvalidateRegion, context);
+        slice.keep_entry(&before, &slot, self.leaves, context);
+        actions.original = Some(self.cause);
+        slice.send_invalidations(self.line, &actions, self.leaves, context);
+    }
+
+    fn drop_line(&mut self, line: Line) {
+        let Here { slice, context } = &mut self.here;
+        if slice.cache.peek(line).is_none() {
+            return;
+        }
+        let before = slice.view(line, context);
+        let mut slot = before;
+        slice.step(&mut slot, Event::InvalidateLine, context);
+        if slot.line.is_none() {
+            match self.cause {
+                Cause::Store | Cause::Forwarded => context.shared.stats.lines_invalidated_by_store += 1,
+                Cause::DirectoryEviction => context.shared.stats.lines_invalidated_by_eviction += 1,
+            }
+        }
+        slice.keep_line(&before, &slot, self.leaves, context);
+    }
+}
+
+/// Lines of some classes.
+pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) classes: ClassSet,
+    /// When memory has taken what was written to it.
+    pub(super) taken: Ps,
+}
+
+impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
+    fn drop_lines(&mut self) {
+        let Here { slice, context } = &mut self.here;
+        let classes = self.classes;
+        if slice.has_dirty(classes) {
+            // One by one, for dirty bytes must not be lost.
+            for line in slice.lines_where(|class, _| classes.contains(class)) {
+                self.taken = self.taken.max(slice.invalidate_line(line, context));
+            }
+            return;
+        }
+        // The step of a clean line drops it and asks for nothing, under every protocol.
+        for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
+            slice.cache.invalidate_class(BulkClass::new(class as u8));
+        }
+    }
+
+    fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
+        let entries: Vec<EntryId> = self.here.slice.mshr.entries().collect();
+        for entry in entries {
+            let miss = self.here.slice.mshr.get_mut(entry);
+            if self.classes.contains(miss.class) {
+                let mut pending = miss.pending();
+                change(&mut pending);
+                miss.set_pending(pending);
+            }
+        }
+    }
+}
+
+/// A dirty line that a release writes back.
+pub(super) struct Flushing<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) line: Line,
+}
+
+impl<C: Coherence, D: Contents> WriteBack for Flushing<'_, '_, '_, C, D> {
+    fn write_back(&mut self) -> Tried {
+        self.here.slice.flush_line(self.line, None, self.here.context)
+    }
+
+    fn write_back_later(&mut self) {
+        let Here { slice, context } = &mut self.here;
+        let entry = slice.mshr.find(self.line).expect("a protocol stalls only on a pending miss");
+        if !std::mem::replace(&mut slice.mshr.get_mut(entry).flushes, true) {
+            let target = context.site.next_home(self.line);
+            let tickets = context.post(self.line, context.site.module, Tickets::default(), target);
+            slice.flushes.insert(self.line, tickets);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What an SM keeps of its L1, as [`tombolo_protocol::host`] sees it.
+
+use super::{FillMessage, Sm, Waiter};
+use crate::cache::BulkClass;
+use crate::context::SmContext;
+use crate::message::Flag;
+use crate::mshr::Freed;
+use crate::watch::{Contents, Watch};
+use tombolo_protocol::host::{Bulk, Filling, Waits};
+use tombolo_protocol::l1::{self, L1Pending};
+use tombolo_protocol::{Coherence, Pending};
+use tombolo_types::Mask;
+
+impl Waits for Waiter {
+    #[inline]
+    fn mask(&self) -> Mask {
+        self.mask
+    }
+
+    #[inline]
+    fn of(self, mask: Mask) -> Waiter {
+        Waiter { mask, ..self }
+    }
+}
+
+/// Bytes of a miss that have come.
+pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
+    pub(super) sm: &'s mut Sm<D>,
+    pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
+    pub(super) fill: FillMessage<D>,
+}
+
+impl<C: Coherence, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
+    type Waiter = Waiter;
+    type Held = Freed<L1Pending, Waiter>;
+
+    fn install(&mut self) -> bool {
+        let FillMessage { register, line, mask, data, .. } = self.fill;
+        let pending = *self.sm.mshr.get(register);
+        let before = self.sm.l1.peek(line).copied();
+        let mut after = before;
+        let left = l1::fill(&self.here.site.protocol, &mut after, pending, mask, data);
+        self.sm.keep_line(line, before, after, self.here);
+        if let Some(left) = left {
+            *self.sm.mshr.get_mut(register) = left;
+        }
+        left.is_none()
+    }
+
+    fn release(&mut self, over: bool) -> Freed<L1Pending, Waiter> {
+        let register = self.fill.register;
+        if over { self.sm.mshr.free(register) } else { self.sm.mshr.detach(register) }
+    }
+
+    #[inline]
+    fn next_waiter(&mut self, held: &mut Freed<L1Pending, Waiter>) -> Option<Waiter> {
+        self.sm.mshr.next_waiter(held)
+    }
+
+    fn serve(&mut self, Waiter { warp, result, flag, mask }: Waiter, complete: bool) {
+        let (site, FillMessage { line, data, seen, .. }) = (self.here.site, self.fill);
+        let loader = site.warp_slot(self.sm.sm, usize::from(warp));
+        site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
+        if complete {
+            let seen = flag != Flag::NONE && (flag == seen || self.sm.has_left(flag));
+            self.sm.result(usize::from(warp), result, seen, self.here.out);
+        }
+    }
+
+    fn wait(&mut self, waiter: Waiter) {
+        self.sm.mshr.attach(self.fill.register, waiter);
+    }
+}
+
+impl<D: Contents> Bulk for Sm<D> {
+    fn drop_lines(&mut self) {
+        self.l1.invalidate_class(BulkClass::new(0));
+    }
+
+    fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
+        let entries: Vec<_> = self.mshr.entries().collect();
+        for entry in entries {
+            change(&mut self.mshr.get_mut(entry).miss);
+        }
+    }
+}
