@@ -5,11 +5,11 @@ use crate::cache::Ways;
 use crate::credits::Generation;
 use crate::crossbar::Crossbar;
 use crate::departure::Departure;
-use crate::drains::{Drains, invalidations};
+use crate::drains::{Drains, counted};
 use crate::flags::Flags;
 use crate::memory::Memory;
 use crate::message::{LineRequest, Message, Out, Packet};
-use crate::outstanding::{Asker, Pool, Tickets};
+use crate::outstanding::{Asker, Tickets};
 use crate::port::{Parcel, Port};
 use crate::posted::StoreReturn;
 use crate::site::Site;
@@ -17,6 +17,7 @@ use crate::stats::L2Stats;
 use crate::translation::Translation;
 use crate::watch::Contents;
 use crate::way_partition::{Split, WayPartition, WayPolicy};
+use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
 
@@ -172,16 +173,15 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.crossbar.deliver(self.out.now(), departs, (self.site.source(self.id), sm), bytes)
     }
 
-    /// Counts a store about to leave for `target`; one whose origin is another module is forwarded.
-    pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets, target: ModuleId) -> Tickets {
-        self.shared.drains.post(self.site.leg(line, origin, target), tickets)
+    /// Counts a store about to leave; one whose origin is another module is forwarded.
+    pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
+        self.shared.drains.post(self.site.leg(line, origin), tickets)
     }
 
     /// Counts a store that this module has found not to be needed as taken.
     pub fn withdraw(&mut self, line: Line, tickets: Tickets) {
-        let leg = self.site.leg(line, self.site.module, self.site.next_home(line));
-        for (pool, ticket) in leg.pools(tickets) {
-            let to = self.site.layout.controller(self.site.module);
+        let to = self.site.layout.controller(self.site.module);
+        for (pool, ticket) in counted(self.site.leg(line, self.site.module), tickets) {
             self.out.send(self.out.now() + Ps(1), self.id, to, Message::Taken { pool, ticket });
         }
     }
@@ -195,32 +195,33 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     /// further. Its first sender hears of that the way it came.
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
         let (site, origin) = (self.site, body.origin.module);
-        let pool = match (origin == from, site.is_beyond(from)) {
-            (true, false) => Pool::Stores,
-            (true, true) => Pool::StoresBeyond,
-            (false, _) => Pool::ForwardedStores,
-        };
+        let (beyond, at_home) = (site.is_beyond(from), site.is_home(body.line));
+        let (pool, end) = StoreTaken { origin, from, beyond, at_home, ends }.told(&site.protocol);
         let back = at + site.notice_latency(from);
         let taken = Message::Taken { pool, ticket: body.tickets.hop };
         self.out.send(back, self.id, site.layout.controller(from), taken);
-        let by_gpu_home = origin != from || !site.is_home(body.line);
-        if ends && by_gpu_home {
+        if let Some(pool) = end {
             let back = if origin == from { back } else { back + site.machine.module_link.latency };
-            let taken = Message::Taken { pool: Pool::StoresToTheEnd, ticket: body.tickets.end };
+            let taken = Message::Taken { pool, ticket: body.tickets.end };
             self.out.send(back, self.id, site.layout.controller(origin), taken);
         }
     }
 
     /// Answers an invalidation of `home`, wholly here at `ready`: a GPU home when those that it has sent itself are
-    /// taken.
-    pub fn answer_invalidation(&mut self, home: ModuleId, ticket: Generation, ready: Ps) {
+    /// taken. `earlier`: how many were under way before this one came.
+    pub fn answer_invalidation(&mut self, (home, ticket): (ModuleId, Generation), ready: Ps, earlier: u32) {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
+        let awaits = match drain::taken_on(&site.protocol) {
+            TakenOn::All => true,
+            TakenOn::Forwarded => self.shared.drains.invalidations() > earlier,
+            TakenOn::Nothing => false,
+        };
         let asker = Asker::Home { module: home, ticket, ready };
-        if beyond && site.protocol.is_hierarchical() && self.shared.drains.await_invalidations(asker) {
+        if awaits && beyond && site.protocol.is_hierarchical() && self.shared.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);
-        let taken = Message::Taken { pool: invalidations(beyond), ticket };
+        let taken = Message::Taken { pool: Pool::of_invalidations(beyond), ticket };
         self.out.send(at, self.id, site.layout.controller(home), taken);
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
-use crate::outstanding::{Asker, Pool};
+use crate::outstanding::Asker;
 use crate::pace::{KernelStats, Pace};
 use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
+use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};

@@ -1,7 +1,8 @@
 //! What a module's L2 sends to others and waits for: in which pools a store is counted, and who waits for them.
 
 use crate::credits::Generation;
-use crate::outstanding::{Asker, Outstanding, Pool, Tickets};
+use crate::outstanding::{Asker, Outstanding, Tickets};
+use tombolo_protocol::drain::{Leg, Pool};
 use tombolo_types::Ps;
 
 /// Shape of what a module's L2 may have under way.
@@ -11,30 +12,10 @@ pub struct DrainsConfig {
     pub stores: u32,
 }
 
-/// How a store leaves a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leg {
-    /// For another module, whose GPU home this one is.
-    Forwarded,
-    /// To another GPU.
-    Beyond,
-    /// To its system home in this GPU.
-    Home,
-    /// To its GPU home, which sends it on.
-    ByGpuHome,
-}
-
-impl Leg {
-    /// The pools in which a store of this module's own account is counted until it is acknowledged.
-    pub fn pools(self, tickets: Tickets) -> impl Iterator<Item = (Pool, Generation)> {
-        let hop = match self {
-            Leg::Forwarded => Pool::ForwardedStores,
-            Leg::Beyond => Pool::StoresBeyond,
-            Leg::Home | Leg::ByGpuHome => Pool::Stores,
-        };
-        let end = (self == Leg::ByGpuHome).then_some((Pool::StoresToTheEnd, tickets.end));
-        std::iter::once((hop, tickets.hop)).chain(end)
-    }
+/// The pools in which a store is counted until it is acknowledged, with its handle in each.
+pub fn counted(leg: Leg, tickets: Tickets) -> impl Iterator<Item = (Pool, Generation)> {
+    let (hop, end) = leg.pools();
+    std::iter::once((hop, tickets.hop)).chain(end.map(|end| (end, tickets.end)))
 }
 
 /// Stores and invalidations on their way to other modules.
@@ -57,27 +38,27 @@ impl Drains {
 
     /// Counts a store about to leave. `tickets`: those of its sender, kept where it is forwarded.
     pub fn post(&mut self, leg: Leg, tickets: Tickets) -> Tickets {
-        let none = Generation::default();
-        match leg {
-            Leg::Forwarded => Tickets { hop: self.outstanding.send(Pool::ForwardedStores), ..tickets },
-            Leg::Beyond => Tickets { hop: self.outstanding.send(Pool::StoresBeyond), end: none },
-            Leg::Home => Tickets { hop: self.outstanding.send(Pool::Stores), end: none },
-            Leg::ByGpuHome => {
-                let end = self.outstanding.send(Pool::StoresToTheEnd);
-                Tickets { hop: self.outstanding.send(Pool::Stores), end }
-            }
-        }
+        let (hop, end) = leg.pools();
+        // A store that is forwarded keeps its origin's handle to the end of its way.
+        let kept = if leg == Leg::Forwarded { tickets.end } else { Generation::default() };
+        let end = end.map_or(kept, |end| self.outstanding.send(end));
+        Tickets { hop: self.outstanding.send(hop), end }
     }
 
     /// Counts an invalidation about to leave, for a module of another GPU or (not `beyond`) of this one.
     pub fn post_invalidation(&mut self, beyond: bool) -> Generation {
-        self.outstanding.send(invalidations(beyond))
+        self.outstanding.send(Pool::of_invalidations(beyond))
+    }
+
+    /// Invalidations under way within this GPU.
+    pub fn invalidations(&self) -> u32 {
+        self.outstanding.count(Pool::Invalidations)
     }
 
     /// Has a system home of another GPU wait until the invalidations within this GPU are acknowledged; false where none is
     /// under way. That waits for all of them where those of the region would do.
     pub fn await_invalidations(&mut self, home: Asker) -> bool {
-        let waits = !self.outstanding.is_empty(Pool::Invalidations);
+        let waits = self.invalidations() > 0;
         if waits {
             self.outstanding.drain(Pool::Invalidations, home);
         }
@@ -102,11 +83,6 @@ impl Drains {
     }
 }
 
-/// The pool of invalidations to a module of another GPU or (not `beyond`) of this one.
-pub fn invalidations(beyond: bool) -> Pool {
-    if beyond { Pool::InvalidationsBeyond } else { Pool::Invalidations }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,7 +93,7 @@ mod tests {
             let mut drains = Drains::new(DrainsConfig { stores: 1 });
             let tickets = drains.post(leg, Tickets::default());
             assert!(!drains.has_room(false) && drains.has_room(true), "{leg:?}");
-            let pools: Vec<_> = leg.pools(tickets).collect();
+            let pools: Vec<_> = counted(leg, tickets).collect();
             for &(pool, ticket) in &pools {
                 drains.drain(pool, Asker::Join(0));
                 assert_eq!(drains.pop_drained(pool), None, "{leg:?}");

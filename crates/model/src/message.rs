@@ -3,10 +3,11 @@
 use crate::credits::Generation;
 use crate::link::Traffic;
 use crate::mshr::EntryId;
-use crate::outstanding::{Pool, Tickets};
+use crate::outstanding::Tickets;
 use crate::turning_link::Way;
 use tombolo_engine::Outbox;
 use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::drain::Pool;
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Scope, SmId};
 

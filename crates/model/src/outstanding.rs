@@ -6,55 +6,8 @@
 
 use crate::credits::{Credits, Generation};
 use std::collections::VecDeque;
-use tombolo_protocol::Action;
+use tombolo_protocol::drain::Pool;
 use tombolo_types::{ModuleId, Ps};
-
-/// Operations that are taken together, as far as a drain can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pool {
-    /// Stores of this module's own account to a module of its GPU.
-    Stores,
-    /// Those to a module of another GPU.
-    StoresBeyond,
-    /// Stores of other modules that this one, their GPU home, has sent on to another GPU.
-    ForwardedStores,
-    /// Stores of its own account that go by a GPU home, until they are taken at the end of their way.
-    StoresToTheEnd,
-    /// Invalidations to a module of its GPU.
-    Invalidations,
-    /// Invalidations to another GPU, until they are taken by all that it concerns there.
-    InvalidationsBeyond,
-}
-
-impl Pool {
-    /// All pools, in the order of their discriminants.
-    pub const ALL: [Pool; 6] = [
-        Pool::Stores,
-        Pool::StoresBeyond,
-        Pool::ForwardedStores,
-        Pool::StoresToTheEnd,
-        Pool::Invalidations,
-        Pool::InvalidationsBeyond,
-    ];
-
-    /// Whether a phase's action waits for these.
-    pub fn is_awaited_by(self, action: Action) -> bool {
-        let drains_invalidations = matches!(action, Action::DrainInvalidations(_));
-        match self {
-            Pool::Stores => !drains_invalidations && action.awaits(false),
-            Pool::StoresBeyond | Pool::ForwardedStores => !drains_invalidations && action.awaits(true),
-            // What is passed on goes straight to its system home.
-            Pool::StoresToTheEnd => matches!(action, Action::DrainStores(_)) && action.awaits_to_the_end(),
-            Pool::Invalidations => drains_invalidations && action.awaits(false),
-            Pool::InvalidationsBeyond => drains_invalidations && action.awaits(true),
-        }
-    }
-
-    /// Whether the operations occupy room among the posted stores of an L2.
-    pub fn takes_room(self) -> bool {
-        matches!(self, Pool::Stores | Pool::StoresBeyond | Pool::ForwardedStores)
-    }
-}
 
 /// The handles of a store on its way, with the module that sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,9 +77,9 @@ impl Outstanding {
         self.pools[pool as usize].credits.give_back(now, ticket);
     }
 
-    /// Whether nothing of a pool is under way.
-    pub fn is_empty(&self, pool: Pool) -> bool {
-        self.pools[pool as usize].credits.out() == 0
+    /// How many of a pool are under way.
+    pub fn count(&self, pool: Pool) -> u32 {
+        self.pools[pool as usize].credits.out()
     }
 
     /// `asker` waits for all of a pool that is under way. Ask [`Outstanding::pop_drained`] afterwards.
@@ -148,24 +101,6 @@ impl Outstanding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_types::Scope;
-
-    fn awaited(action: Action) -> Vec<Pool> {
-        Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action)).collect()
-    }
-
-    #[test]
-    fn a_drain_of_one_gpu_leaves_alone_what_has_left_it() {
-        assert_eq!(awaited(Action::DrainStores(Scope::Gpu)), [Pool::Stores]);
-        assert_eq!(awaited(Action::DrainInvalidations(Scope::Gpu)), [Pool::Invalidations]);
-        assert_eq!(awaited(Action::PassOnStores), [Pool::StoresBeyond, Pool::ForwardedStores]);
-    }
-
-    #[test]
-    fn a_drain_of_the_system_waits_for_all_of_its_kind() {
-        assert_eq!(awaited(Action::DrainStores(Scope::Sys)), Pool::ALL[..4]);
-        assert_eq!(awaited(Action::DrainInvalidations(Scope::Sys)), Pool::ALL[4..]);
-    }
 
     #[test]
     fn a_store_by_a_gpu_home_ends_two_waits_one_after_the_other() {

@@ -1,6 +1,5 @@
 //! What no event changes and every component of a module reads: where it is, and of which machine.
 
-use crate::drains::Leg;
 use crate::layout::Layout;
 use crate::map::Map;
 use crate::message::{Origin, Receiver};
@@ -8,6 +7,7 @@ use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::drain::Leg;
 use tombolo_protocol::{Coherence, Homes, Topology};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
 
@@ -79,12 +79,6 @@ impl<C: Coherence, D: Contents> Site<C, D> {
         if self.is_beyond(target) { hop + hop + self.machine.gpu_link.latency } else { hop }
     }
 
-    /// Where stores to a line of another module go from here.
-    pub fn next_home(&self, line: Line) -> ModuleId {
-        let next = self.homes(line).next(self.module, self.protocol.is_hierarchical());
-        next.expect("a store goes on from every module but its system home")
-    }
-
     /// Where the result of an atomic on a line goes from here on its way to the module that issued it: back as the
     /// atomic came. Source: HMG, section V-B: as load responses.
     pub fn next_back(&self, line: Line, origin: ModuleId) -> ModuleId {
@@ -93,16 +87,8 @@ impl<C: Coherence, D: Contents> Site<C, D> {
         first.filter(|&home| home != self.module && home != origin).unwrap_or(origin)
     }
 
-    /// How a store of `origin` to a line leaves this module for `target`.
-    pub fn leg(&self, line: Line, origin: ModuleId, target: ModuleId) -> Leg {
-        if origin != self.module {
-            Leg::Forwarded
-        } else if self.is_beyond(target) {
-            Leg::Beyond
-        } else if self.protocol.is_hierarchical() && self.map.system_home(line) != target {
-            Leg::ByGpuHome
-        } else {
-            Leg::Home
-        }
+    /// How a store of `origin` to a line leaves this module.
+    pub fn leg(&self, line: Line, origin: ModuleId) -> Leg {
+        Leg::of(&self.map, self.protocol.is_hierarchical(), (self.module, origin), self.homes(line))
     }
 }

@@ -29,6 +29,8 @@ pub enum BrokenRule {
     SystemReleaseDrainsOwnModuleOnly,
     /// A `.sys` release, and a kernel's end, wait until stores are taken inside the GPU (by GPU homes), not for those beyond.
     SystemReleaseStopsAtGpuHome,
+    /// A release waits for no store beyond the GPU home that has taken it and sent it on.
+    StoreEndsAtGpuHome,
     /// A GPU home answers an invalidation before those that it has sent itself are taken.
     InvalidationTakenEarly,
     /// A GPU home answers an invalidation before those that it sent when it replaced the entry are taken.
@@ -77,7 +79,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 35] = [
+    pub const ALL: [BrokenRule; 36] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -91,6 +93,7 @@ impl BrokenRule {
         BrokenRule::ReleaseMarkedByIssuer,
         BrokenRule::SystemReleaseDrainsOwnModuleOnly,
         BrokenRule::SystemReleaseStopsAtGpuHome,
+        BrokenRule::StoreEndsAtGpuHome,
         BrokenRule::InvalidationTakenEarly,
         BrokenRule::ReplacementNotAwaited,
         BrokenRule::SharerNotRecorded,

@@ -13,6 +13,7 @@
 //!   [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
+//!   [`drain`]: what a release waits for, and what a wait moves on to.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM.
 //! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
@@ -24,6 +25,7 @@ pub mod catalogue;
 pub mod coherence;
 pub mod data;
 pub mod directory;
+pub mod drain;
 pub mod front;
 pub mod hmg;
 pub mod host;

@@ -1,11 +1,12 @@
 //! What the explorer keeps of L1s and L2s, as [`tombolo_protocol::host`] sees it.
 
-use super::l2::{Hand, watch_sent};
+use super::l2::Hand;
 use super::machine::Machine;
 use super::state::{Held, Hold, L1Slot, Posted, RegisterState, State, ThreadSet};
 use super::values::{Values, mask_of};
 use std::convert::Infallible;
 use std::vec::IntoIter;
+use tombolo_protocol::drain::Wait;
 use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
 use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
@@ -221,8 +222,8 @@ impl<P: Coherence> WriteBack for Flushing<'_, '_, P> {
     fn write_back(&mut self) -> Tried {
         let tried = self.l2.try_step(Event::Flush, None);
         if tried == Tried::Taken {
-            let (at, line) = (self.l2.at, self.l2.line);
-            watch_sent(self.l2.state, self.threads, |from, _, of| from == at && of == line);
+            let wait = Wait::WrittenBack { at: self.l2.at, line: u64::from(self.l2.line) };
+            self.l2.machine.wait(self.l2.state, self.threads, wait);
         }
         tried
     }

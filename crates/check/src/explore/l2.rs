@@ -5,9 +5,10 @@ use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
 use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
+use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
 use tombolo_protocol::{
-    Action as PlanAction, BrokenRule, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -190,7 +191,8 @@ impl<P: Coherence> Machine<'_, P> {
         let region = self.region(line);
         let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
         let named = self.named(state, at, line);
-        let watched = hand.map_or(0, |hand| hand.posted.watched & state.waiting_to_the_end());
+        let waited = hand.map_or(0, |hand| hand.posted.watched);
+        let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
         let lane = self.lane(line);
         let mut sink = Sink { state, at, line, lane, region, above, named, hand, watched, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
@@ -257,11 +259,13 @@ impl<P: Coherence> Machine<'_, P> {
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
         let mut region = AtL2 { machine: self, state: &mut *state, at, line };
         host::invalidate_region(&self.protocol, &mut region, Line(u64::from(line)), lines);
-        if !self.protocol.broken(BrokenRule::InvalidationTakenEarly) {
-            let region = self.region(line);
-            let first = if self.protocol.broken(BrokenRule::ReplacementNotAwaited) { earlier } else { 0 };
-            watch_invalidations(&mut state.messages[first..], watched, |from, _, of| from == at && of == region);
-        }
+        let first = match drain::taken_on(&self.protocol) {
+            TakenOn::All => 0,
+            TakenOn::Forwarded => earlier,
+            TakenOn::Nothing => state.messages.len(),
+        };
+        let wait = Wait::TakenOn { at, region: u64::from(self.region(line)) };
+        self.mark(&mut state.messages[first..], &mut [], watched, wait);
     }
 
     pub(super) fn take_downgrade(&self, state: &mut State, at: ModuleId, line: u8, from: ModuleId) {
@@ -295,21 +299,57 @@ impl<P: Coherence> Machine<'_, P> {
                 for line in (0..self.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
                     self.flush_line(state, at, line, bit);
                 }
-                let awaited = |to| action.awaits(self.is_beyond(at, to));
-                watch_sent(state, bit, |from, to, _| from == at && awaited(to));
-                watch_parked(state, Source::Module(at), bit, awaited);
+                self.wait(state, bit, Wait::Phase { at, action });
             }
-            PlanAction::DrainInvalidations(_) => {
-                watch_invalidations(&mut state.messages, bit, |from, to, _| {
-                    from == at && action.awaits(self.is_beyond(at, to))
-                });
+            PlanAction::DrainInvalidations(_) => self.wait(state, bit, Wait::Phase { at, action }),
+        }
+    }
+
+    /// Has the releases of `threads` wait for all that `wait` includes and that is on its way.
+    pub(super) fn wait(&self, state: &mut State, threads: ThreadSet, wait: Wait) {
+        let State { messages, held, .. } = state;
+        self.mark(messages, held, threads, wait);
+    }
+
+    fn mark(&self, messages: &mut [Message], held: &mut [Held], threads: ThreadSet, wait: Wait) {
+        let messages = messages.iter_mut().filter_map(|message| self.sent(message));
+        let parked = held.iter_mut().filter_map(|held| self.parked(held));
+        for (sent, watched) in messages.chain(parked) {
+            if wait.includes(self.layout, &sent) {
+                *watched |= threads;
             }
         }
     }
 
-    /// Whether `to` is of another GPU than `from`.
-    fn is_beyond(&self, from: ModuleId, to: ModuleId) -> bool {
-        self.layout.gpu_of(from) != self.layout.gpu_of(to)
+    /// What a message is to those who wait, and who does.
+    fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
+        let Message { channel, line, body } = message;
+        let (from, to, what, place, watched) = match (*channel, body) {
+            (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+                let to = self.sms[sm as usize].module;
+                (Sender::Sm(sm.into()), to, store(posted)?, *line, &mut posted.watched)
+            }
+            (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
+                (Sender::Module(from), to, store(posted)?, *line, &mut posted.watched)
+            }
+            (Channel::Down { from, to, region }, Body::Invalidate { watched }) => {
+                (Sender::Module(from), to, What::Invalidation, region, watched)
+            }
+            _ => return None,
+        };
+        Some((Sent { what, from, to, place: place.into() }, watched))
+    }
+
+    /// The same of a request that is parked.
+    fn parked<'h>(&self, held: &'h mut Held) -> Option<(Sent, &'h mut ThreadSet)> {
+        let from = match held.source {
+            Source::Sm(sm) => Sender::Sm(sm.into()),
+            Source::Module(module) => Sender::Module(module),
+            Source::Prefetch => return None,
+        };
+        let Hold::Park(posted) = &mut held.how else { return None };
+        let sent = Sent { what: store(posted)?, from, to: held.module, place: held.line.into() };
+        Some((sent, &mut posted.watched))
     }
 
     /// Writes back a line for the releases of `threads`, now or when its miss is done.
@@ -331,44 +371,15 @@ impl<P: Coherence> Machine<'_, P> {
     }
 }
 
+/// What a request is to those who wait: nothing if it is a read.
+fn store(posted: &Posted) -> Option<What> {
+    is_awaited(posted).then_some(What::Store)
+}
+
 /// Whether a release waits for it.
 pub(super) fn is_awaited(posted: &Posted) -> bool {
     match posted.request {
         Request::Write { .. } | Request::Atomic { .. } => true,
         Request::Read { .. } => false,
-    }
-}
-
-/// Marks stores on their way up, chosen by where from, where to and which line.
-pub(super) fn watch_sent(state: &mut State, threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
-    for message in state.messages.iter_mut() {
-        if let (Channel::Up { from, to, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
-            && is_awaited(posted)
-            && chosen(from, to, message.line)
-        {
-            posted.watched |= threads;
-        }
-    }
-}
-
-/// Marks invalidations on their way, chosen by where from, where to and which region.
-fn watch_invalidations(messages: &mut [Message], threads: ThreadSet, chosen: impl Fn(ModuleId, ModuleId, u8) -> bool) {
-    for message in messages {
-        if let (Channel::Down { from, to, region }, Body::Invalidate { watched }) = (message.channel, &mut message.body)
-            && chosen(from, to, region)
-        {
-            *watched |= threads;
-        }
-    }
-}
-
-/// Marks what `source` has posted and is parked, where `chosen` says so of the module.
-pub(super) fn watch_parked(state: &mut State, source: Source, bit: u8, chosen: impl Fn(ModuleId) -> bool) {
-    for held in state.held.iter_mut().filter(|held| held.source == source && chosen(held.module)) {
-        if let Hold::Park(posted) = &mut held.how
-            && is_awaited(posted)
-        {
-            posted.watched |= bit;
-        }
     }
 }

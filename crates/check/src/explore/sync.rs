@@ -1,9 +1,9 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
-use super::l2::{is_awaited, watch_parked};
 use super::machine::Machine;
-use super::state::{Body, Channel, Message, Source, State, ThreadState};
+use super::state::{Body, Channel, Message, State, ThreadState};
 use crate::litmus::Instruction;
+use tombolo_protocol::drain::Wait;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Phase, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
@@ -14,7 +14,7 @@ impl<P: Coherence> Machine<'_, P> {
         let (sm, bit) = (self.sm_of[thread], 1 << thread);
         if !state.threads[thread].begun {
             state.threads[thread].begun = true;
-            self.watch_sm(state, sm, bit);
+            self.wait(state, bit, Wait::Posted(sm.into()));
         }
         if state.threads[thread].plan.is_none() {
             if state.watched_from_sm(sm) & bit != 0 {
@@ -24,18 +24,6 @@ impl<P: Coherence> Machine<'_, P> {
             self.begin_plan(state, thread, plan);
         }
         self.run_plan(state, thread)
-    }
-
-    fn watch_sm(&self, state: &mut State, sm: u8, bit: u8) {
-        for message in &mut state.messages {
-            if let (Channel::ToL2 { sm: from, .. }, Body::Posted(posted)) = (message.channel, &mut message.body)
-                && from == sm
-                && is_awaited(posted)
-            {
-                posted.watched |= bit;
-            }
-        }
-        watch_parked(state, Source::Sm(sm), bit, |_| true);
     }
 
     pub(super) fn begin_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
@@ -165,7 +153,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn has_run_boundary(&self, state: &mut State, first: usize) -> bool {
         let bit = 1 << first;
         if !state.threads[first].begun {
-            (0..self.sms.len() as u8).for_each(|sm| self.watch_sm(state, sm, bit));
+            (0..self.sms.len() as u16).for_each(|sm| self.wait(state, bit, Wait::Posted(sm)));
             state.threads[first].begun = true;
         }
         if state.threads[first].stage == 0 {

@@ -142,6 +142,8 @@ fn row(rule: BrokenRule) -> Row {
         // Equivalent elsewhere: a store that its release has waited for is at its system home.
         BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
         BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
+        // Equivalent elsewhere: only a GPU home sends on what it has taken.
+        BrokenRule::StoreEndsAtGpuHome => of(HIERARCHICAL, &["MP.sys"]),
         // Equivalent elsewhere: only a GPU home both takes invalidations and sends them.
         BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
         BrokenRule::ReplacementNotAwaited => of(HMG, &["MP.sys"]),

@@ -259,8 +259,7 @@ impl<C: Coherence, D: Contents> WriteBack for Flushing<'_, '_, '_, C, D> {
         let Here { slice, context } = &mut self.here;
         let entry = slice.mshr.find(self.line).expect("a protocol stalls only on a pending miss");
         if !std::mem::replace(&mut slice.mshr.get_mut(entry).flushes, true) {
-            let target = context.site.next_home(self.line);
-            let tickets = context.post(self.line, context.site.module, Tickets::default(), target);
+            let tickets = context.post(self.line, context.site.module, Tickets::default());
             slice.flushes.insert(self.line, tickets);
         }
     }

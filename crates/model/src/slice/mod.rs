@@ -225,8 +225,9 @@ impl<D: Contents> Slice<D> {
                 self.fill(Arrived { line, mask, data }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
+                let earlier = here.shared.drains.invalidations();
                 self.invalidate(line, cause, ready, here);
-                here.answer_invalidation(source, ticket, ready);
+                here.answer_invalidation((source, ticket), ready, earlier);
             }
             Packet::Downgrade { line } => {
                 let mut slot = self.view(line, here);

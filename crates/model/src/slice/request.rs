@@ -213,7 +213,7 @@ impl<D: Contents> Slice<D> {
                 here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
             }
             Request::Write { .. } | Request::Atomic { .. } => {
-                body.tickets = here.post(body.line, body.origin.module, body.tickets, target);
+                body.tickets = here.post(body.line, body.origin.module, body.tickets);
             }
         }
         here.send(leaves, target, Packet::Request(body));

@@ -189,7 +189,7 @@ impl<D: Contents> Slice<D> {
         for &(target, request) in actions.forwards.iter().flatten() {
             here.shared.stats.writebacks += 1;
             let tickets = tickets.take();
-            let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default(), target));
+            let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default()));
             let body = LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody };
             left = left.max(here.send(leaves, target, Packet::Request(body)));
         }
