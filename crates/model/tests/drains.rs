@@ -1,0 +1,255 @@
+//! The counts by which the timing model tells when a drain is over, held to the marks of `protocol::drain`: over random
+//! sends, acknowledgments and waits both say after each step that the same waits are over.
+//!
+//! A count follows what a module has sent to the end of its way, whenever the wait begins; marks that begin to be kept
+//! later find it under another sender. In a plan that sender is a member too. Here [`Item::for_others`] says so.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tombolo_model::credits::Generation;
+use tombolo_model::drains::{Drains, DrainsConfig};
+use tombolo_model::outstanding::{Asker, Tickets};
+use tombolo_protocol::drain::{Leg, Pool, Sender, Sent, StoreTaken, Wait, What, moves_on};
+use tombolo_protocol::hmg::Hmg;
+use tombolo_protocol::nhcc::Nhcc;
+use tombolo_protocol::vi::Options;
+use tombolo_protocol::{Action, Coherence, Topology};
+use tombolo_types::{GpuId, Line, ModuleId, Ps, Scope};
+
+/// Two GPUs of two modules. Line `l` lives at module `l % 4`; its GPU home elsewhere has the parity of `l / 4`.
+struct Machine;
+
+impl Topology for Machine {
+    fn gpus(&self) -> u8 {
+        2
+    }
+
+    fn modules_per_gpu(&self) -> u8 {
+        2
+    }
+
+    fn system_home(&self, line: Line) -> ModuleId {
+        ModuleId((line.0 % 4) as u8)
+    }
+
+    fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
+        ModuleId(gpu.0 * 2 + (line.0 / 4 % 2) as u8)
+    }
+}
+
+/// The line whose region is invalidated: one, since the model waits for all regions where the marks tell them apart.
+const SHARED: Line = Line(0);
+
+const ACTIONS: [Action; 5] = [
+    Action::DrainStores(Scope::Gpu),
+    Action::DrainStores(Scope::Sys),
+    Action::PassOnStores,
+    Action::DrainInvalidations(Scope::Gpu),
+    Action::DrainInvalidations(Scope::Sys),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A module stores to a line.
+    Store { from: u8, line: u64 },
+    /// A home invalidates a sharer: the system home one of its GPU or the other GPU, a GPU home its other module.
+    Invalidate { by_gpu_home: bool, beyond: bool },
+    /// Something on its way is taken; of an invalidation by a GPU home that forwards it, or not.
+    Take { which: usize, forwards: bool },
+    /// A module begins to wait.
+    Wait { at: u8, action: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0..4_u8, 0..8_u64).prop_map(|(from, line)| Step::Store { from, line }),
+        3 => any::<(bool, bool)>().prop_map(|(by_gpu_home, beyond)| Step::Invalidate { by_gpu_home, beyond }),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, forwards)| Step::Take { which, forwards }),
+        2 => (0..4_u8, 0..ACTIONS.len()).prop_map(|(at, action)| Step::Wait { at, action }),
+    ]
+}
+
+/// Something on its way, as both sides have it.
+#[derive(Clone, Copy)]
+struct Item {
+    sent: Sent,
+    /// Waits for it, by bit.
+    waited: u64,
+    origin: ModuleId,
+    /// Modules whose own sends it is the end of, by bit: a store's origin, homes whose invalidations were taken on.
+    for_others: u8,
+    tickets: Tickets,
+}
+
+struct World<P> {
+    protocol: P,
+    flight: Vec<Item>,
+    /// Waits to the end, by bit.
+    to_the_end: u64,
+    drains: Vec<Drains>,
+    /// By wait: drains that the counts say are not over.
+    missing: BTreeMap<u16, usize>,
+}
+
+impl<P: Coherence> World<P> {
+    fn new(protocol: P) -> World<P> {
+        let drains = (0..4).map(|_| Drains::new(DrainsConfig { stores: 1000 })).collect();
+        World { protocol, flight: Vec::new(), to_the_end: 0, drains, missing: BTreeMap::new() }
+    }
+
+    fn of(&mut self, module: ModuleId) -> &mut Drains {
+        &mut self.drains[usize::from(module.0)]
+    }
+
+    fn beyond(from: ModuleId, to: ModuleId) -> bool {
+        Machine.gpu_of(from) != Machine.gpu_of(to)
+    }
+
+    /// A store leaves `from`, for those in `waited`.
+    fn store(&mut self, from: ModuleId, line: Line, origin: ModuleId, (waited, tickets): (u64, Tickets)) {
+        let hierarchical = self.protocol.is_hierarchical();
+        let homes = Machine.homes(from, line);
+        let Some(to) = homes.next(from, hierarchical) else { return };
+        let tickets = self.of(from).post(Leg::of(&Machine, hierarchical, (from, origin), homes), tickets);
+        let sent = Sent { what: What::Store, from: Sender::Module(from), to, place: line.0 };
+        self.flight.push(Item { sent, waited, origin, for_others: 1 << origin.0, tickets });
+    }
+
+    fn invalidate(&mut self, from: ModuleId, to: ModuleId) {
+        let hop = self.of(from).post_invalidation(Self::beyond(from, to));
+        let sent = Sent { what: What::Invalidation, from: Sender::Module(from), to, place: 0 };
+        let tickets = Tickets { hop, ..Tickets::default() };
+        self.flight.push(Item { sent, waited: 0, origin: from, for_others: 0, tickets });
+    }
+
+    fn take(&mut self, which: usize, forwards: bool) {
+        if self.flight.is_empty() {
+            return;
+        }
+        let item = self.flight.remove(which % self.flight.len());
+        let Sender::Module(from) = item.sent.from else { unreachable!("no SM sends here") };
+        match item.sent.what {
+            What::Store => self.take_store(item, from),
+            What::Invalidation => self.take_invalidation(item, from, forwards),
+        }
+    }
+
+    fn take_store(&mut self, item: Item, from: ModuleId) {
+        let (at, line) = (item.sent.to, Line(item.sent.place));
+        let next = Machine.homes(at, line).next(at, self.protocol.is_hierarchical());
+        let (origin, ends) = (item.origin, next.is_none());
+        let waited = moves_on(&self.protocol, item.waited, self.to_the_end);
+        self.store(at, line, origin, (waited, item.tickets));
+        let taken = StoreTaken { origin, from, beyond: Self::beyond(from, at), at_home: ends, ends };
+        let (hop, end) = taken.told(&self.protocol);
+        self.taken(from, hop, item.tickets.hop);
+        if let Some(end) = end {
+            self.taken(origin, end, item.tickets.end);
+        }
+    }
+
+    fn take_invalidation(&mut self, item: Item, from: ModuleId, forwards: bool) {
+        let at = item.sent.to;
+        let is_gpu_home = Self::beyond(from, at) && self.protocol.is_hierarchical();
+        if is_gpu_home && forwards {
+            self.invalidate(at, ModuleId(at.0 ^ 1));
+        }
+        for other in &mut self.flight {
+            if (Wait::TakenOn { at, region: 0 }).includes(&Machine, &other.sent) {
+                other.waited |= item.waited;
+                other.for_others |= item.for_others | 1 << from.0;
+            }
+        }
+        let (ticket, ready) = (item.tickets.hop, Ps(0));
+        if !(is_gpu_home && self.of(at).await_invalidations(Asker::Home { module: from, ticket, ready })) {
+            self.taken(from, Pool::of_invalidations(Self::beyond(from, at)), ticket);
+        }
+    }
+
+    fn wait(&mut self, at: ModuleId, action: Action) {
+        let asker = self.missing.len() as u16;
+        if asker == 64 {
+            return;
+        }
+        for item in &mut self.flight {
+            let of_kind = match action {
+                Action::DrainStores(_) => item.sent.what == What::Store,
+                Action::DrainInvalidations(_) => item.sent.what == What::Invalidation,
+                Action::PassOnStores | Action::Invalidate(_) => false,
+            };
+            let later = of_kind && action.awaits_to_the_end() && item.for_others >> at.0 & 1 != 0;
+            let included = later || Wait::Phase { at, action }.includes(&Machine, &item.sent);
+            item.waited |= u64::from(included) << asker;
+        }
+        self.to_the_end |= u64::from(action.awaits_to_the_end()) << asker;
+        let pools: Vec<Pool> = Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action)).collect();
+        self.missing.insert(asker, pools.len());
+        pools.into_iter().for_each(|pool| self.of(at).drain(pool, Asker::Join(asker)));
+        self.settle();
+    }
+
+    fn taken(&mut self, module: ModuleId, pool: Pool, ticket: Generation) {
+        self.of(module).taken(Ps(0), pool, ticket);
+        self.settle();
+    }
+
+    /// Tells those whose drains are over; a system home that is told may be the last that others wait for.
+    fn settle(&mut self) {
+        for module in 0..4 {
+            for pool in Pool::ALL {
+                while let Some(asker) = self.drains[module].pop_drained(pool) {
+                    match asker {
+                        Asker::Join(asker) => *self.missing.get_mut(&asker).expect("it waits") -= 1,
+                        Asker::Home { module, ticket, .. } => self.taken(module, Pool::InvalidationsBeyond, ticket),
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, step: Step) {
+        let gpu_home = Machine.remote_gpu_home(GpuId(1), SHARED);
+        match step {
+            Step::Store { from, line } => {
+                self.store(ModuleId(from), Line(line), ModuleId(from), (0, Tickets::default()));
+            }
+            Step::Invalidate { by_gpu_home: true, .. } if self.protocol.is_hierarchical() => {
+                self.invalidate(gpu_home, ModuleId(gpu_home.0 ^ 1));
+            }
+            Step::Invalidate { beyond, .. } => {
+                let home = Machine.system_home(SHARED);
+                self.invalidate(home, if beyond { gpu_home } else { ModuleId(home.0 ^ 1) });
+            }
+            Step::Take { which, forwards } => self.take(which, forwards),
+            Step::Wait { at, action } => self.wait(ModuleId(at), ACTIONS[action]),
+        }
+    }
+
+    /// Which waits are over, by the marks and by the counts.
+    fn over(&self) -> [Vec<u16>; 2] {
+        let waited = self.flight.iter().fold(0, |all, item| all | item.waited);
+        let by_marks = self.missing.keys().filter(|&&asker| waited >> asker & 1 == 0);
+        let by_counts = self.missing.iter().filter(|(_, missing)| **missing == 0).map(|(asker, _)| asker);
+        [by_marks.copied().collect(), by_counts.copied().collect()]
+    }
+}
+
+fn hold<P: Coherence>(protocol: P, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut world = World::new(protocol);
+    for (index, &step) in steps.iter().enumerate() {
+        world.run(step);
+        let [by_marks, by_counts] = world.over();
+        prop_assert_eq!(by_marks, by_counts, "after step {} of {:?}", index, steps);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn counts_say_what_marks_say(steps in prop::collection::vec(step(), 1..60)) {
+        hold(Hmg::new(Options::default()), &steps)?;
+        hold(Nhcc::new(Options::default()), &steps)?;
+    }
+}
