@@ -17,6 +17,8 @@ pub enum BrokenRule {
     AcquireDropsGpuAtOnce,
     /// A hierarchical `.sys` acquire drops the own L2 first, then the others of the GPU.
     AcquireDropsOwnFirst,
+    /// A barrier does not wait for the loads before it.
+    BarrierSkipsLoads,
     /// A release does not wait for posted stores.
     ReleaseSkipsStores,
     /// A release does not wait for invalidations.
@@ -79,7 +81,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 36] = [
+    pub const ALL: [BrokenRule; 37] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -87,6 +89,7 @@ impl BrokenRule {
         BrokenRule::AtomicReleaseSkipsLoads,
         BrokenRule::AcquireDropsGpuAtOnce,
         BrokenRule::AcquireDropsOwnFirst,
+        BrokenRule::BarrierSkipsLoads,
         BrokenRule::ReleaseSkipsStores,
         BrokenRule::ReleaseSkipsInvalidations,
         BrokenRule::ReleaseDrainsOwnHomesOnly,

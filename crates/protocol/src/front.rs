@@ -101,7 +101,9 @@ pub fn stages(protocol: &impl Coherence, operation: Operation, order: Order) -> 
             }
         }
         Operation::Barrier => {
-            stages.push(Stage::AwaitLoads);
+            if !protocol.broken(BrokenRule::BarrierSkipsLoads) {
+                stages.push(Stage::AwaitLoads);
+            }
             stages.push(Stage::Issue);
         }
     }

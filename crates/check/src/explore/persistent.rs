@@ -341,11 +341,9 @@ impl<P: Coherence> Machine<'_, P> {
         };
         match self.stage(state, thread) {
             None if self.is_at_boundary(state, thread) => self.standing_at_boundary(state, thread),
-            None if matches!(instruction, Instruction::Barrier { .. }) => {
-                all().map_or(Standing::Barrier, Standing::Waits)
-            }
             None | Some(Stage::AwaitResult) => own(),
             Some(Stage::AwaitLoads) => Standing::Waits(all().unwrap_or_default()),
+            Some(Stage::Issue) if matches!(instruction, Instruction::Barrier { .. }) => Standing::Barrier,
             Some(Stage::Issue) if !self.can_issue(state, thread) => own(),
             Some(Stage::Issue) => match self.stalled_on(state, thread, instruction) {
                 None => Standing::Ready,

@@ -335,24 +335,23 @@ impl<P: Coherence> Machine<'_, P> {
         self.run_down(state);
     }
 
-    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived. Loads before the
-    /// barrier are waited for: it orders the CTA.
+    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived.
     fn pass_barriers(&self, state: &mut State) {
         for thread in 0..state.threads.len() {
             let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
             let cta = self.program.threads[thread].placement;
             let mates = || (0..state.threads.len()).filter(|&mate| self.program.threads[mate].placement == cta);
             let arrived = |mate: usize| match self.instruction(state, mate) {
-                Some(Instruction::Barrier { id: other }) => other == id && self.has_results(state, mate),
+                Some(Instruction::Barrier { id: other }) => {
+                    other == id && self.stage(state, mate) == Some(Stage::Issue)
+                }
                 Some(Instruction::KernelBoundary) | None => true,
                 Some(_) => false,
             };
             if mates().all(arrived) {
                 let waits = |&mate: &usize| matches!(self.instruction(state, mate), Some(Instruction::Barrier { .. }));
                 let waiting: Vec<usize> = mates().filter(waits).collect();
-                for mate in waiting {
-                    state.threads[mate].pc += 1;
-                }
+                waiting.into_iter().for_each(|mate| self.next_stage(state, mate));
                 self.settle(state);
                 return;
             }
@@ -368,7 +367,7 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
     }
 }
 
-/// What a memory operation or fence is to [`tombolo_protocol::front`]; `None` for anything else.
+/// What an instruction is to [`tombolo_protocol::front`]; `None` for what is nothing to it.
 pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Order)> {
     match *instruction {
         Instruction::Load { order, .. } => Some((Operation::Load, order)),
@@ -376,9 +375,9 @@ pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Order)>
         Instruction::Atomic { order, into: Some(_), .. } => Some((Operation::Atomic, order)),
         Instruction::Atomic { order, into: None, .. } => Some((Operation::Reduction, order)),
         Instruction::Fence { order } => Some((Operation::Fence, order)),
+        Instruction::Barrier { .. } => Some((Operation::Barrier, Order::WEAK)),
         Instruction::Move { .. }
         | Instruction::Compute { .. }
-        | Instruction::Barrier { .. }
         | Instruction::KernelBoundary
         | Instruction::Branch { .. }
         | Instruction::Jump { .. } => None,

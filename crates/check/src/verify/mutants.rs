@@ -134,6 +134,7 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
             of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
         }
+        BrokenRule::BarrierSkipsLoads => of(ALL, &["LB+barrier.sys"]),
         BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
         // Equivalent without a directory, as all that is [`DIRECTORY`] below: nobody sends an invalidation.
         BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
