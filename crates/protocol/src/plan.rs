@@ -250,3 +250,31 @@ pub(crate) fn release_with_broken_rule(
         (Some(_) | None, _) => plan,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::Coherence;
+    use crate::software_hierarchical::SoftwareHierarchical;
+    use crate::vi::{BulkInvalidation, Options};
+
+    #[test]
+    fn a_broken_acquire_drops_the_gpu_at_once_or_the_own_l2_first() {
+        let members = |bulk, broken_rule, sync| {
+            let protocol = SoftwareHierarchical::new(Options { bulk, broken_rule, ..Options::default() });
+            protocol.acquire(sync).iter().map(|phase| (phase.members, phase.action)).collect::<Vec<_>>()
+        };
+        let system = Sync::Thread(Scope::Sys);
+        for (bulk, classes) in [(BulkInvalidation::All, ClassSet::ALL), (BulkInvalidation::Remote, ClassSet::NOT_OWN)] {
+            let drop = Action::Invalidate(classes);
+            let at_once = Some(BrokenRule::AcquireDropsGpuAtOnce);
+            let own_first = Some(BrokenRule::AcquireDropsOwnFirst);
+            assert_eq!(members(bulk, None, system), [(Members::OthersOfGpu, drop), (Members::Own, drop)]);
+            assert_eq!(members(bulk, at_once, system), [(Members::Gpu, drop)]);
+            assert_eq!(members(bulk, own_first, system), [(Members::Own, drop), (Members::OthersOfGpu, drop)]);
+            for others in [Sync::Thread(Scope::Gpu), Sync::Kernel] {
+                assert_eq!(members(bulk, at_once, others), members(bulk, None, others));
+            }
+        }
+    }
+}

@@ -152,21 +152,24 @@ pub(super) fn fills_are_plain(protocol: &impl Coherence) -> bool {
     })
 }
 
-/// An L1's line and its miss after a store that meets the miss, or an atomic.
-fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending) -> Vec<(Option<L1Line<Values>>, L1Pending)> {
-    let copies = [Mask::NONE, Mask(1), Mask(2)].map(|valid| {
-        let copy = L1Line { valid, data: Values([1, 2]) };
-        (valid != Mask::NONE).then_some(copy)
-    });
-    let after = |line, change: &dyn Fn(&mut Option<L1Line<Values>>, &mut Option<L1Pending>)| {
-        let (mut line, mut pending) = (line, Some(miss));
-        change(&mut line, &mut pending);
-        (line, pending.unwrap_or(miss))
-    };
-    let stores = MASKS.into_iter().filter(|mask| !(*mask & miss.miss.mask).is_empty());
-    let store = |line, mask| after(line, &|line, miss| l1::store(protocol, line, miss, mask, Values([3, 4])));
-    let mut passed: Vec<_> = stores.flat_map(|mask| copies.map(|line| store(line, mask))).collect();
-    passed.extend(copies.map(|line| after(line, &|line, miss| l1::atomic(protocol, line, miss))));
+/// An L1's line and the miss on its way there.
+type L1State = (Option<L1Line<Values>>, L1Pending);
+
+/// What an L1 holds after a store that meets the miss, or an atomic.
+fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending) -> Vec<L1State> {
+    let stores = MASKS.into_iter().filter(|mask| !(*mask & miss.miss.mask).is_empty()).map(Some);
+    let mut passed = Vec::new();
+    for update in stores.chain([None]) {
+        for valid in [Mask::NONE, Mask(1), Mask(2)] {
+            let copy = L1Line { valid, data: Values([1, 2]) };
+            let (mut line, mut pending) = ((!valid.is_empty()).then_some(copy), Some(miss));
+            match update {
+                Some(mask) => l1::store(protocol, &mut line, &mut pending, mask, Values([3, 4])),
+                None => l1::atomic(protocol, &mut line, &mut pending),
+            }
+            passed.push((line, pending.unwrap_or(miss)));
+        }
+    }
     passed
 }
 
