@@ -230,6 +230,7 @@ pub(crate) fn release_with_broken_rule(
     const OWN_STORES: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
     const OWN_STORES_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
     const ALL_STORES_IN_GPU: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Gpu));
+    const ALL_STORES: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));
     const GPU_STORES: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys));
     const OWN_INVALIDATIONS: Phase = Phase::new(Members::Own, Action::DrainInvalidations(Scope::Sys));
     const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
@@ -238,8 +239,10 @@ pub(crate) fn release_with_broken_rule(
     match (rule, sync) {
         (Some(BrokenRule::ReleaseSkipsStores), _) => invalidations,
         (Some(BrokenRule::ReleaseSkipsInvalidations), _) => stores,
+        (Some(BrokenRule::ReleaseMarkedByIssuer), _) if invalidations.is_empty() => plan,
         // An issuer can mark only the channels it sends on itself.
-        (Some(BrokenRule::ReleaseMarkedByIssuer), _) => &[GPU_STORES, OWN_INVALIDATIONS],
+        (Some(BrokenRule::ReleaseMarkedByIssuer), Sync::Thread(_)) => &[GPU_STORES, OWN_INVALIDATIONS],
+        (Some(BrokenRule::ReleaseMarkedByIssuer), Sync::Kernel) => &[ALL_STORES, OWN_INVALIDATIONS],
         (Some(BrokenRule::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => {
             &[OWN_STORES, ALL_INVALIDATIONS]
         }
@@ -248,5 +251,44 @@ pub(crate) fn release_with_broken_rule(
         }
         (Some(BrokenRule::SystemReleaseStopsAtGpuHome), Sync::Kernel) => &[ALL_STORES_IN_GPU, ALL_INVALIDATIONS],
         (Some(_) | None, _) => plan,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::Coherence;
+    use crate::software_hierarchical::SoftwareHierarchical;
+    use crate::vi::{BulkInvalidation, Options};
+
+    #[test]
+    fn without_a_directory_there_is_no_wait_for_invalidations_to_break() {
+        let whole = SoftwareHierarchical::new(Options::default());
+        for rule in [BrokenRule::ReleaseMarkedByIssuer, BrokenRule::ReleaseSkipsInvalidations] {
+            let broken = SoftwareHierarchical::new(Options { broken_rule: Some(rule), ..Options::default() });
+            for sync in [Sync::Thread(Scope::Gpu), Sync::Thread(Scope::Sys), Sync::Kernel] {
+                assert_eq!(broken.release(sync), whole.release(sync), "{rule:?} {sync:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_acquire_drops_the_gpu_at_once_or_the_own_l2_first() {
+        let members = |bulk, broken_rule, sync| {
+            let protocol = SoftwareHierarchical::new(Options { bulk, broken_rule, ..Options::default() });
+            protocol.acquire(sync).iter().map(|phase| (phase.members, phase.action)).collect::<Vec<_>>()
+        };
+        let system = Sync::Thread(Scope::Sys);
+        for (bulk, classes) in [(BulkInvalidation::All, ClassSet::ALL), (BulkInvalidation::Remote, ClassSet::NOT_OWN)] {
+            let drop = Action::Invalidate(classes);
+            let at_once = Some(BrokenRule::AcquireDropsGpuAtOnce);
+            let own_first = Some(BrokenRule::AcquireDropsOwnFirst);
+            assert_eq!(members(bulk, None, system), [(Members::OthersOfGpu, drop), (Members::Own, drop)]);
+            assert_eq!(members(bulk, at_once, system), [(Members::Gpu, drop)]);
+            assert_eq!(members(bulk, own_first, system), [(Members::Own, drop), (Members::OthersOfGpu, drop)]);
+            for others in [Sync::Thread(Scope::Gpu), Sync::Kernel] {
+                assert_eq!(members(bulk, at_once, others), members(bulk, None, others));
+            }
+        }
     }
 }

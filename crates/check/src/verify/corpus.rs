@@ -265,8 +265,10 @@ mod tests {
         let shipped: Vec<&str> = CORE.iter().map(|(file, _)| *file).collect();
         assert_eq!(shipped, listed);
         assert_eq!(Case::core().len(), 52);
-        let kernels = read_tests(&folder.with_file_name("kernels")).unwrap();
-        assert_eq!(kernels.len(), Case::kernels().len());
+        for (name, shipped) in [("kernels", Case::kernels()), ("shapes", Case::shapes()), ("polling", Case::polling())]
+        {
+            assert_eq!(read_tests(&folder.with_file_name(name)).unwrap().len(), shipped.len(), "{name}");
+        }
     }
 
     #[test]

@@ -185,10 +185,8 @@ impl Mutant {
         Options { write: row(self.rule).write, broken_rule: Some(self.rule), ..Options::default() }
     }
 
-    /// How `case` is explored: with the rule broken, or (`whole`) as it should be.
-    pub fn config(&self, case: &Case, start: Start, whole: bool) -> Config {
-        let broken_rule = if whole { None } else { Some(self.rule) };
-        let options = Options { broken_rule, ..self.options() };
-        Config { options, start, evictions: case.evictions(), ..Config::new(self.protocol) }
+    /// How `case` is explored.
+    pub(super) fn config(&self, case: &Case, start: Start) -> Config {
+        Config { options: self.options(), start, evictions: case.evictions(), ..Config::new(self.protocol) }
     }
 }

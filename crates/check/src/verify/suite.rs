@@ -4,7 +4,7 @@ use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
 use super::coverage::{Place, coverage};
 use super::design::configuration;
 use super::mutants::{Asked, Catch, ENOUGH, Mutant, MutantReport, Sighting};
-use crate::explore::{Start, Verdict, is_hierarchical, run};
+use crate::explore::{Config, Start, Verdict, is_hierarchical, run};
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
 
@@ -54,10 +54,9 @@ impl Suite {
         let (tests, first) = self.count(mutant, asked);
         let tries_random = asked == Asked::All || tests < ENOUGH;
         let programs = if tries_random { &self.random[..] } else { &[] };
-        let mut caught = programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM));
-        let (drawn, random) = (caught.next(), caught.count());
-        let random = random + usize::from(drawn.is_some());
-        let (first, trace) = first.or(drawn).map_or((None, None), |(first, trace)| (Some(first), trace));
+        let drawn: Vec<Seen> = programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
+        let random = drawn.len();
+        let (first, trace) = first.or(drawn.into_iter().next()).unzip();
         let by = first.map(|first| Catch { tests, random, random_tried: programs.len(), first });
         MutantReport {
             name: format!("{:?}", mutant.rule),
@@ -65,7 +64,7 @@ impl Suite {
             configuration: configuration(mutant.protocol, mutant.options()),
             caught: tests > 0,
             by,
-            trace,
+            trace: trace.flatten(),
         }
     }
 
@@ -107,8 +106,8 @@ impl Member {
         let (judged, mut left) = (self.judged(), states);
         let forbidden = |state: &FinalState| judged.forbids(state);
         for Place { layout, start } in self.places(mutant) {
-            let whole = mutant.config(&self.case, *start, false);
-            let config = crate::explore::Config { max_states: left.min(STATES_OF_PLACEMENT), walks: WALKS, ..whole };
+            let max_states = left.min(STATES_OF_PLACEMENT);
+            let config = Config { max_states, walks: WALKS, ..mutant.config(&self.case, *start) };
             let report = run(&judged.program, layout, &config, &forbidden).expect("a mutant names a protocol there is");
             if let Verdict::Violated(violation) = report.verdict {
                 let start = match start {
@@ -127,7 +126,7 @@ impl Member {
     }
 
     fn places(&self, mutant: &Mutant) -> &[Place] {
-        let config = mutant.config(&self.case, Start::Cold, false);
+        let config = mutant.config(&self.case, Start::Cold);
         let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
         let cell = &self.places[usize::from(gpu_homes)];
         cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, gpu_homes).places)
