@@ -12,10 +12,13 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 pub trait Contents: Data {
     /// Who is told of it.
     type Watch: Watch<Self>;
+    /// Whether protocols of a run may have a broken rule. Where they may not, nothing of those is in its code.
+    const BREAKABLE: bool = true;
 }
 
 impl Contents for () {
     type Watch = ();
+    const BREAKABLE: bool = false;
 }
 
 /// A warp slot of the machine.

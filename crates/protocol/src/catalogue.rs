@@ -29,17 +29,37 @@ impl std::fmt::Display for UnknownProtocol {
 impl std::error::Error for UnknownProtocol {}
 
 macro_rules! protocols {
-    ($($name:literal => $protocol:path),+ $(,)?) => {
+    ($($name:literal => $protocol:ident of $module:ident),+ $(,)?) => {
         /// Names of all protocols.
         pub const PROTOCOLS: &[&str] = &[$($name),+];
 
-        /// Shows `visitor` the protocol called `name` with these options.
+        /// Shows `visitor` the protocol called `name` with these options, which may have a broken rule.
         ///
         /// # Errors
         /// Where no protocol has that name.
         pub fn choose<V: Visitor>(name: &str, options: Options, visitor: V) -> Result<V::Output, UnknownProtocol> {
+            choose_of::<V, true>(name, options, visitor)
+        }
+
+        /// The same for options without a broken rule: nothing of those is in the code that `visitor` is given.
+        ///
+        /// # Errors
+        /// Where no protocol has that name.
+        pub fn choose_whole<V: Visitor>(
+            name: &str,
+            options: Options,
+            visitor: V,
+        ) -> Result<V::Output, UnknownProtocol> {
+            choose_of::<V, false>(name, options, visitor)
+        }
+
+        fn choose_of<V: Visitor, const BREAKABLE: bool>(
+            name: &str,
+            options: Options,
+            visitor: V,
+        ) -> Result<V::Output, UnknownProtocol> {
             match name {
-                $($name => Ok(visitor.visit(<$protocol>::new(options))),)+
+                $($name => Ok(visitor.visit(crate::$module::$protocol::<BREAKABLE>::with(options))),)+
                 _ => Err(UnknownProtocol { name: name.to_owned() }),
             }
         }
@@ -47,13 +67,13 @@ macro_rules! protocols {
 }
 
 protocols! {
-    "no-remote-caching" => crate::no_remote_caching::NoRemoteCaching,
-    "memory-side" => crate::memory_side::MemorySide,
-    "software-flat" => crate::software_flat::SoftwareFlat,
-    "software-hierarchical" => crate::software_hierarchical::SoftwareHierarchical,
-    "nhcc" => crate::nhcc::Nhcc,
-    "hmg" => crate::hmg::Hmg,
-    "ideal" => crate::ideal::Ideal,
+    "no-remote-caching" => NoRemoteCaching of no_remote_caching,
+    "memory-side" => MemorySide of memory_side,
+    "software-flat" => SoftwareFlat of software_flat,
+    "software-hierarchical" => SoftwareHierarchical of software_hierarchical,
+    "nhcc" => Nhcc of nhcc,
+    "hmg" => Hmg of hmg,
+    "ideal" => Ideal of ideal,
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use tombolo_types::{Promise, Scope};
 pub struct HmgRules;
 
 /// HMG.
-pub type Hmg = Vi<HmgRules>;
+pub type Hmg<const BREAKABLE: bool = true> = Vi<HmgRules, BREAKABLE>;
 
 impl Rules for HmgRules {
     const HIERARCHICAL: bool = true;

@@ -14,7 +14,7 @@ use tombolo_types::Promise;
 pub struct IdealRules;
 
 /// Caching without coherence.
-pub type Ideal = Vi<IdealRules>;
+pub type Ideal<const BREAKABLE: bool = true> = Vi<IdealRules, BREAKABLE>;
 
 impl Rules for IdealRules {
     const HIERARCHICAL: bool = true;

@@ -17,7 +17,7 @@ use tombolo_types::Promise;
 pub struct MemorySideRules;
 
 /// L2 caches beside memory.
-pub type MemorySide = Vi<MemorySideRules>;
+pub type MemorySide<const BREAKABLE: bool = true> = Vi<MemorySideRules, BREAKABLE>;
 
 impl Rules for MemorySideRules {
     const HIERARCHICAL: bool = false;

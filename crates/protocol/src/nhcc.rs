@@ -15,7 +15,7 @@ use tombolo_types::{Promise, Scope};
 pub struct NhccRules;
 
 /// NHCC.
-pub type Nhcc = Vi<NhccRules>;
+pub type Nhcc<const BREAKABLE: bool = true> = Vi<NhccRules, BREAKABLE>;
 
 impl Rules for NhccRules {
     const HIERARCHICAL: bool = false;

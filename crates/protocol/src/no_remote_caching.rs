@@ -16,7 +16,7 @@ use tombolo_types::Promise;
 pub struct NoRemoteCachingRules;
 
 /// HMG's baseline.
-pub type NoRemoteCaching = Vi<NoRemoteCachingRules>;
+pub type NoRemoteCaching<const BREAKABLE: bool = true> = Vi<NoRemoteCachingRules, BREAKABLE>;
 
 impl Rules for NoRemoteCachingRules {
     const HIERARCHICAL: bool = false;

@@ -14,7 +14,7 @@ use tombolo_types::{Promise, Scope};
 pub struct SoftwareFlatRules;
 
 /// Flat software coherence.
-pub type SoftwareFlat = Vi<SoftwareFlatRules>;
+pub type SoftwareFlat<const BREAKABLE: bool = true> = Vi<SoftwareFlatRules, BREAKABLE>;
 
 impl Rules for SoftwareFlatRules {
     const HIERARCHICAL: bool = false;

@@ -18,7 +18,7 @@ use tombolo_types::{Promise, Scope};
 pub struct SoftwareHierarchicalRules;
 
 /// Hierarchical software coherence.
-pub type SoftwareHierarchical = Vi<SoftwareHierarchicalRules>;
+pub type SoftwareHierarchical<const BREAKABLE: bool = true> = Vi<SoftwareHierarchicalRules, BREAKABLE>;
 
 impl Rules for SoftwareHierarchicalRules {
     const HIERARCHICAL: bool = true;

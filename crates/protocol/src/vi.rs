@@ -38,21 +38,29 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
 }
 
-/// A valid/invalid protocol.
+/// A valid/invalid protocol. One that is not `BREAKABLE` has no broken rule, and nothing of them in its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Vi<R> {
+pub struct Vi<R, const BREAKABLE: bool = true> {
     options: Options,
     rules: std::marker::PhantomData<fn() -> R>,
 }
 
 impl<R: Rules> Vi<R> {
-    /// The protocol with the given options.
+    /// The protocol with the given options, which may have a broken rule.
     pub fn new(options: Options) -> Vi<R> {
+        Vi::with(options)
+    }
+}
+
+impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
+    /// The protocol with the given options.
+    pub(crate) fn with(options: Options) -> Vi<R, BREAKABLE> {
+        assert!(BREAKABLE || options.broken_rule.is_none(), "a protocol that cannot break has no broken rule");
         Vi { options, rules: std::marker::PhantomData }
     }
 }
 
-impl<R: Rules> Coherence for Vi<R> {
+impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     fn step<D: Data>(
         &self,
         topology: &impl Topology,
@@ -99,14 +107,14 @@ impl<R: Rules> Coherence for Vi<R> {
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
         let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
-        crate::plan::acquire_with_broken_rule(plan, sync, self.options.broken_rule)
+        crate::plan::acquire_with_broken_rule(plan, sync, self.broken_rule())
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
         let options = self.options;
         // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
         let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
-        crate::plan::release_with_broken_rule(plan, sync, options.broken_rule)
+        crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
     }
 
     fn caches(&self, class: Class) -> bool {
@@ -146,7 +154,7 @@ impl<R: Rules> Coherence for Vi<R> {
     }
 
     fn broken_rule(&self) -> Option<BrokenRule> {
-        self.options.broken_rule
+        if BREAKABLE { self.options.broken_rule } else { None }
     }
 }
 
@@ -160,15 +168,15 @@ struct Operation<D: Data> {
 }
 
 /// One event at one L2.
-struct Visit<'a, R, T, D: Data, E> {
-    protocol: &'a Vi<R>,
+struct Visit<'a, R, T, D: Data, E, const BREAKABLE: bool> {
+    protocol: &'a Vi<R, BREAKABLE>,
     topology: &'a T,
     at: ModuleId,
     slot: &'a mut Slot<D>,
     effects: &'a mut E,
 }
 
-impl<R: Rules, T: Topology, D: Data, E: Effects<D>> Visit<'_, R, T, D, E> {
+impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit<'_, R, T, D, E, BREAKABLE> {
     fn broken(&self, rule: BrokenRule) -> bool {
         self.protocol.broken(rule)
     }

@@ -27,7 +27,7 @@ use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
-use tombolo_protocol::catalogue::{Visitor, choose};
+use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
 use tombolo_protocol::{BrokenRule, Coherence, Sharers, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
@@ -168,7 +168,8 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     let name = spec.design.coherence.word();
     let (options, broken_rule) = (protocol_options(&spec.design), extras.broken_rule);
     let options = Options { broken_rule, ..on_machine(options, &spec.machine) };
-    choose(name, options, simulation).expect("a test finds a protocol for every coherence")
+    let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
+    run.expect("a test finds a protocol for every coherence")
 }
 
 /// The options of a design's protocol.
