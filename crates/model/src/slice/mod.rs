@@ -35,9 +35,7 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
-use tombolo_protocol::{
-    Class, Coherence, Event, Homes, LineState, Pending, Refusal, Request, Requester, Sharers, Slot,
-};
+use tombolo_protocol::{Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot};
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
@@ -327,31 +325,17 @@ impl<D: Contents> Slice<D> {
     }
 
     /// A step that must not be refused.
+    #[inline]
     fn step<C: Coherence>(
         &mut self,
         slot: &mut Slot<D>,
         event: Event<D>,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Actions<D> {
-        let Some((after, actions)) = self.try_step(*slot, event, here) else {
-            panic!("{}, {}: {event:?} refused", here.site.module, slot.line_id);
-        };
-        *slot = after;
-        actions
-    }
-
-    /// A step; `None` where it is refused.
-    fn try_step<C: Coherence>(
-        &mut self,
-        mut slot: Slot<D>,
-        event: Event<D>,
-        here: &SliceContext<'_, '_, C, D>,
-    ) -> Option<(Slot<D>, Actions<D>)> {
         let mut actions = Actions::default();
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, event, &mut actions) {
-            Ok(()) => Some((slot, actions)),
-            Err(Refusal::Stall) => None,
-            Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, slot.line_id),
+        if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut actions) {
+            panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
         }
+        actions
     }
 }

@@ -11,7 +11,7 @@ use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::watch::Contents;
 use tombolo_protocol::host::{self, Tried};
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Request, Slot};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refusal, Request, Slot};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
@@ -52,7 +52,12 @@ impl<D: Contents> Slice<D> {
     ) -> Tried {
         let miss = self.mshr.find(line);
         let before = self.view_line(line, here.site.homes(line), miss);
-        let Some((slot, actions)) = self.try_step(before, Event::Flush, here) else { return Tried::Stalled };
+        let (mut slot, mut actions) = (before, Actions::default());
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, Event::Flush, &mut actions) {
+            Ok(()) => {}
+            Err(Refusal::Stall) => return Tried::Stalled,
+            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
+        }
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
         let (unused, _) = self.send_written_back((line, tickets), &actions, leaves, here);

@@ -270,6 +270,7 @@ impl<D: Contents> Sm<D> {
 
     /// Has a load wait for its line's miss, which begins or grows by `asked`: for its bytes that are not `present`. Says
     /// what the warp waits for instead where there is no room.
+    #[inline]
     fn join(
         &mut self,
         transaction: Transaction,
@@ -309,6 +310,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Sends for bytes that a load waits for, where any are not on their way.
+    #[inline]
     fn send_for<C: Coherence>(
         &mut self,
         transaction: Transaction,
