@@ -122,6 +122,11 @@ impl Case {
         shipped(KERNELS)
     }
 
+    /// Whether it was drawn, and not read.
+    pub fn is_random(&self) -> bool {
+        matches!(self.placements, Placements::Drawn { .. })
+    }
+
     /// The program with the final states that the model allows it, for at most `candidates` candidate executions.
     ///
     /// # Errors

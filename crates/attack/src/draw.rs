@@ -1,0 +1,196 @@
+//! Draws one run from a seed.
+
+use crate::machine::{Drawing, logarithmic};
+use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, Spot};
+use crate::values::{CELLS, Cell, UNUSED};
+use tombolo_check::litmus::{Instruction, Program};
+use tombolo_check::random::Dice;
+use tombolo_machine::DesignConfig;
+use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
+
+/// What tells this stream of numbers from those of other purposes with the same seed.
+const PURPOSE: u64 = 0x6174_7461_636b;
+/// Pages of the test's locations, at most one each: more than any test has.
+const TEST_PAGES: u64 = 8;
+/// Pages of all.
+const PAGES: u64 = 14;
+/// Most other warps of a run.
+const NOISE: usize = 8;
+
+impl Setup {
+    /// The run of `program` under `design` that `seed` stands for.
+    pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
+        let mut dice = Dice::new(seed, PURPOSE);
+        let dice = &mut dice;
+        let shape = shape(program, dice);
+        let settings = Drawing::settings(dice, design);
+        let region = dice.pick(&[1, 2, 4, 4]);
+        let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
+        let modules = usize::from(shape.gpus * shape.modules);
+        let homes = homes(modules, dice);
+        let mut setup = Setup {
+            program: program.clone(),
+            shape,
+            page_bytes,
+            region,
+            settings,
+            homes,
+            spots: Vec::new(),
+            posts: Vec::new(),
+            manners: Vec::new(),
+            ranks: Vec::new(),
+            lead: usize::from(dice.percent(40)),
+            noise: Vec::new(),
+            skews: Vec::new(),
+        };
+        setup.spots = spots(&setup, dice);
+        setup.posts = posts(&setup, dice);
+        setup.manners = manners(program, dice);
+        setup.ranks = shuffled(program.threads.len(), dice);
+        setup.noise = noise(&setup, dice);
+        setup.skews = skews(modules, dice);
+        setup
+    }
+}
+
+/// Few GPUs and modules mostly, as many GPUs as the test names at least.
+fn shape(program: &Program, dice: &mut Dice) -> Shape {
+    let needed = Setup::gpus(program).len();
+    let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
+    let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 3, 3, 4]) };
+    Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 3]) }
+}
+
+/// Each page anywhere; in a third of the runs all at one module.
+fn homes(modules: usize, dice: &mut Dice) -> Vec<ModuleId> {
+    let one = dice.percent(33).then(|| dice.below(modules));
+    (0..PAGES).map(|_| ModuleId(one.unwrap_or_else(|| dice.below(modules)) as u8)).collect()
+}
+
+fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..count).collect();
+    (1..count).for_each(|last| all.swap(last, dice.below(last + 1)));
+    all
+}
+
+/// Each location on a page of its own, or in the region, line or sector of an earlier one.
+fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
+    let together = dice.pick(&[0, 40, 80]);
+    let mut spots: Vec<Spot> = Vec::new();
+    for page in 0..setup.program.locations.len() as u64 {
+        let alone = Spot { line: first_line(setup, page, dice), cell: Cell(dice.below(CELLS) as u8) };
+        let beside = |dice: &mut Dice| {
+            let Spot { line, .. } = spots[dice.below(spots.len())];
+            let first = line.0 - line.0 % setup.region;
+            let line = if dice.percent(50) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
+            Spot { line, cell: Cell(dice.below(CELLS) as u8) }
+        };
+        let spot = if !spots.is_empty() && dice.percent(together) { beside(dice) } else { alone };
+        spots.push(if spots.contains(&spot) { alone } else { spot });
+    }
+    spots
+}
+
+/// A line of a page: mostly in its first region, so that sets and slices coincide.
+fn first_line(setup: &Setup, page: u64, dice: &mut Dice) -> Line {
+    let lines = setup.page_bytes / 128;
+    let within = if dice.percent(70) { setup.region } else { lines };
+    Line((page % TEST_PAGES) * lines + dice.below(within as usize) as u64)
+}
+
+/// Where each CTA runs in each kernel: on any SM of its GPU.
+fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
+    let program = &setup.program;
+    let boundary = |instruction: &&Instruction| matches!(instruction, Instruction::KernelBoundary);
+    let kernels = program.threads.iter().map(|thread| thread.code.iter().filter(boundary).count()).max().unwrap_or(0);
+    let (named, actual) = (Setup::gpus(program), shuffled(usize::from(setup.shape.gpus), dice));
+    let place = |gpu: GpuId, dice: &mut Dice| {
+        let index = named.iter().position(|one| *one == gpu).expect("every GPU of a thread is named");
+        any_post(setup, actual[index] as u8, dice)
+    };
+    (0..=kernels)
+        .map(|_| Setup::ctas(program).iter().map(|cta| place(cta.gpu, dice)).collect())
+        .collect()
+}
+
+fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
+    let module = ModuleId(gpu * setup.shape.modules + dice.below(usize::from(setup.shape.modules)) as u8);
+    Post { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
+}
+
+/// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll.
+fn manners(program: &Program, dice: &mut Dice) -> Vec<Vec<Manner>> {
+    let scale = logarithmic(dice, 1, 14) as usize;
+    let (delayed, polls) = (dice.pick(&[10, 40, 80]), dice.pick(&[0, 50, 90]));
+    let mut manner = |_: &Instruction| Manner {
+        delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
+        polls: dice.percent(polls),
+    };
+    program.threads.iter().map(|thread| thread.code.iter().map(&mut manner).collect()).collect()
+}
+
+/// Late packets of one or two classes, between some modules.
+fn skews(modules: usize, dice: &mut Dice) -> Vec<Skew> {
+    let count = dice.pick(&[0, 0, 1, 1, 2, 3]);
+    let end = |dice: &mut Dice| dice.percent(60).then(|| ModuleId(dice.below(modules) as u8));
+    (0..count)
+        .map(|_| Skew {
+            source: end(dice),
+            target: end(dice),
+            class: dice.pick(&PacketClass::ALL),
+            late: Ps(logarithmic(dice, 10_000, 11)),
+        })
+        .collect()
+}
+
+/// Warps of no test: in a run they are idle, a few, or many.
+fn noise(setup: &Setup, dice: &mut Dice) -> Vec<Noise> {
+    let most = dice.pick(&[0, 2, 4, NOISE]);
+    let length = dice.pick(&[2, 6, 24]);
+    let scale = logarithmic(dice, 1, 11) as usize;
+    (0..dice.below(most + 1))
+        .map(|_| {
+            let kernel = dice.below(setup.lead + setup.posts.len());
+            let ops = (0..1 + dice.below(length)).map(|_| noise_op(setup, scale, dice)).collect();
+            Noise { kernel, post: noise_post(setup, kernel, dice), ops }
+        })
+        .collect()
+}
+
+/// Beside a CTA of the test half of the time.
+fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> Post {
+    let beside = kernel.checked_sub(setup.lead).filter(|_| dice.percent(60));
+    match beside {
+        Some(kernel) => dice.pick(&setup.posts[kernel]),
+        None => {
+            let gpu = dice.below(usize::from(setup.shape.gpus)) as u8;
+            any_post(setup, gpu, dice)
+        }
+    }
+}
+
+fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
+    let line = noise_line(setup, dice);
+    let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Gpu, Scope::Sys]);
+    let relaxed = if dice.percent(60) { Order::WEAK } else { Order::relaxed(scope) };
+    match dice.below(20) {
+        0..9 => NoiseOp::Load(line, dice.pick(&[Mask(0xff), Mask(0xff00), Mask::ALL]), relaxed),
+        9..13 => NoiseOp::Store(line, UNUSED, relaxed),
+        13 => NoiseOp::Atomic(line, Order::relaxed(scope)),
+        14 => NoiseOp::Load(line, Mask(0xff), Order::acquire(scope)),
+        15 => NoiseOp::Fence(Order::new(dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]), scope)),
+        16 | 17 => NoiseOp::Use,
+        _ => NoiseOp::Delay(dice.below(scale + 1) as u32),
+    }
+}
+
+/// A line of the test, one of its regions, or any other.
+fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
+    let Spot { line, .. } = setup.spots[dice.below(setup.spots.len())];
+    let lines = setup.page_bytes / 128;
+    match dice.below(10) {
+        0..4 => line,
+        4..6 => Line(line.0 - line.0 % setup.region + dice.below(setup.region as usize) as u64),
+        _ => Line(dice.below(PAGES as usize) as u64 * lines + dice.below(setup.region as usize) as u64),
+    }
+}
