@@ -39,15 +39,16 @@ impl Setup {
             posts: Vec::new(),
             manners: Vec::new(),
             ranks: Vec::new(),
-            lead: usize::from(dice.percent(40)),
+            lead: usize::from(dice.percent(60)),
             noise: Vec::new(),
             skews: Vec::new(),
         };
         setup.spots = spots(&setup, dice);
         setup.posts = posts(&setup, dice);
         setup.manners = manners(program, dice);
-        setup.ranks = shuffled(program.threads.len(), dice);
+        setup.ranks = ranks(program, dice);
         setup.noise = noise(&setup, dice);
+        setup.noise.extend(warmers(&setup, dice));
         setup.skews = skews(modules, dice);
         setup
     }
@@ -57,7 +58,7 @@ impl Setup {
 fn shape(program: &Program, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
-    let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 3, 3, 4]) };
+    let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
     Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 3]) }
 }
 
@@ -121,7 +122,7 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
 /// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll.
 fn manners(program: &Program, dice: &mut Dice) -> Vec<Vec<Manner>> {
     let scale = logarithmic(dice, 1, 14) as usize;
-    let (delayed, polls) = (dice.pick(&[10, 40, 80]), dice.pick(&[0, 50, 90]));
+    let (delayed, polls) = (dice.pick(&[10, 40, 80]), dice.pick(&[0, 70, 100]));
     let mut manner = |_: &Instruction| Manner {
         delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
         polls: dice.percent(polls),
@@ -129,7 +130,48 @@ fn manners(program: &Program, dice: &mut Dice) -> Vec<Vec<Manner>> {
     program.threads.iter().map(|thread| thread.code.iter().map(&mut manner).collect()).collect()
 }
 
-/// Late packets of one or two classes, between some modules.
+/// Of some orders in which threads may wait for each other, the one that lets most loads poll for a store of another.
+fn ranks(program: &Program, dice: &mut Dice) -> Vec<usize> {
+    let drawn: Vec<Vec<usize>> = (0..4).map(|_| shuffled(program.threads.len(), dice)).collect();
+    drawn.into_iter().max_by_key(|ranks| messages(program, ranks)).expect("some are drawn")
+}
+
+/// Pairs of a load and an access that writes what it reads, by a thread of a smaller rank.
+fn messages(program: &Program, ranks: &[usize]) -> usize {
+    let accesses = || {
+        let ranked = program.threads.iter().zip(ranks);
+        ranked.flat_map(|(thread, rank)| {
+            thread.code.iter().filter_map(move |one| one.location().map(|location| (rank, location, one)))
+        })
+    };
+    let strong =
+        |one: &Instruction| matches!(one, Instruction::Load { order, .. } if order.semantics != Semantics::Weak);
+    let loads = accesses().filter(|(_, _, one)| strong(one));
+    loads
+        .map(|(rank, location, _)| {
+            let writes = accesses().filter(|(_, _, one)| !matches!(one, Instruction::Load { .. }));
+            writes.filter(|(other, stored, _)| *stored == location && *other < rank).count()
+        })
+        .sum()
+}
+
+/// In half of the runs, warps that load all of the test's lines: before the test, where its threads will run, or at its
+/// start.
+fn warmers(setup: &Setup, dice: &mut Dice) -> Vec<Noise> {
+    if dice.percent(50) {
+        return Vec::new();
+    }
+    let kernel = dice.below(setup.lead + 1);
+    let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
+    let load = |spot: &Spot| NoiseOp::Load(spot.line, Mask::ALL, Order::relaxed(scope));
+    let ops: Vec<NoiseOp> = setup.spots.iter().map(load).collect();
+    let mut posts = setup.posts[0].clone();
+    posts.sort_unstable_by_key(|post| (post.module, post.sm));
+    posts.dedup();
+    posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
+}
+
+/// Late packets of one or two classes, between some modules; often invalidations, which releases wait for.
 fn skews(modules: usize, dice: &mut Dice) -> Vec<Skew> {
     let count = dice.pick(&[0, 0, 1, 1, 2, 3]);
     let end = |dice: &mut Dice| dice.percent(60).then(|| ModuleId(dice.below(modules) as u8));
@@ -137,8 +179,8 @@ fn skews(modules: usize, dice: &mut Dice) -> Vec<Skew> {
         .map(|_| Skew {
             source: end(dice),
             target: end(dice),
-            class: dice.pick(&PacketClass::ALL),
-            late: Ps(logarithmic(dice, 10_000, 11)),
+            class: if dice.percent(30) { PacketClass::Invalidations } else { dice.pick(&PacketClass::ALL) },
+            late: Ps(logarithmic(dice, 20_000, 11)),
         })
         .collect()
 }

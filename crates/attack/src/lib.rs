@@ -26,5 +26,5 @@ mod staging;
 pub mod trial;
 pub mod values;
 
-pub use report::{Failing, NotRun, TimedReport};
-pub use series::{Attack, Target, Watch, attack};
+pub use report::{Failing, NotRun, TimedReport, TimedTest, TimedVerdict};
+pub use series::{Attack, Target, Watch, attack, catch};

@@ -57,7 +57,7 @@ struct State {
 
 impl Observer {
     /// One for a run of `setup`; `charted`: whether it keeps what passes.
-    pub fn new(setup: &Setup, scripts: Vec<Script>, staging: &Staging, charted: bool) -> Arc<Observer> {
+    pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &Staging, charted: bool) -> Arc<Observer> {
         let state = State {
             results: scripts.iter().map(|script| vec![None; script.code.len()]).collect(),
             memory: vec![None; setup.program.locations.len()],
@@ -76,7 +76,7 @@ impl Observer {
     ///
     /// # Errors
     /// The thread, and its load or atomic.
-    pub fn ending(&self) -> Result<FinalState, (usize, Early)> {
+    pub(crate) fn ending(&self) -> Result<FinalState, (usize, Early)> {
         let state = self.state();
         if let Some(early) = state.early {
             return Err(early);
@@ -93,7 +93,7 @@ impl Observer {
     }
 
     /// The chart of what has passed, where it was kept.
-    pub fn chart(&self) -> String {
+    pub(crate) fn chart(&self) -> String {
         self.state().chart.as_ref().map(Chart::text).unwrap_or_default()
     }
 }

@@ -16,16 +16,16 @@ enum Source {
 
 /// A register was read before the load or atomic at this index of its thread had returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Early(pub usize);
+pub(crate) struct Early(pub(crate) usize);
 
 /// What the loads and atomics of a thread have returned, by instruction.
-pub type Results = Vec<Option<Value>>;
+pub(crate) type Results = Vec<Option<Value>>;
 
 /// One thread.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     /// Its instructions.
-    pub code: Vec<Instruction>,
+    pub(crate) code: Vec<Instruction>,
     /// By instruction, then register: where the value comes from that the instruction would read. One more at the end.
     registers: Vec<Vec<Source>>,
 }
@@ -34,7 +34,7 @@ pub struct Script {
 ///
 /// # Errors
 /// Says what a stream cannot express: branches, and barriers of several ids.
-pub fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
+pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     let all = program.threads.iter().flat_map(|thread| &thread.code);
     let mut barriers = all.filter_map(|instruction| match instruction {
         Instruction::Barrier { id } => Some(*id),
@@ -83,7 +83,7 @@ impl Script {
     ///
     /// # Errors
     /// Where it is not there yet.
-    pub fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, Early> {
+    pub(crate) fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, Early> {
         self.of(self.source(at, operand), results)
     }
 
@@ -105,7 +105,7 @@ impl Script {
     ///
     /// # Errors
     /// Where an operand is not there yet.
-    pub fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, Early> {
+    pub(crate) fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, Early> {
         let constant = |operand| self.value(at, operand, results).map(Operand::Value);
         Ok(match update {
             Update::Apply(operation, operand) => Update::Apply(operation, constant(operand)?),
@@ -120,13 +120,13 @@ impl Script {
     ///
     /// # Errors
     /// Where a result never came.
-    pub fn ending(&self, results: &Results) -> Result<Vec<Value>, Early> {
+    pub(crate) fn ending(&self, results: &Results) -> Result<Vec<Value>, Early> {
         let last = self.registers.last().expect("there is one more than instructions");
         last.iter().map(|source| self.of(*source, results)).collect()
     }
 
     /// The loads and atomics whose results the instruction at `at` needs.
-    pub fn needs(&self, at: usize) -> Vec<usize> {
+    pub(crate) fn needs(&self, at: usize) -> Vec<usize> {
         let operands: Vec<Operand> = match self.code[at] {
             Instruction::Store { value, .. } => vec![value],
             Instruction::Atomic { update: Update::Apply(_, operand) | Update::Exchange(operand), .. } => vec![operand],
@@ -151,7 +151,7 @@ impl Script {
     }
 
     /// The kernel of each instruction, counted from 0.
-    pub fn kernels(&self) -> Vec<usize> {
+    pub(crate) fn kernels(&self) -> Vec<usize> {
         let mut kernel = 0;
         let of = |instruction: &Instruction| {
             kernel += usize::from(matches!(instruction, Instruction::KernelBoundary));

@@ -77,6 +77,11 @@ impl Watch for () {
     fn advanced(&self, _: u64) {}
 }
 
+/// What tells a test from all others.
+fn key(case: &Case) -> String {
+    case.file.clone().unwrap_or_else(|| case.name.clone())
+}
+
 /// A test with what the model allows it, or why it is not run.
 type Judged = Result<(Program, Outcomes), String>;
 
@@ -107,6 +112,7 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
     if attack.cases.is_empty() && !attack.random {
         return attack.targets.iter().zip(sums).map(|(target, sum)| sum.report(attack, target)).collect();
     }
+    let listed: BTreeSet<String> = attack.cases.iter().map(key).collect();
     let mut known: FxHashMap<String, Judged> = FxHashMap::default();
     for first in (0..runs).step_by(AT_A_TIME as usize) {
         let seeds: Vec<u64> = (first..runs.min(first + AT_A_TIME)).map(|run| attack.seed.wrapping_add(run)).collect();
@@ -119,7 +125,7 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
         }
         let verdicts = side_by_side(attack.threads, jobs.len(), |job| {
             let (at, target) = jobs[job];
-            let verdict = one(&attack.targets[target], &known[&cases[at].name], seeds[at]);
+            let verdict = one(&attack.targets[target], &known[&key(&cases[at])], seeds[at]);
             watch.advanced(1);
             verdict
         });
@@ -129,18 +135,18 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
                 sums[target].add(&cases[at], seeds[at], verdict, &known);
             }
         }
-        known.retain(|name, _| attack.cases.iter().any(|case| case.name == *name));
+        known.retain(|one, _| listed.contains(one));
     }
     side_by_side(attack.threads, sums.len(), |at| sums[at].report(attack, &attack.targets[at]))
 }
 
 /// Asks the model for the tests it has not been asked for.
 fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, Judged>) {
-    let mut new: Vec<&Case> = cases.iter().filter(|case| !known.contains_key(&case.name)).collect();
-    new.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    new.dedup_by(|one, other| one.name == other.name);
+    let mut new: Vec<&Case> = cases.iter().filter(|case| !known.contains_key(&key(case))).collect();
+    new.sort_unstable_by_key(|case| key(case));
+    new.dedup_by_key(|case| key(case));
     let judged = side_by_side(threads, new.len(), |at| judge(new[at]));
-    known.extend(new.into_iter().map(|case| case.name.clone()).zip(judged));
+    known.extend(new.into_iter().map(key).zip(judged));
 }
 
 fn judge(case: &Case) -> Judged {
@@ -159,11 +165,13 @@ fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
     Ok(trial(&setup, Judge { design: &target.config, allowed, broken_rule: None }))
 }
 
-/// The first of the runs `seeds` of `cases` in which a broken rule of a design's protocol shows, and as what.
-pub fn catch(target: &Target, rule: BrokenRule, cases: &[Case], seeds: std::ops::Range<u64>) -> Option<(u64, Failure)> {
-    let judged: Vec<Judged> = cases.iter().map(judge).collect();
-    seeds.into_iter().find_map(|seed| {
-        let (program, allowed) = judged[(seed % cases.len() as u64) as usize].as_ref().ok()?;
+/// The first run in which a broken rule of the protocol of the attack's first design shows: its seed, and as what.
+pub fn catch(attack: &Attack<'_>, rule: BrokenRule) -> Option<(u64, Failure)> {
+    let target = attack.targets.first()?;
+    let mut known: FxHashMap<String, Judged> = FxHashMap::default();
+    (0..attack.runs).map(|run| attack.seed.wrapping_add(run)).find_map(|seed| {
+        let case = attack.case(seed);
+        let (program, allowed) = known.entry(key(&case)).or_insert_with(|| judge(&case)).as_ref().ok()?;
         let setup = Setup::draw(program, &target.config, seed);
         let judge = Judge { design: &target.config, allowed, broken_rule: Some(rule) };
         trial(&setup, judge).err().map(|failure| (seed, failure))
@@ -174,7 +182,7 @@ pub fn catch(target: &Target, rule: BrokenRule, cases: &[Case], seeds: std::ops:
 #[derive(Default)]
 struct Sum {
     runs: u64,
-    /// By test: whether it is random, its runs, what was seen of how many.
+    /// By [`key`].
     tests: BTreeMap<String, Seen>,
     violations: u64,
     first: Option<(Case, u64, Failure)>,
@@ -184,6 +192,7 @@ struct Sum {
 /// What was seen of a test.
 #[derive(Default)]
 struct Seen {
+    name: String,
     random: bool,
     runs: u64,
     outcomes: BTreeSet<FinalState>,
@@ -195,15 +204,16 @@ impl Sum {
         let verdict = match run {
             Ok(verdict) => verdict,
             Err(reason) => {
-                self.not_run.entry(reason).or_default().insert(case.name.clone());
+                self.not_run.entry(reason).or_default().insert(key(case));
                 return;
             }
         };
         self.runs += 1;
-        let seen = self.tests.entry(case.name.clone()).or_default();
+        let seen = self.tests.entry(key(case)).or_default();
+        seen.name.clone_from(&case.name);
         seen.runs += 1;
         seen.random = case.is_random();
-        seen.allowed = known[&case.name].as_ref().map_or(0, |(_, allowed)| allowed.states().len());
+        seen.allowed = known[&key(case)].as_ref().map_or(0, |(_, allowed)| allowed.states().len());
         match verdict {
             Ok(state) => {
                 seen.outcomes.insert(state);
@@ -216,8 +226,8 @@ impl Sum {
     }
 
     fn report(&self, attack: &Attack<'_>, target: &Target) -> TimedReport {
-        let tests = self.tests.iter().filter(|(_, seen)| !seen.random).map(|(name, seen)| TimedTest {
-            name: name.clone(),
+        let tests = self.tests.iter().filter(|(_, seen)| !seen.random).map(|(_, seen)| TimedTest {
+            name: seen.name.clone(),
             runs: seen.runs,
             outcomes: seen.outcomes.len(),
             allowed: seen.allowed,

@@ -13,7 +13,7 @@ use tombolo_types::{Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
 
 /// What a warp of the test does, in the order in which the timing model asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub(crate) enum Act {
     /// A load by the instruction at this index.
     Load(usize),
     /// Loads by the instruction at this index, until one sees its flag.
@@ -26,24 +26,24 @@ pub enum Act {
 
 /// A warp of the test in one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its thread; the number of threads for the warp that reads memory at the end.
-    pub thread: usize,
+    pub(crate) thread: usize,
     /// What it does.
-    pub acts: Vec<Act>,
+    pub(crate) acts: Vec<Act>,
 }
 
 /// A warp in one kernel: its module, the rank of its CTA among those of the module, its index in the CTA.
-pub type Seat = (usize, ModuleId, u32, u32);
+pub(crate) type Seat = (usize, ModuleId, u32, u32);
 
 /// The streams of a run.
-pub struct Staging {
+pub(crate) struct Staging {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     /// By kernel, then CTA of the grid.
     ctas: Vec<Vec<CtaStream>>,
     /// Who sits where, of the test.
-    pub parts: FxHashMap<Seat, Part>,
+    pub(crate) parts: FxHashMap<Seat, Part>,
 }
 
 /// One warp being written.
@@ -164,7 +164,11 @@ impl<'a> Writer<'a> {
 
     /// Whether a load of `location` with `scope` is sure to see this store some time.
     fn is_seen(&self, (other, place): Awaited, location: Location, (thread, at): (usize, usize), scope: Scope) -> bool {
-        let Instruction::Store { order, location: stored, .. } = self.scripts[other].code[place] else { return false };
+        let (Instruction::Store { order, location: stored, .. } | Instruction::Atomic { order, location: stored, .. }) =
+            self.scripts[other].code[place]
+        else {
+            return false;
+        };
         let threads = &self.setup.program.threads;
         let (here, there) = (threads[thread].placement, threads[other].placement);
         stored == location
@@ -203,10 +207,7 @@ impl<'a> Writer<'a> {
                 let accesses = self.access(warp, location);
                 warp.ops.push(Op::Store { order: order.into(), accesses });
                 warp.act(Act::Store(at));
-                if let Some(flag) = self.flag((thread, at)) {
-                    let token = warp.token(flag);
-                    warp.ops.push(Op::Signal { token });
-                }
+                self.signal(warp, (thread, at));
             }
             Instruction::Atomic { order, into, location, .. } => {
                 let accesses = self.access(warp, location);
@@ -214,6 +215,7 @@ impl<'a> Writer<'a> {
                 warp.ops.push(Op::Atomic { order: order.into(), result, accesses });
                 warp.act(Act::Atomic(at));
                 warp.results.extend(into.map(|_| at));
+                self.signal(warp, (thread, at));
             }
             Instruction::Fence { order } => warp.ops.push(Op::Fence { order: order.into() }),
             Instruction::Barrier { .. } => warp.ops.push(Op::Barrier),
@@ -222,6 +224,14 @@ impl<'a> Writer<'a> {
             | Instruction::KernelBoundary
             | Instruction::Branch { .. }
             | Instruction::Jump { .. } => {}
+        }
+    }
+
+    /// A store or an atomic leaves its flag, if somebody polls for it.
+    fn signal(&self, warp: &mut Warp, store: Awaited) {
+        if let Some(flag) = self.flag(store) {
+            let token = warp.token(flag);
+            warp.ops.push(Op::Signal { token });
         }
     }
 
@@ -278,7 +288,7 @@ impl<'a> Writer<'a> {
 
 impl Staging {
     /// The streams of a setup under a design that cuts grids over modules so.
-    pub fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
+    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
         let writer = Writer::new(setup, scripts);
         let mut staging =
             Staging { kernels: Vec::new(), commands: Vec::new(), ctas: Vec::new(), parts: FxHashMap::default() };
