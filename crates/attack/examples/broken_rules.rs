@@ -1,6 +1,6 @@
 //! How soon each broken rule shows under each design: `broken_rules RUNS SEED DESIGN…`; `DESIGN+back` writes lines back.
 
-use tombolo_attack::{Attack, Target, catch};
+use tombolo_attack::{Attack, Target, catch, shipped};
 use tombolo_check::verify::Case;
 use tombolo_machine::{DesignConfig, design};
 use tombolo_protocol::BrokenRule;
@@ -25,7 +25,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments[at].parse().expect("RUNS SEED DESIGN…");
     let (range, words) = ((number(0), number(1)), &arguments[2..]);
-    let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();
+    let cases = shipped();
     // Polls that never see their flag take a million rounds each.
     let rules: Vec<BrokenRule> =
         BrokenRule::ALL.into_iter().filter(|rule| *rule != BrokenRule::LoadIgnoresScope).collect();

@@ -17,13 +17,24 @@ const PAGES: u64 = 14;
 /// Most other warps of a run.
 const NOISE: usize = 8;
 
+/// What a run is after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// Anything: every size small, much other traffic.
+    Crowd,
+    /// One message that overtakes another: warm copies, late writers, readers that poll, one class of packets late.
+    Race,
+}
+
 impl Setup {
     /// The run of `program` under `design` that `seed` stands for.
     pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
         let mut dice = Dice::new(seed, PURPOSE);
         let dice = &mut dice;
+        let aim = dice.pick(&[Aim::Crowd, Aim::Crowd, Aim::Race, Aim::Race, Aim::Race]);
         let shape = shape(program, dice);
-        let settings = Drawing::settings(dice, design);
+        let percent = if aim == Aim::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
+        let settings = Drawing::settings(dice, design, percent);
         let region = dice.pick(&[1, 2, 4, 4]);
         let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
         let modules = usize::from(shape.gpus * shape.modules);
@@ -45,11 +56,11 @@ impl Setup {
         };
         setup.spots = spots(&setup, dice);
         setup.posts = posts(&setup, dice);
-        setup.manners = manners(program, dice);
         setup.ranks = ranks(program, dice);
+        setup.manners = manners(&setup, aim, dice);
         setup.noise = noise(&setup, dice);
-        setup.noise.extend(warmers(&setup, dice));
-        setup.skews = skews(modules, dice);
+        setup.noise.extend(warmers(&setup, aim, dice));
+        setup.skews = skews(&setup, aim, dice);
         setup
     }
 }
@@ -119,15 +130,24 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
     Post { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
 }
 
-/// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll.
-fn manners(program: &Program, dice: &mut Dice) -> Vec<Vec<Manner>> {
-    let scale = logarithmic(dice, 1, 14) as usize;
-    let (delayed, polls) = (dice.pick(&[10, 40, 80]), dice.pick(&[0, 70, 100]));
-    let mut manner = |_: &Instruction| Manner {
+/// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll. In a
+/// race the thread that waits for nobody may begin late, when copies are there.
+fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
+    let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
+    let delayed = dice.pick(&[10, 40, 80]);
+    let polls = if aim == Aim::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
+    let late = if aim == Aim::Race && dice.percent(80) { logarithmic(dice, 256, 6) as u32 } else { 0 };
+    let manner = |dice: &mut Dice| Manner {
         delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
         polls: dice.percent(polls),
     };
-    program.threads.iter().map(|thread| thread.code.iter().map(&mut manner).collect()).collect()
+    let mut all: Vec<Vec<Manner>> =
+        setup.program.threads.iter().map(|thread| thread.code.iter().map(|_| manner(dice)).collect()).collect();
+    let first = all.iter_mut().zip(&setup.ranks).find(|(_, rank)| **rank == 0);
+    if let Some(manner) = first.and_then(|(manners, _)| manners.first_mut()) {
+        manner.delay += late;
+    }
+    all
 }
 
 /// Of some orders in which threads may wait for each other, the one that lets most loads poll for a store of another.
@@ -155,34 +175,49 @@ fn messages(program: &Program, ranks: &[usize]) -> usize {
         .sum()
 }
 
-/// In half of the runs, warps that load all of the test's lines: before the test, where its threads will run, or at its
-/// start.
-fn warmers(setup: &Setup, dice: &mut Dice) -> Vec<Noise> {
-    if dice.percent(50) {
+/// In most races and some others: warps that load all of the test's lines, before the test, where its threads will run,
+/// or in its kernel, once or again and again.
+fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
+    if !dice.percent(if aim == Aim::Race { 80 } else { 40 }) {
         return Vec::new();
     }
     let kernel = dice.below(setup.lead + 1);
     let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
-    let load = |spot: &Spot| NoiseOp::Load(spot.line, Mask::ALL, Order::relaxed(scope));
-    let ops: Vec<NoiseOp> = setup.spots.iter().map(load).collect();
+    let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
+    let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
+    let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
+    let ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
     let mut posts = setup.posts[0].clone();
     posts.sort_unstable_by_key(|post| (post.module, post.sm));
     posts.dedup();
     posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
 }
 
-/// Late packets of one or two classes, between some modules; often invalidations, which releases wait for.
-fn skews(modules: usize, dice: &mut Dice) -> Vec<Skew> {
-    let count = dice.pick(&[0, 0, 1, 1, 2, 3]);
-    let end = |dice: &mut Dice| dice.percent(60).then(|| ModuleId(dice.below(modules) as u8));
+/// Late packets of a class or two between some modules; in a race long enough to be overtaken by all others.
+fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
+    let race = aim == Aim::Race;
+    let count = if race { dice.pick(&[1, 1, 2]) } else { dice.pick(&[0, 0, 1, 2, 3]) };
     (0..count)
         .map(|_| Skew {
-            source: end(dice),
-            target: end(dice),
-            class: if dice.percent(30) { PacketClass::Invalidations } else { dice.pick(&PacketClass::ALL) },
-            late: Ps(logarithmic(dice, 20_000, 11)),
+            source: skewed_end(setup, 40, dice),
+            target: skewed_end(setup, 60, dice),
+            class: if dice.percent(35) { PacketClass::Invalidations } else { dice.pick(&PacketClass::ALL) },
+            late: Ps(if race { logarithmic(dice, 1_000_000, 5) } else { logarithmic(dice, 20_000, 11) }),
         })
         .collect()
+}
+
+/// One module in so many of a hundred draws, mostly one that a thread runs on or a location lives on; else any.
+fn skewed_end(setup: &Setup, percent: usize, dice: &mut Dice) -> Option<ModuleId> {
+    if !dice.percent(percent) {
+        return None;
+    }
+    let spot = setup.spots[dice.below(setup.spots.len())];
+    Some(match dice.below(5) {
+        0 => ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8),
+        1 => setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize],
+        _ => dice.pick(&setup.posts[setup.posts.len() - 1]).module,
+    })
 }
 
 /// Warps of no test: in a run they are idle, a few, or many.

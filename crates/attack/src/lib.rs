@@ -27,4 +27,4 @@ pub mod trial;
 pub mod values;
 
 pub use report::{Failing, NotRun, TimedReport, TimedTest, TimedVerdict};
-pub use series::{Attack, Target, Watch, attack, catch};
+pub use series::{Attack, Target, Watch, attack, catch, shipped};

@@ -18,9 +18,6 @@ pub(crate) const SMALL: &[(&str, &str)] = &[
     ("dram.bytes", "1GB"),
 ];
 
-/// Of a hundred values, how many are drawn and not the base's, in a run that draws some.
-const DRAWN: [usize; 4] = [0, 25, 60, 90];
-
 /// From `low` on, doubled up to `octaves` times, and up to as much again: small and large alike.
 pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
     let base = low << dice.below(octaves + 1);
@@ -35,9 +32,8 @@ pub(crate) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Settings, beside the machine's shape.
-    pub(crate) fn settings(dice: &mut Dice, design: &DesignConfig) -> Vec<Setting> {
-        let percent = dice.pick(&DRAWN);
+    /// Settings beside the machine's shape: each drawn in `percent` of a hundred runs.
+    pub(crate) fn settings(dice: &mut Dice, design: &DesignConfig, percent: usize) -> Vec<Setting> {
         let mut drawing = Drawing { dice, percent, settings: Vec::new() };
         drawing.latencies();
         drawing.rates();
@@ -122,7 +118,8 @@ impl Drawing<'_> {
     }
 
     fn directory(&mut self) {
-        if self.dice.percent(self.percent) {
+        // Entries that are replaced are half of what a directory does.
+        if self.dice.percent(self.percent.max(30)) {
             let (ways, sets) = (1 << self.dice.below(3), 1 << self.dice.below(3));
             // As many slices as any machine here has share them.
             self.settings.push(("directory.ways", ways.to_string()));

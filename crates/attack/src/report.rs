@@ -47,6 +47,16 @@ pub struct NotRun {
     pub tests: usize,
 }
 
+/// The reason why a test is not run under a design that promises nothing to it.
+pub const NOT_PROMISED: &str = "not promised";
+
+impl NotRun {
+    /// Whether that answers the question of the tests.
+    pub fn is_answer(&self) -> bool {
+        self.reason == NOT_PROMISED || self.reason.starts_with("bounded")
+    }
+}
+
 /// A run that failed, made small.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failing {
