@@ -7,7 +7,8 @@ use tombolo_machine::{design, list_designs};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize, otherwise: u64| arguments.get(at).map_or(otherwise, |text| text.parse().expect("a number"));
+    let number =
+        |at: usize, otherwise: u64| arguments.get(at).map_or(otherwise, |text| text.parse().expect("a number"));
     let (runs, seed, threads) = (number(0, 500), number(1, 1), number(2, 2) as usize);
     let all: Vec<String> = list_designs().iter().map(|listed| listed.name.to_owned()).collect();
     let names = if arguments.len() > 3 { &arguments[3..] } else { &all };
@@ -38,7 +39,10 @@ fn main() {
             started.elapsed().as_secs_f64()
         );
         if let Some(first) = &report.first {
-            println!("{} seed {}: {}\n{}\n{}\n{}\n{}", first.test, first.seed, first.seen_as, first.small, first.program, first.setup, first.trace);
+            println!(
+                "{} seed {}: {}\n{}\n{}\n{}\n{}",
+                first.test, first.seed, first.seen_as, first.small, first.program, first.setup, first.trace
+            );
         }
     }
 }

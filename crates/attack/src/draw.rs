@@ -73,9 +73,9 @@ fn shape(program: &Program, dice: &mut Dice) -> Shape {
     Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 3]) }
 }
 
-/// Each page anywhere; in a third of the runs all at one module.
+/// Each page anywhere; in a sixth of the runs all at one module.
 fn homes(modules: usize, dice: &mut Dice) -> Vec<ModuleId> {
-    let one = dice.percent(33).then(|| dice.below(modules));
+    let one = dice.percent(16).then(|| dice.below(modules));
     (0..PAGES).map(|_| ModuleId(one.unwrap_or_else(|| dice.below(modules)) as u8)).collect()
 }
 
@@ -120,9 +120,7 @@ fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
         let index = named.iter().position(|one| *one == gpu).expect("every GPU of a thread is named");
         any_post(setup, actual[index] as u8, dice)
     };
-    (0..=kernels)
-        .map(|_| Setup::ctas(program).iter().map(|cta| place(cta.gpu, dice)).collect())
-        .collect()
+    (0..=kernels).map(|_| Setup::ctas(program).iter().map(|cta| place(cta.gpu, dice)).collect()).collect()
 }
 
 fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
@@ -195,29 +193,38 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
 
 /// Late packets of a class or two between some modules; in a race long enough to be overtaken by all others.
 fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
-    let race = aim == Aim::Race;
-    let count = if race { dice.pick(&[1, 1, 2]) } else { dice.pick(&[0, 0, 1, 2, 3]) };
-    (0..count)
+    if aim == Aim::Race {
+        return (0..dice.pick(&[1, 1, 2])).map(|_| racing_skew(setup, dice)).collect();
+    }
+    (0..dice.pick(&[0, 0, 1, 2, 3]))
         .map(|_| Skew {
-            source: skewed_end(setup, 40, dice),
-            target: skewed_end(setup, 60, dice),
-            class: if dice.percent(35) { PacketClass::Invalidations } else { dice.pick(&PacketClass::ALL) },
-            late: Ps(if race { logarithmic(dice, 1_000_000, 5) } else { logarithmic(dice, 20_000, 11) }),
+            source: dice.percent(40).then(|| any_module(setup, dice)),
+            target: dice.percent(60).then(|| any_module(setup, dice)),
+            class: dice.pick(&PacketClass::ALL),
+            late: Ps(logarithmic(dice, 20_000, 11)),
         })
         .collect()
 }
 
-/// One module in so many of a hundred draws, mostly one that a thread runs on or a location lives on; else any.
-fn skewed_end(setup: &Setup, percent: usize, dice: &mut Dice) -> Option<ModuleId> {
-    if !dice.percent(percent) {
-        return None;
-    }
-    let spot = setup.spots[dice.below(setup.spots.len())];
-    Some(match dice.below(5) {
-        0 => ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8),
-        1 => setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize],
-        _ => dice.pick(&setup.posts[setup.posts.len() - 1]).module,
-    })
+/// What a release waits for, or what an acquire must not keep, is late.
+fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
+    let home = |dice: &mut Dice| {
+        let spot = setup.spots[dice.below(setup.spots.len())];
+        setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize]
+    };
+    let thread = |dice: &mut Dice| dice.pick(&setup.posts[setup.posts.len() - 1]).module;
+    let (source, target, class) = match dice.below(20) {
+        0..7 => (None, dice.percent(60).then(|| thread(dice)), PacketClass::Invalidations),
+        7..12 => (Some(home(dice)), dice.percent(70).then(|| thread(dice)), PacketClass::Fills),
+        12..16 => (dice.percent(70).then(|| thread(dice)), dice.percent(50).then(|| home(dice)), PacketClass::Writes),
+        16..18 => (dice.percent(50).then(|| any_module(setup, dice)), Some(home(dice)), PacketClass::Writes),
+        _ => (Some(any_module(setup, dice)), dice.percent(50).then(|| any_module(setup, dice)), PacketClass::All),
+    };
+    Skew { source, target, class, late: Ps(logarithmic(dice, 1_000_000, 5)) }
+}
+
+fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
+    ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8)
 }
 
 /// Warps of no test: in a run they are idle, a few, or many.
@@ -255,7 +262,10 @@ fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
         9..13 => NoiseOp::Store(line, UNUSED, relaxed),
         13 => NoiseOp::Atomic(line, Order::relaxed(scope)),
         14 => NoiseOp::Load(line, Mask(0xff), Order::acquire(scope)),
-        15 => NoiseOp::Fence(Order::new(dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]), scope)),
+        15 => NoiseOp::Fence(Order::new(
+            dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]),
+            scope,
+        )),
         16 | 17 => NoiseOp::Use,
         _ => NoiseOp::Delay(dice.below(scale + 1) as u32),
     }

@@ -120,7 +120,7 @@ impl Drawing<'_> {
     fn directory(&mut self) {
         // Entries that are replaced are half of what a directory does.
         if self.dice.percent(self.percent.max(30)) {
-            let (ways, sets) = (1 << self.dice.below(3), 1 << self.dice.below(3));
+            let (ways, sets) = (self.dice.pick(&[1, 1, 2, 4]), self.dice.pick(&[1, 1, 2, 4]));
             // As many slices as any machine here has share them.
             self.settings.push(("directory.ways", ways.to_string()));
             self.settings.push(("directory.entries", (4 * ways * sets).to_string()));

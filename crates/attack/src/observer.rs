@@ -81,11 +81,9 @@ impl Observer {
         if let Some(early) = state.early {
             return Err(early);
         }
-        let ending = |(thread, script): (usize, &Script)| {
-            script.ending(&state.results[thread]).map_err(|early| (thread, early))
-        };
-        let registers: Vec<Vec<Value>> =
-            self.cast.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
+        let ending =
+            |(thread, script): (usize, &Script)| script.ending(&state.results[thread]).map_err(|early| (thread, early));
+        let registers: Vec<Vec<Value>> = self.cast.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
         let missing = |at| (self.cast.scripts.len(), Early(at));
         let memory: Vec<Value> =
             state.memory.iter().enumerate().map(|(at, value)| value.ok_or(missing(at))).collect::<Result<_, _>>()?;

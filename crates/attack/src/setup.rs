@@ -189,7 +189,8 @@ impl Setup {
     /// Every setting of the machine, in the order in which they are made.
     pub fn machine_settings(&self) -> Vec<Setting> {
         let Shape { gpus, modules, sms } = self.shape;
-        let mut all: Vec<Setting> = crate::machine::SMALL.iter().map(|(path, value)| (*path, (*value).to_owned())).collect();
+        let mut all: Vec<Setting> =
+            crate::machine::SMALL.iter().map(|(path, value)| (*path, (*value).to_owned())).collect();
         all.extend([
             ("topology.gpus", gpus.to_string()),
             ("topology.modules_per_gpu", modules.to_string()),
@@ -265,7 +266,9 @@ impl Setup {
 
     fn describe_extras(&self, text: &mut String) {
         for (thread, manners) in self.manners.iter().enumerate() {
-            for (at, Manner { delay, polls }) in manners.iter().enumerate().filter(|(_, one)| **one != Manner::default()) {
+            for (at, Manner { delay, polls }) in
+                manners.iter().enumerate().filter(|(_, one)| **one != Manner::default())
+            {
                 let polls = if *polls { ", polls" } else { "" };
                 *text += &format!("thread {thread}, instruction {at}: {delay} arithmetic instructions before{polls}\n");
             }

@@ -32,15 +32,24 @@ impl Shrinking<'_> {
     /// Tries every way to leave something out once; whether one was found.
     fn pass(&mut self) -> bool {
         let before = self.tries;
-        let mut smaller = self.each(|setup| setup.noise.len(), |setup, at| {
-            setup.noise.remove(at);
-        });
-        smaller |= self.each(|setup| setup.skews.len(), |setup, at| {
-            setup.skews.remove(at);
-        });
-        smaller |= self.each(|setup| setup.settings.len(), |setup, at| {
-            setup.settings.remove(at);
-        });
+        let mut smaller = self.each(
+            |setup| setup.noise.len(),
+            |setup, at| {
+                setup.noise.remove(at);
+            },
+        );
+        smaller |= self.each(
+            |setup| setup.skews.len(),
+            |setup, at| {
+                setup.skews.remove(at);
+            },
+        );
+        smaller |= self.each(
+            |setup| setup.settings.len(),
+            |setup, at| {
+                setup.settings.remove(at);
+            },
+        );
         smaller |= self.each(|setup| setup.program.threads.len(), remove_thread);
         smaller |= self.each(instructions, remove_instruction);
         smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Manner::default());

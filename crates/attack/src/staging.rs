@@ -331,7 +331,8 @@ impl Staging {
         let kernel = self.kernels.len();
         let mut stream = CtaStream::default();
         for (index, warp) in (0..).zip(cta.warps) {
-            let (start, accesses, tokens) = (stream.ops.len() as u32, stream.accesses.len() as u32, stream.tokens.len());
+            let (start, accesses, tokens) =
+                (stream.ops.len() as u32, stream.accesses.len() as u32, stream.tokens.len());
             let moved = |op| shifted(op, accesses, tokens as u16);
             stream.ops.extend(warp.ops.into_iter().map(moved));
             stream.accesses.extend(warp.accesses);

@@ -97,12 +97,7 @@ fn run(setup: &Setup, judge: Judge<'_>, chart: bool) -> (Result<FinalState, Fail
 }
 
 /// The timed run.
-fn timed(
-    setup: &Setup,
-    judge: Judge<'_>,
-    staging: Staging,
-    observer: &Arc<Observer>,
-) -> Result<FinalState, Failure> {
+fn timed(setup: &Setup, judge: Judge<'_>, staging: Staging, observer: &Arc<Observer>) -> Result<FinalState, Failure> {
     let machine = setup.machine().map_err(|error| Failure::Stopped(error.to_string()))?;
     let spec = RunSpec {
         machine: Arc::new(machine),

@@ -146,13 +146,13 @@ impl Watch for Progress {
 
     fn ends(&self, test: &str, design: &str) {
         self.ended(&format!("{test} under {design}"));
-        self.advanced(1, None);
+        Watcher::advanced(self, 1, None);
     }
 }
 
 impl tombolo_attack::Watch for Progress {
     fn advanced(&self, runs: u64) {
-        Progress::advanced(self, runs as usize, None);
+        Watcher::advanced(self, runs as usize, None);
     }
 }
 
