@@ -1,7 +1,7 @@
 //! Draws one run from a seed.
 
 use crate::machine::{Drawing, logarithmic};
-use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, Spot};
+use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
 use crate::values::{CELLS, Cell, UNUSED};
 use tombolo_check::litmus::{Instruction, Program};
 use tombolo_check::random::Dice;
@@ -53,6 +53,7 @@ impl Setup {
             lead: usize::from(dice.percent(60)),
             noise: Vec::new(),
             skews: Vec::new(),
+            slow: Vec::new(),
         };
         setup.spots = spots(&setup, dice);
         setup.posts = posts(&setup, dice);
@@ -61,6 +62,7 @@ impl Setup {
         setup.noise = noise(&setup, dice);
         setup.noise.extend(warmers(&setup, aim, dice));
         setup.skews = skews(&setup, aim, dice);
+        setup.slow = slow(&setup, aim, dice);
         setup
     }
 }
@@ -204,6 +206,15 @@ fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
             late: Ps(logarithmic(dice, 20_000, 11)),
         })
         .collect()
+}
+
+/// In a third of the races, a slice that is slow to answer an SM of the test.
+fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
+    if aim != Aim::Race || !dice.percent(33) {
+        return Vec::new();
+    }
+    let post = dice.pick(&setup.posts[setup.posts.len() - 1]);
+    vec![SlowPort { post, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
 }
 
 /// What a release waits for, or what an acquire must not keep, is late.

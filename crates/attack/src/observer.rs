@@ -2,7 +2,7 @@
 
 use crate::chart::Chart;
 use crate::script::{Early, Results, Script};
-use crate::setup::Setup;
+use crate::setup::{Post, Setup, SlowPort};
 use crate::staging::{Act, Part, Seat, Staging};
 use crate::values::{Change, Values};
 use rustc_hash::FxHashMap;
@@ -251,6 +251,12 @@ impl Watch<Values> for Arc<Observer> {
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<Values>) -> Ps {
         self.cast.setup.late(source, target, packet)
+    }
+
+    fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
+        let post = Post { module, sm: sm.0 };
+        let fits = |slow: &&SlowPort| slow.post == post && slow.slice == source;
+        Ps(self.cast.setup.slow.iter().filter(fits).map(|slow| slow.late.0).sum())
     }
 }
 

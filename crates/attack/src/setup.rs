@@ -138,6 +138,17 @@ pub struct Skew {
     pub late: Ps,
 }
 
+/// A slice whose answers come late to an SM of its module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowPort {
+    /// The SM.
+    pub post: Post,
+    /// The slice, counted in the module.
+    pub slice: usize,
+    /// By how much.
+    pub late: Ps,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
@@ -167,6 +178,8 @@ pub struct Setup {
     pub noise: Vec<Noise>,
     /// Late packets.
     pub skews: Vec<Skew>,
+    /// Late answers.
+    pub slow: Vec<SlowPort>,
 }
 
 impl Setup {
@@ -278,6 +291,9 @@ impl Setup {
         }
         for skew in &self.skews {
             *text += &format!("late packets: {skew:?}\n");
+        }
+        for slow in &self.slow {
+            *text += &format!("late answers: {slow:?}\n");
         }
     }
 }

@@ -45,6 +45,12 @@ impl Shrinking<'_> {
             },
         );
         smaller |= self.each(
+            |setup| setup.slow.len(),
+            |setup, at| {
+                setup.slow.remove(at);
+            },
+        );
+        smaller |= self.each(
             |setup| setup.settings.len(),
             |setup, at| {
                 setup.settings.remove(at);

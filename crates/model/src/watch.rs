@@ -102,6 +102,13 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
         let _ = (source, target, packet);
         Ps::ZERO
     }
+
+    /// How much later than the crossbar has it what source `source` of a module (a slice, or one more for all else) sends
+    /// an SM arrives: the same throughout a run, so that order is kept.
+    fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
+        let _ = (module, source, sm);
+        Ps::ZERO
+    }
 }
 
 impl Watch<()> for () {}
