@@ -38,8 +38,10 @@ fn main() {
     let chosen =
         |rule: &BrokenRule| rules_of.is_empty() || rules_of.iter().any(|part| format!("{rule:?}").contains(part));
     // Polls that never see their flag take a million rounds each.
-    let rules: Vec<BrokenRule> =
-        BrokenRule::ALL.into_iter().filter(|rule| (*rule != BrokenRule::LoadIgnoresScope || !rules_of.is_empty()) && chosen(rule)).collect();
+    let rules: Vec<BrokenRule> = BrokenRule::ALL
+        .into_iter()
+        .filter(|rule| (*rule != BrokenRule::LoadIgnoresScope || !rules_of.is_empty()) && chosen(rule))
+        .collect();
     std::thread::scope(|scope| {
         for first in 0..2 {
             let (rules, cases, words) = (&rules, &cases, &words);

@@ -251,7 +251,11 @@ impl Sum {
             allowed: self.tests.values().map(|seen| seen.allowed).sum(),
             violations: self.violations,
             not_run: not_run.collect(),
-            first: self.first.as_ref().filter(|_| shown).map(|first| failing(target, first)),
+            first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
+                let (program, allowed) = judge(case).expect("it has been run");
+                let judge = Judge { design: &target.config, allowed: &allowed, broken_rule: None };
+                failing(judge, &program, (&case.name, *seed, failure))
+            }),
         }
     }
 
@@ -268,19 +272,26 @@ impl Sum {
     }
 }
 
+/// A run of the attack's first design, made small and charted where it fails. `broken_rule`: one broken on purpose.
+pub fn show(attack: &Attack<'_>, seed: u64, broken_rule: Option<BrokenRule>) -> Option<Failing> {
+    let (target, case) = (attack.targets.first()?, attack.case(seed));
+    let (program, allowed) = judge(&case).ok()?;
+    let judge = Judge { design: &target.config, allowed: &allowed, broken_rule };
+    let failure = trial(&Setup::draw(&program, &target.config, seed), judge).err()?;
+    Some(failing(judge, &program, (&case.name, seed, &failure)))
+}
+
 /// A failing run, made small and charted.
-fn failing(target: &Target, (case, seed, failure): &(Case, u64, Failure)) -> Failing {
-    let (program, allowed) = judge(case).expect("it has been run");
-    let judge = Judge { design: &target.config, allowed: &allowed, broken_rule: None };
-    let (small, as_small) = shrink(&Setup::draw(&program, &target.config, *seed), failure, judge);
+fn failing(judge: Judge<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
+    let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
     let (_, trace) = charted(&small, judge);
     Failing {
-        test: case.name.clone(),
-        seed: *seed,
-        seen_as: failure.describe(&program),
+        test: test.to_owned(),
+        seed,
+        seen_as: failure.describe(program),
         small: as_small.describe(&small.program),
         program: small.program.to_string(),
-        setup: small.describe(&target.config),
+        setup: small.describe(judge.design),
         trace,
     }
 }
