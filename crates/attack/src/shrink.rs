@@ -60,7 +60,7 @@ impl Shrinking<'_> {
         smaller |= self.each(instructions, remove_instruction);
         smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Manner::default());
         smaller |= self.each(noise_ops, remove_noise_op);
-        smaller |= self.attempt(|setup| remove_lead(setup));
+        smaller |= self.attempt(remove_lead);
         smaller && self.tries < before && self.tries > 0
     }
 

@@ -349,7 +349,7 @@ impl Staging {
 /// A warp that is there and does nothing.
 fn idle() -> CtaStream {
     let ops = vec![Op::Compute { class: ComputeClass::Other, count: 1 }];
-    CtaStream { ops, warps: vec![0..1], ..CtaStream::default() }
+    CtaStream { ops, warps: std::iter::once(0..1).collect(), ..CtaStream::default() }
 }
 
 /// An instruction whose accesses and tokens come behind so many others.
