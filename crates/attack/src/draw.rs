@@ -3,7 +3,7 @@
 use crate::machine::{Drawing, logarithmic};
 use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
 use crate::values::{CELLS, Cell, UNUSED};
-use tombolo_check::litmus::{Instruction, Program};
+use tombolo_check::litmus::{Instruction, Location, Program};
 use tombolo_check::random::Dice;
 use tombolo_machine::DesignConfig;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
@@ -72,7 +72,7 @@ fn shape(program: &Program, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
     let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
-    Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 3]) }
+    Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
 }
 
 /// Each page anywhere; in a sixth of the runs all at one module.
@@ -96,7 +96,7 @@ fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
         let beside = |dice: &mut Dice| {
             let Spot { line, .. } = spots[dice.below(spots.len())];
             let first = line.0 - line.0 % setup.region;
-            let line = if dice.percent(50) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
+            let line = if dice.percent(40) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
             Spot { line, cell: Cell(dice.below(CELLS) as u8) }
         };
         let spot = if !spots.is_empty() && dice.percent(together) { beside(dice) } else { alone };
@@ -188,6 +188,10 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
     let ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
     let mut posts = setup.posts[0].clone();
+    // A miss of another SM is on its way to the same L2.
+    if dice.percent(40) {
+        posts.iter_mut().for_each(|post| post.sm = dice.below(usize::from(setup.shape.sms)) as u16);
+    }
     posts.sort_unstable_by_key(|post| (post.module, post.sm));
     posts.dedup();
     posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
@@ -219,19 +223,48 @@ fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
 
 /// What a release waits for, or what an acquire must not keep, is late.
 fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
-    let home = |dice: &mut Dice| {
-        let spot = setup.spots[dice.below(setup.spots.len())];
-        setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize]
-    };
-    let thread = |dice: &mut Dice| dice.pick(&setup.posts[setup.posts.len() - 1]).module;
+    let (reader, location) = if dice.percent(75) { victim(setup, dice) } else { any_load(setup, dice) };
+    let spot = setup.spot(location);
+    let home = setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize];
+    let reader = module_of(setup, reader);
+    let other = module_of(setup, dice.below(setup.program.threads.len()));
     let (source, target, class) = match dice.below(20) {
-        0..7 => (None, dice.percent(60).then(|| thread(dice)), PacketClass::Invalidations),
-        7..12 => (Some(home(dice)), dice.percent(70).then(|| thread(dice)), PacketClass::Fills),
-        12..16 => (dice.percent(70).then(|| thread(dice)), dice.percent(50).then(|| home(dice)), PacketClass::Writes),
-        16..18 => (dice.percent(50).then(|| any_module(setup, dice)), Some(home(dice)), PacketClass::Writes),
+        0..7 => (None, dice.percent(70).then_some(reader), PacketClass::Invalidations),
+        7..12 => (Some(home), dice.percent(70).then_some(reader), PacketClass::Fills),
+        12..15 => (dice.percent(70).then_some(other), dice.percent(50).then_some(home), PacketClass::Writes),
+        15..18 => (dice.percent(50).then(|| any_module(setup, dice)), Some(home), PacketClass::Writes),
         _ => (Some(any_module(setup, dice)), dice.percent(50).then(|| any_module(setup, dice)), PacketClass::All),
     };
     Skew { source, target, class, late: Ps(logarithmic(dice, 1_000_000, 5)) }
+}
+
+/// Who may be shown an old value, of what: the weak load of a thread that comes behind a strong one, where there is one.
+fn victim(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
+    let mut all: Vec<(usize, Location)> = Vec::new();
+    for (thread, one) in setup.program.threads.iter().enumerate() {
+        let mut strong = false;
+        for instruction in &one.code {
+            match *instruction {
+                Instruction::Load { order: Order::WEAK, location, .. } if strong => all.push((thread, location)),
+                Instruction::Load { order, .. } | Instruction::Fence { order } => strong |= order != Order::WEAK,
+                _ => {}
+            }
+        }
+    }
+    if all.is_empty() { any_load(setup, dice) } else { all[dice.below(all.len())] }
+}
+
+/// Any thread and any location.
+fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
+    let location = dice.below(setup.spots.len()) as u16;
+    (dice.below(setup.program.threads.len()), Location(location))
+}
+
+/// Where a thread runs in the last kernel of the test.
+fn module_of(setup: &Setup, thread: usize) -> ModuleId {
+    let placement = setup.program.threads[thread].placement;
+    let cta = Setup::ctas(&setup.program).iter().position(|cta| *cta == placement).expect("a thread has a CTA");
+    setup.posts[setup.posts.len() - 1][cta].module
 }
 
 fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
