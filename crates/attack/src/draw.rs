@@ -59,7 +59,7 @@ impl Setup {
         setup.posts = posts(&setup, dice);
         setup.ranks = ranks(program, dice);
         setup.manners = manners(&setup, aim, dice);
-        setup.noise = noise(&setup, dice);
+        setup.noise = noise(&setup, aim, dice);
         setup.noise.extend(warmers(&setup, aim, dice));
         setup.skews = skews(&setup, aim, dice);
         setup.slow = slow(&setup, aim, dice);
@@ -136,7 +136,7 @@ fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
     let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
     let delayed = dice.pick(&[10, 40, 80]);
     let polls = if aim == Aim::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
-    let late = if aim == Aim::Race && dice.percent(80) { logarithmic(dice, 256, 6) as u32 } else { 0 };
+    let late = if aim == Aim::Race && dice.percent(80) { logarithmic(dice, 1_024, 5) as u32 } else { 0 };
     let manner = |dice: &mut Dice| Manner {
         delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
         polls: dice.percent(polls),
@@ -186,7 +186,12 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
     let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
     let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
-    let ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
+    let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
+    if dice.percent(25) {
+        // Lines of other pages: their directory entries replace those of the test's.
+        let other = |page: u64| NoiseOp::Load(Line(page * (setup.page_bytes / 128)), Mask::ALL, order);
+        ops.extend((TEST_PAGES..PAGES).map(other));
+    }
     let mut posts = setup.posts[0].clone();
     // A miss of another SM is on its way to the same L2.
     if dice.percent(40) {
@@ -235,7 +240,7 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
         15..18 => (dice.percent(50).then(|| any_module(setup, dice)), Some(home), PacketClass::Writes),
         _ => (Some(any_module(setup, dice)), dice.percent(50).then(|| any_module(setup, dice)), PacketClass::All),
     };
-    Skew { source, target, class, late: Ps(logarithmic(dice, 1_000_000, 5)) }
+    Skew { source, target, class, late: Ps(logarithmic(dice, 4_000_000, 4)) }
 }
 
 /// Who may be shown an old value, of what: the weak load of a thread that comes behind a strong one, where there is one.
@@ -271,9 +276,9 @@ fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
     ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8)
 }
 
-/// Warps of no test: in a run they are idle, a few, or many.
-fn noise(setup: &Setup, dice: &mut Dice) -> Vec<Noise> {
-    let most = dice.pick(&[0, 2, 4, NOISE]);
+/// Warps of no test: none, a few, or many. In a race they would take the copies away that are to be old.
+fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
+    let most = if aim == Aim::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
     let length = dice.pick(&[2, 6, 24]);
     let scale = logarithmic(dice, 1, 11) as usize;
     (0..dice.below(most + 1))
