@@ -81,7 +81,7 @@ pub fn program(seed: u64, index: u64) -> Program {
 }
 
 /// A stream of pseudo-random numbers. Source: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-pub(crate) struct Dice {
+pub struct Dice {
     state: u64,
 }
 
@@ -89,7 +89,7 @@ impl Dice {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// The stream of program `index`: independent of how many numbers other programs draw.
-    pub(crate) fn new(seed: u64, index: u64) -> Dice {
+    pub fn new(seed: u64, index: u64) -> Dice {
         let mut series = Dice { state: seed };
         let mut dice = Dice { state: series.next() ^ index.wrapping_mul(Dice::STEP) };
         dice.next();
@@ -105,15 +105,17 @@ impl Dice {
     }
 
     /// A number below `end`, which is small: the bias is below 2^-50.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    fn percent(&mut self, chance: usize) -> bool {
+    /// True in `chance` of a hundred draws.
+    pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    /// One of `from`, which is not empty.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }

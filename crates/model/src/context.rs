@@ -15,7 +15,7 @@ use crate::posted::StoreReturn;
 use crate::site::Site;
 use crate::stats::L2Stats;
 use crate::translation::Translation;
-use crate::watch::Contents;
+use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition, WayPolicy};
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
@@ -170,7 +170,9 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Delivers `bytes` to an SM as they depart; returns the arrival.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, bytes: u64) -> Ps {
-        self.shared.crossbar.deliver(self.out.now(), departs, (self.site.source(self.id), sm), bytes)
+        let (source, now) = (self.site.source(self.id), self.out.now());
+        let late = self.site.watch.delivery(self.site.module, source, sm);
+        self.shared.crossbar.deliver(now, departs, (source, sm), bytes) + late
     }
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.

@@ -9,7 +9,7 @@ use crate::parts::Parts;
 use crate::site::Site;
 use crate::slice::{Slice, Wanted};
 use crate::sm::{FillMessage, Sm};
-use crate::watch::Contents;
+use crate::watch::{Contents, Watch};
 use crate::way_partition::WayPolicy;
 use std::sync::Arc;
 use tombolo_engine::Event;
@@ -105,6 +105,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// Handles an event of one of its components.
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         let Module { site, sms, sm_shared, slices, slice_shared, controller } = self;
+        site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sms, sm_shared, slices, slice_shared, out };
         if event.time >= parts.slice_shared.ways.next_sample() {
             parts.slice_shared.shift_ways(event.time);

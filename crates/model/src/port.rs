@@ -4,7 +4,7 @@ use crate::departure::{Departure, SOON};
 use crate::link::{Link, LinkConfig, LinkStats};
 use crate::message::{Facts, Message, Out, Packet, Route};
 use crate::site::Site;
-use crate::watch::Contents;
+use crate::watch::{Contents, Watch};
 use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_protocol::Coherence;
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
@@ -74,7 +74,8 @@ impl Port {
         let route = Route { source: site.module, target, bytes: bytes.0 as u16, component };
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
         let channel = site.source(from) * self.config.modules + usize::from(target.0);
-        let arrival = in_order(&mut self.arrivals[channel], sent.time());
+        let late = site.watch.delay(site.module, target, &packet);
+        let arrival = in_order(&mut self.arrivals[channel], sent.time() + late);
         if site.is_beyond(target) {
             let at = arrival + self.config.to_switch;
             out.send(at, from, site.layout.switch(), Message::Cross { route, packet });

@@ -4,7 +4,8 @@
 //! contents of one's own, every store asks its [`Watch`] what it writes, and every load shows it what it returned,
 //! together with the synchronisation that decides what it might have.
 
-use crate::message::Flag;
+use crate::layout::Unit;
+use crate::message::{Flag, Message, Packet};
 use tombolo_protocol::Data;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 
@@ -40,6 +41,11 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
     /// The `launch`th kernel (from 0) starts on one more module. No warp of an earlier one is left.
     fn kernel(&self, launch: u32) {
         let _ = launch;
+    }
+
+    /// Warp `index` of the CTA that starts next on its SM takes this slot.
+    fn warp(&self, slot: WarpSlot, index: u32) {
+        let _ = (slot, index);
     }
 
     /// A CTA starts on the warp slots of an SM whose bits are set in `slots`; `one` is any of them.
@@ -87,6 +93,24 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
         let _ = (warp, line, mask, flag);
         D::Update::default()
+    }
+
+    /// A component of `module` is about to handle a message, at `now`.
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
+        let _ = (now, module, unit, message);
+    }
+
+    /// How much later than the links have it a packet arrives. Packets of a channel keep their order all the same.
+    fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
+        let _ = (source, target, packet);
+        Ps::ZERO
+    }
+
+    /// How much later than the crossbar has it what source `source` of a module (a slice, or one more for all else) sends
+    /// an SM arrives: the same throughout a run, so that order is kept.
+    fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
+        let _ = (module, source, sm);
+        Ps::ZERO
     }
 }
 

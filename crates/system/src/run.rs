@@ -139,8 +139,21 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line));
-    let record = dispatch::<Versions>(spec, Extras { broken_rule, ..Extras::default() }, &checker)?.0;
+    let record = run_watched::<Versions>(spec, &checker, broken_rule)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
+}
+
+/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken_rule`: one broken
+/// on purpose.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_watched<D: Contents>(
+    spec: &RunSpec,
+    watch: &D::Watch,
+    broken_rule: Option<BrokenRule>,
+) -> Result<RunRecord, RunError> {
+    Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.0)
 }
 
 /// What few runs have.

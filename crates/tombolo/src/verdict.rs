@@ -3,6 +3,7 @@
 use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
 use serde::Serialize;
+use tombolo_attack::{Failing, NotRun, TimedReport};
 use tombolo_check::verify::mutants::MutantReport;
 use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
 
@@ -18,6 +19,8 @@ pub(crate) struct Verification {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Vec<MutantReport>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed: Option<Vec<TimedReport>>,
     host: Host,
 }
 
@@ -40,8 +43,14 @@ impl Verification {
             notes: notes(&designs),
             designs,
             mutants,
+            timed: None,
             host,
         }
+    }
+
+    /// The same with what came of timed runs.
+    pub(crate) fn with_timed(self, timed: Option<Vec<TimedReport>>) -> Verification {
+        Verification { timed, ..self }
     }
 
     /// The exit status: 1 where a promise is broken or a mutant passes, which answers the question whatever was not run;
@@ -56,14 +65,18 @@ impl Verification {
         }
     }
 
-    /// Whether every promise was kept and every mutant caught.
+    /// Whether every promise was kept, every mutant caught, and no timed run wrong.
     fn holds(&self) -> bool {
-        self.violations == 0 && self.mutants.iter().flatten().all(|mutant| mutant.caught)
+        self.violations == 0
+            && self.mutants.iter().flatten().all(|mutant| mutant.caught)
+            && self.timed.iter().flatten().all(|report| report.verdict.holds())
     }
 
     /// Whether every test was run under every design.
     fn is_whole(&self) -> bool {
+        let left_out = |report: &TimedReport| report.not_run.iter().any(|one| !one.is_answer());
         self.designs.iter().flat_map(|design| &design.tests).all(|test| test.verdict.is_answer())
+            && !self.timed.iter().flatten().any(left_out)
     }
 
     /// What is left out of the answer: each test that could not be read, then how many were not run.
@@ -82,6 +95,9 @@ impl Verification {
         }
         if let Some(mutants) = &self.mutants {
             text.push_str(&of_mutants(mutants, colours));
+        }
+        if let Some(timed) = &self.timed {
+            text.push_str(&of_timed(timed, colours));
         }
         text.push_str(&format!("{:.1} s on {} threads\n", self.host.wall_s, self.host.threads));
         text
@@ -200,6 +216,44 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
     }
     let caught = mutants.iter().filter(|mutant| mutant.caught).count();
     format!("\n{}{caught} of {} broken protocols are caught by tests that ship\n", table.render(colours), mutants.len())
+}
+
+/// A line a design, and the first run that was wrong under each.
+fn of_timed(reports: &[TimedReport], colours: bool) -> String {
+    let headings = ["design", "verdict", "runs", "tests", "random", "outcomes", "wrong", "not run"];
+    let mut table = Table::new(2).with_headings(headings);
+    for report in reports {
+        let look = if report.verdict.holds() { Look::Good } else { Look::Bad };
+        let not_run: usize = report.not_run.iter().map(|one| one.tests).sum();
+        table.row(vec![
+            Cell::plain(&report.design),
+            Cell::new(report.verdict.word(), look),
+            Cell::plain(count(report.runs)),
+            Cell::plain(report.tests.len().to_string()),
+            Cell::plain(report.programs.to_string()),
+            Cell::plain(format!("{} of {}", report.outcomes, report.allowed)),
+            Cell::plain(report.violations.to_string()),
+            Cell::plain(not_run.to_string()),
+        ]);
+    }
+    let mut text = format!("\n{}", table.render(colours));
+    for report in reports {
+        for NotRun { reason, tests } in &report.not_run {
+            text.push_str(&format!("{}: {tests} tests are not run: {reason}\n", report.design));
+        }
+        if let Some(first) = &report.first {
+            text.push_str(&of_failing(&report.design, first, colours));
+        }
+    }
+    text
+}
+
+/// A run that was wrong, as small as it could be made.
+fn of_failing(design: &str, failing: &Failing, colours: bool) -> String {
+    let Failing { test, seed, seen_as, small, program, setup, trace } = failing;
+    let title = Look::Bad.paint(&format!("{test} under {design}, run {seed}: {seen_as}"), colours);
+    let again = format!("alone: --timed 1 --seed {seed} --design {design}, with the same tests");
+    format!("\n{title}\n{again}; made small, {small}\n{program}{setup}{trace}")
 }
 
 #[cfg(test)]

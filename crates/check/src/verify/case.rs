@@ -164,8 +164,31 @@ impl Case {
         self.file.as_deref().map_or(&self.name, stem)
     }
 
+    /// Whether it was drawn, and not read.
+    pub fn is_random(&self) -> bool {
+        matches!(self.placements, Placements::Drawn { .. })
+    }
+
+    /// The program with the final states that the model allows it, for at most `candidates` candidate executions.
+    ///
+    /// # Errors
+    /// Says why there is no answer: the test is unreadable or unsupported, or the model's budget ends before.
+    pub fn allowed(&self, candidates: u64) -> Result<(Program, Outcomes), String> {
+        let judged = self.judge_within(candidates).map_err(|obstacle| match obstacle {
+            Obstacle::Unreadable(reason) => format!("unreadable: {reason}"),
+            Obstacle::Unsupported(reason) => format!("unsupported: {reason}"),
+            Obstacle::Bounded(reason) => format!("bounded: {reason}"),
+        })?;
+        let allowed = judged.allowed.ok_or("the model reads no loops")?;
+        Ok((judged.program, allowed))
+    }
+
     /// Asks the model.
     pub(super) fn judge(&self) -> Result<Judged, Obstacle> {
+        self.judge_within(CANDIDATES)
+    }
+
+    fn judge_within(&self, candidates: u64) -> Result<Judged, Obstacle> {
         let (program, condition) = self.content.clone()?;
         if let Some(reason) = too_large(&program) {
             return Err(Obstacle::Unsupported(reason));
@@ -176,7 +199,7 @@ impl Case {
         if !barriers_meet(&program)? {
             return Err(Obstacle::Unsupported("barriers of a CTA may never meet".to_owned()));
         }
-        let allowed = outcomes(&program, &Limits { candidates: CANDIDATES })?;
+        let allowed = outcomes(&program, &Limits { candidates })?;
         Ok(Judged { program, allowed: Some(allowed), condition })
     }
 }

@@ -91,7 +91,7 @@ impl Design {
     }
 
     /// Whether it promises the memory model to `program`: at kernel boundaries to those whose threads meet there alone.
-    pub(super) fn promises(&self, program: &Program) -> bool {
+    pub fn promises(&self, program: &Program) -> bool {
         match self.promise {
             Promise::Ptx => true,
             Promise::KernelBoundary => program.meets_at_boundaries_alone(),

@@ -208,8 +208,9 @@ impl<D: Contents> Sm<D> {
         self.stats.ctas += 1;
         let mut alive = 0;
         let mut slots = 0;
-        for range in &stream.warps {
+        for (index, range) in (0..).zip(&stream.warps) {
             let (sub_core, free) = self.free_slot();
+            here.site.watch.warp(here.site.warp_slot(self.sm, free), index);
             self.taken |= 1 << free;
             self.warps[free] = Warp::new(sub_core, slot as u8, range.start, range.end);
             self.set_alive(free, true);

@@ -9,6 +9,7 @@ use crate::verdict::{Host, Verification};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
+use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
 use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
 use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
 use tombolo_experiment::campaign::Watcher;
@@ -34,9 +35,13 @@ pub(crate) struct Arguments {
     /// Checks N random programs, whose final states the memory model itself is asked for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
-    /// The series of random programs
-    #[arg(long, value_name = "S", requires = "random", default_value_t = 1)]
+    /// The series of random programs; with --timed, the first run
+    #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Attacks the timing model in place of exploring: N runs a design [without N: 1000] of the tests named, or of
+    /// those that ship and random programs, on drawn machines with drawn delays
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
+    timed: Option<u64>,
     /// Breaks the designs' protocols on purpose, one rule at a time, and shows which of the tests that ship catch each:
     /// up to three, or how many of `all`
     #[arg(long, value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
@@ -71,29 +76,46 @@ impl MutantTests {
 impl Arguments {
     /// Checks, and prints what came of it.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let designs = self.designs()?;
+        if self.seed != 1 && self.random.is_none() && self.timed.is_none() {
+            let reason = "nothing is drawn; it goes with --random or --timed".to_owned();
+            return Err(Failure::Argument { flag: "--seed", value: self.seed.to_string(), reason });
+        }
+        let described = self.designs()?;
+        let designs: Vec<Design> = described.iter().map(checked).collect();
         let cases = self.cases()?;
         self.output.check(cases.iter().filter_map(|case| case.file.as_deref()))?;
         let broken = self.broken(&designs)?;
         let (threads, started) = (self.threads.count(), Instant::now());
-        let progress = Progress::over(cases.len() * designs.len() + broken.len(), "tests");
-        let reports = verify(&designs, &cases, Budget::default(), threads, &progress);
+        let explored = if self.timed.is_some() { &[][..] } else { &cases };
+        let progress = Progress::over(explored.len() * designs.len() + broken.len(), "tests");
+        let reports = verify(&designs, explored, Budget::default(), threads, &progress);
         let caught = self.mutants.map(|tests| catch(&broken, tests.asked(), threads, &progress));
         drop(progress);
+        let timed = self.timed.map(|runs| self.attacked(runs, &described, &cases));
         let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
-        let verification = Verification::of(reports, caught, host);
+        let verification = Verification::of(reports, caught, host).with_timed(timed);
         self.output.give(&verification, true, |colours| verification.text(colours))?;
         let label = if self.partial { "warning" } else { "error" };
         verification.notes().iter().for_each(|note| complain(&format!("{label}: {note}")));
         Ok(ExitCode::from(verification.status(self.partial)))
     }
 
-    fn designs(&self) -> Result<Vec<Design>, Failure> {
+    /// What comes of `runs` timed runs under each design.
+    fn attacked(&self, runs: u64, designs: &[DesignConfig], cases: &[Case]) -> Vec<TimedReport> {
+        let targets: Vec<Target> = designs.iter().map(Target::new).collect();
+        let named = !self.litmus.is_empty() || self.random.is_some();
+        let all = if named { cases.to_vec() } else { shipped() };
+        let (seed, threads) = (self.seed, self.threads.count());
+        let run = Attack { targets: &targets, cases: &all, random: !named, seed, runs, threads };
+        attack(&run, &Progress::over(runs as usize * designs.len(), "runs"))
+    }
+
+    fn designs(&self) -> Result<Vec<DesignConfig>, Failure> {
         let shipped = || list_designs().iter().map(|listed| listed.name.to_owned()).collect();
         let names: Vec<String> = if self.designs.is_empty() { shipped() } else { self.designs.clone() };
         let described: Vec<DesignConfig> = names.iter().map(|name| design(name)?.check()).collect::<Result<_, _>>()?;
         refuse_twice("--design", described.iter().map(|design| design.name.as_str()))?;
-        Ok(described.iter().map(checked).collect())
+        Ok(described)
     }
 
     fn cases(&self) -> Result<Vec<Case>, Failure> {
@@ -104,7 +126,9 @@ impl Arguments {
         for path in &self.litmus {
             cases.extend(read_tests(path)?);
         }
-        let random = |index| Case::random(self.seed, index, PLACEMENTS_OF_RANDOM);
+        // The seed of a timed run is that of its machine: its programs stay what they are.
+        let series = if self.timed.is_some() { tombolo_attack::series::SERIES } else { self.seed };
+        let random = |index| Case::random(series, index, PLACEMENTS_OF_RANDOM);
         cases.extend((0..self.random.unwrap_or(0)).map(random));
         Ok(cases)
     }
@@ -137,7 +161,13 @@ impl Watch for Progress {
 
     fn ends(&self, test: &str, design: &str) {
         self.ended(&format!("{test} under {design}"));
-        self.advanced(1, None);
+        Watcher::advanced(self, 1, None);
+    }
+}
+
+impl tombolo_attack::Watch for Progress {
+    fn advanced(&self, runs: u64) {
+        Watcher::advanced(self, runs as usize, None);
     }
 }
 

@@ -231,5 +231,6 @@ fn a_path_without_tests_and_wrong_arguments_are_refused_before_anything_is_run()
     refused(&["--design", "hmgg"], &["no design is called \"hmgg\"", "did you mean hmg?"]);
     refused(&["--design", "hmg", "--design", "hmg"], &["--design hmg", "twice"]);
     refused(&["--random", "0"], &["--random", "1..=1000000"]);
-    refused(&["--seed", "1"], &["--random"]);
+    refused(&["--seed", "2"], &["--random", "--timed"]);
+    refused(&["--timed", "0"], &["--timed"]);
 }

@@ -1,0 +1,225 @@
+//! A message sequence chart of what passed about a test's lines, in the form of the explorer's.
+
+use crate::setup::{Post, Setup, Spot};
+use crate::values::Values;
+use std::fmt::Write;
+use tombolo_check::litmus::Value;
+use tombolo_model::layout::Unit;
+use tombolo_model::message::{LineRequest, Message, Packet};
+use tombolo_model::watch::WarpSlot;
+use tombolo_protocol::{Action, Request};
+use tombolo_types::{Line, Mask, ModuleId, Ps};
+
+/// Columns of one lifeline.
+const WIDTH: usize = 8;
+/// Most rows that are kept: what decides comes early in a run that was made small.
+const ROWS: usize = 400;
+
+/// One row: an arrow between two lifelines, or a mark on one.
+struct Row {
+    at: Ps,
+    from: usize,
+    to: usize,
+    label: String,
+}
+
+/// What has passed so far.
+pub(crate) struct Chart {
+    setup: Setup,
+    /// Lifelines: SMs of the test, then the L2 of each module.
+    sms: Vec<Post>,
+    rows: Vec<Row>,
+    now: Ps,
+}
+
+impl Chart {
+    pub(crate) fn new(setup: &Setup) -> Chart {
+        let mut sms: Vec<Post> = setup.posts.iter().flatten().copied().collect();
+        sms.sort_unstable_by_key(|post| (post.module, post.sm));
+        sms.dedup();
+        Chart { setup: setup.clone(), sms, rows: Vec::new(), now: Ps::ZERO }
+    }
+
+    fn l2(&self, module: ModuleId) -> usize {
+        self.sms.len() + usize::from(module.0)
+    }
+
+    /// The lifeline of an SM; that of its module's L2 where no thread of the test runs on it.
+    fn sm(&self, module: ModuleId, sm: u16) -> usize {
+        self.sms.iter().position(|post| *post == Post { module, sm }).unwrap_or(self.l2(module))
+    }
+
+    fn push(&mut self, from: usize, to: usize, label: String) {
+        if self.rows.len() < ROWS {
+            self.rows.push(Row { at: self.now, from, to, label });
+        }
+    }
+
+    fn by_warp(&mut self, slot: WarpSlot, thread: usize, what: &str) {
+        let lifeline = self.sm(slot.module, slot.sm.0);
+        let who = self.setup.program.threads.get(thread).map_or("reader".to_owned(), |one| format!("P{}", one.number));
+        self.push(lifeline, lifeline, format!("{who}: {what}"));
+    }
+
+    fn instruction(&self, thread: usize, at: usize) -> String {
+        let program = &self.setup.program;
+        match program.threads.get(thread) {
+            Some(thread) => program.instruction(thread, &thread.code[at]).to_string(),
+            None => format!("ld.relaxed.sys {}", program.locations[at].name),
+        }
+    }
+
+    /// A warp of the test issues an instruction.
+    pub(crate) fn issued(&mut self, slot: WarpSlot, thread: usize, at: usize) {
+        let what = self.instruction(thread, at);
+        self.by_warp(slot, thread, &what);
+    }
+
+    /// A warp of the test issues a store.
+    pub(crate) fn stored(&mut self, slot: WarpSlot, thread: usize, at: usize, value: Value) {
+        let what = format!("{} (writes {value})", self.instruction(thread, at));
+        self.by_warp(slot, thread, &what);
+    }
+
+    /// An instruction of the test has its result.
+    pub(crate) fn returned(&mut self, slot: WarpSlot, thread: usize, at: usize, value: Value) {
+        let what = format!("{} has {value}", self.instruction(thread, at));
+        self.by_warp(slot, thread, &what);
+    }
+
+    /// A component handles a message.
+    pub(crate) fn handles(&mut self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
+        self.now = now;
+        let (own, sm) = (self.l2(module), self.at(module, unit));
+        match *message {
+            Message::Local(body) if self.shows(body.line) => {
+                let from = self.sm(module, body.origin.sm.0);
+                self.push(from, own, self.request(&body));
+            }
+            Message::Memory { line, .. } if self.shows(line) => {
+                self.push(own, own, format!("memory answers {}", self.names(line)));
+            }
+            Message::Fill { line, mask, data, .. } if self.shows(line) => {
+                self.push(own, sm, format!("fill {}", self.contents(line, mask, data)));
+            }
+            Message::Arrive { route, packet } => {
+                if let Some(label) = self.packet(&packet) {
+                    self.push(self.l2(route.source), sm, label);
+                }
+            }
+            Message::Sync { sm, kind, scope, .. } => {
+                self.push(self.sm(module, sm.0), own, format!("{kind:?}.{scope}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn at(&self, module: ModuleId, unit: Unit) -> usize {
+        match unit {
+            Unit::Sm(sm) => self.sm(module, sm.0),
+            Unit::Slice(_) | Unit::Controller => self.l2(module),
+        }
+    }
+
+    /// Whether a line is of the test's regions.
+    fn shows(&self, line: Line) -> bool {
+        self.setup.spots.iter().any(|spot| spot.line.0 / self.setup.region == line.0 / self.setup.region)
+    }
+
+    fn request(&self, body: &LineRequest<Values>) -> String {
+        match body.request {
+            Request::Read { scope, .. } => format!("read.{scope} {}", self.names(body.line)),
+            Request::Write { scope, mask, data, .. } => {
+                format!("write.{scope} {}", self.contents(body.line, mask, data))
+            }
+            Request::Atomic { scope, .. } => format!("atomic.{scope} {}", self.names(body.line)),
+        }
+    }
+
+    fn packet(&self, packet: &Packet<Values>) -> Option<String> {
+        let (line, label) = match packet {
+            Packet::Request(body) => (body.line, self.request(body)),
+            Packet::Fill { line, mask, data, .. } | Packet::Answer { line, mask, data, .. } => {
+                (*line, format!("fill {}", self.contents(*line, *mask, *data)))
+            }
+            Packet::Invalidate { line, .. } => (*line, format!("invalidate {}", self.names(*line))),
+            Packet::Downgrade { line } => (*line, format!("downgrade {}", self.names(*line))),
+            Packet::Old { line, data, .. } => (*line, format!("result {}", self.contents(*line, Mask::ALL, *data))),
+            Packet::Flag { .. } => return None,
+            Packet::Act { action, .. } => return Some(of_plan(*action)),
+            Packet::Acted { .. } => return Some("done".to_owned()),
+        };
+        self.shows(line).then_some(label)
+    }
+
+    fn on_line(&self, line: Line) -> impl Iterator<Item = (&str, Value, Spot)> + '_ {
+        let all = self.setup.program.locations.iter().zip(&self.setup.spots);
+        all.filter(move |(_, spot)| spot.line == line).map(|(one, spot)| (one.name.as_str(), one.initial, *spot))
+    }
+
+    fn names(&self, line: Line) -> String {
+        let names: Vec<&str> = self.on_line(line).map(|(name, ..)| name).collect();
+        if names.is_empty() { format!("{line}") } else { names.join(",") }
+    }
+
+    fn contents(&self, line: Line, mask: Mask, data: Values) -> String {
+        let within = self.on_line(line).filter(|(_, _, spot)| mask.overlaps(spot.cell.mask()));
+        let shown: Vec<String> =
+            within.map(|(name, initial, spot)| format!("{name}={}", data.value(spot.cell, initial))).collect();
+        if shown.is_empty() { format!("other bytes of {}", self.names(line)) } else { shown.join(",") }
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self) -> String {
+        let modules = usize::from(self.setup.shape.gpus * self.setup.shape.modules);
+        let columns = self.sms.len() + modules;
+        let mut text = format!("{:>14}", "ns");
+        for post in &self.sms {
+            let _ = write!(text, "{:^WIDTH$}", format!("m{}.sm{}", post.module.0, post.sm));
+        }
+        for module in 0..modules {
+            let _ = write!(text, "{:^WIDTH$}", format!("L2 m{module}"));
+        }
+        text.push('\n');
+        for Row { at, from, to, label } in &self.rows {
+            let _ = writeln!(text, "{:>14.3}{}  {label}", at.0 as f64 / 1000.0, lane(columns, *from, *to));
+        }
+        text
+    }
+}
+
+fn of_plan(action: Action) -> String {
+    match action {
+        Action::Invalidate(_) => "acquire: invalidate".to_owned(),
+        Action::DrainStores(scope) => format!("release: drain stores.{scope}"),
+        Action::PassOnStores => "release: pass on stores".to_owned(),
+        Action::DrainInvalidations(scope) => format!("release: drain invalidations.{scope}"),
+    }
+}
+
+/// One row: lifelines with an arrow between two of them, or a mark on one.
+fn lane(columns: usize, from: usize, to: usize) -> String {
+    let at = |column: usize| column * WIDTH + WIDTH / 2;
+    let (left, right) = (at(from.min(to)), at(from.max(to)));
+    let cell = |place: usize| match place {
+        _ if place == left && from == to => '*',
+        _ if from < to && place + 1 == right => '>',
+        _ if from > to && place == left + 1 => '<',
+        _ if place > left && place < right => '-',
+        _ if place % WIDTH == WIDTH / 2 => '|',
+        _ => ' ',
+    };
+    (0..columns * WIDTH).map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_runs_from_its_sender_to_its_receiver() {
+        assert_eq!(lane(2, 0, 1), "    |------>|   ");
+        assert_eq!(lane(2, 1, 0), "    |<------|   ");
+        assert_eq!(lane(2, 1, 1), "    |       *   ");
+    }
+}

@@ -1,0 +1,332 @@
+//! Draws one run from a seed.
+
+use crate::machine::{Drawing, logarithmic};
+use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
+use crate::values::{CELLS, Cell, UNUSED};
+use tombolo_check::litmus::{Instruction, Location, Program};
+use tombolo_check::random::Dice;
+use tombolo_machine::DesignConfig;
+use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
+
+/// What tells this stream of numbers from those of other purposes with the same seed.
+const PURPOSE: u64 = 0x6174_7461_636b;
+/// Pages of the test's locations, at most one each: more than any test has.
+const TEST_PAGES: u64 = 8;
+/// Pages of all.
+const PAGES: u64 = 14;
+/// Most other warps of a run.
+const NOISE: usize = 8;
+
+/// What a run is after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// Anything: every size small, much other traffic.
+    Crowd,
+    /// One message that overtakes another: warm copies, late writers, readers that poll, one class of packets late.
+    Race,
+}
+
+impl Setup {
+    /// The run of `program` under `design` that `seed` stands for.
+    pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
+        let mut dice = Dice::new(seed, PURPOSE);
+        let dice = &mut dice;
+        let aim = dice.pick(&[Aim::Crowd, Aim::Crowd, Aim::Race, Aim::Race, Aim::Race]);
+        let shape = shape(program, dice);
+        let percent = if aim == Aim::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
+        let settings = Drawing::settings(dice, design, percent);
+        let region = dice.pick(&[1, 2, 4, 4]);
+        let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
+        let modules = usize::from(shape.gpus * shape.modules);
+        let homes = homes(modules, dice);
+        let mut setup = Setup {
+            program: program.clone(),
+            shape,
+            page_bytes,
+            region,
+            settings,
+            homes,
+            spots: Vec::new(),
+            posts: Vec::new(),
+            manners: Vec::new(),
+            ranks: Vec::new(),
+            lead: usize::from(dice.percent(60)),
+            noise: Vec::new(),
+            skews: Vec::new(),
+            slow: Vec::new(),
+        };
+        setup.spots = spots(&setup, dice);
+        setup.posts = posts(&setup, dice);
+        setup.ranks = ranks(program, dice);
+        setup.manners = manners(&setup, aim, dice);
+        setup.noise = noise(&setup, aim, dice);
+        setup.noise.extend(warmers(&setup, aim, dice));
+        setup.skews = skews(&setup, aim, dice);
+        setup.slow = slow(&setup, aim, dice);
+        setup
+    }
+}
+
+/// Few GPUs and modules mostly, as many GPUs as the test names at least.
+fn shape(program: &Program, dice: &mut Dice) -> Shape {
+    let needed = Setup::gpus(program).len();
+    let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
+    let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
+    Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
+}
+
+/// Each page anywhere; in a sixth of the runs all at one module.
+fn homes(modules: usize, dice: &mut Dice) -> Vec<ModuleId> {
+    let one = dice.percent(16).then(|| dice.below(modules));
+    (0..PAGES).map(|_| ModuleId(one.unwrap_or_else(|| dice.below(modules)) as u8)).collect()
+}
+
+fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..count).collect();
+    (1..count).for_each(|last| all.swap(last, dice.below(last + 1)));
+    all
+}
+
+/// Each location on a page of its own, or in the region, line or sector of an earlier one.
+fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
+    let together = dice.pick(&[0, 40, 80]);
+    let mut spots: Vec<Spot> = Vec::new();
+    for page in 0..setup.program.locations.len() as u64 {
+        let alone = Spot { line: first_line(setup, page, dice), cell: Cell(dice.below(CELLS) as u8) };
+        let beside = |dice: &mut Dice| {
+            let Spot { line, .. } = spots[dice.below(spots.len())];
+            let first = line.0 - line.0 % setup.region;
+            let line = if dice.percent(40) { line } else { Line(first + dice.below(setup.region as usize) as u64) };
+            Spot { line, cell: Cell(dice.below(CELLS) as u8) }
+        };
+        let spot = if !spots.is_empty() && dice.percent(together) { beside(dice) } else { alone };
+        spots.push(if spots.contains(&spot) { alone } else { spot });
+    }
+    spots
+}
+
+/// A line of a page: mostly in its first region, so that sets and slices coincide.
+fn first_line(setup: &Setup, page: u64, dice: &mut Dice) -> Line {
+    let lines = setup.page_bytes / 128;
+    let within = if dice.percent(70) { setup.region } else { lines };
+    Line((page % TEST_PAGES) * lines + dice.below(within as usize) as u64)
+}
+
+/// Where each CTA runs in each kernel: on any SM of its GPU.
+fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
+    let program = &setup.program;
+    let boundary = |instruction: &&Instruction| matches!(instruction, Instruction::KernelBoundary);
+    let kernels = program.threads.iter().map(|thread| thread.code.iter().filter(boundary).count()).max().unwrap_or(0);
+    let (named, actual) = (Setup::gpus(program), shuffled(usize::from(setup.shape.gpus), dice));
+    let place = |gpu: GpuId, dice: &mut Dice| {
+        let index = named.iter().position(|one| *one == gpu).expect("every GPU of a thread is named");
+        any_post(setup, actual[index] as u8, dice)
+    };
+    (0..=kernels).map(|_| Setup::ctas(program).iter().map(|cta| place(cta.gpu, dice)).collect()).collect()
+}
+
+fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
+    let module = ModuleId(gpu * setup.shape.modules + dice.below(usize::from(setup.shape.modules)) as u8);
+    Post { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
+}
+
+/// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll. In a
+/// race the thread that waits for nobody may begin late, when copies are there.
+fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
+    let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
+    let delayed = dice.pick(&[10, 40, 80]);
+    let polls = if aim == Aim::Race { dice.pick(&[80, 100]) } else { dice.pick(&[0, 70]) };
+    let late = if aim == Aim::Race && dice.percent(80) { logarithmic(dice, 1_024, 5) as u32 } else { 0 };
+    let manner = |dice: &mut Dice| Manner {
+        delay: if dice.percent(delayed) { dice.below(scale + 1) as u32 } else { 0 },
+        polls: dice.percent(polls),
+    };
+    let mut all: Vec<Vec<Manner>> =
+        setup.program.threads.iter().map(|thread| thread.code.iter().map(|_| manner(dice)).collect()).collect();
+    let first = all.iter_mut().zip(&setup.ranks).find(|(_, rank)| **rank == 0);
+    if let Some(manner) = first.and_then(|(manners, _)| manners.first_mut()) {
+        manner.delay += late;
+    }
+    all
+}
+
+/// Of some orders in which threads may wait for each other, the one that lets most loads poll for a store of another.
+fn ranks(program: &Program, dice: &mut Dice) -> Vec<usize> {
+    let drawn: Vec<Vec<usize>> = (0..4).map(|_| shuffled(program.threads.len(), dice)).collect();
+    drawn.into_iter().max_by_key(|ranks| messages(program, ranks)).expect("some are drawn")
+}
+
+/// Pairs of a load and an access that writes what it reads, by a thread of a smaller rank.
+fn messages(program: &Program, ranks: &[usize]) -> usize {
+    let accesses = || {
+        let ranked = program.threads.iter().zip(ranks);
+        ranked.flat_map(|(thread, rank)| {
+            thread.code.iter().filter_map(move |one| one.location().map(|location| (rank, location, one)))
+        })
+    };
+    let strong =
+        |one: &Instruction| matches!(one, Instruction::Load { order, .. } if order.semantics != Semantics::Weak);
+    let loads = accesses().filter(|(_, _, one)| strong(one));
+    loads
+        .map(|(rank, location, _)| {
+            let writes = accesses().filter(|(_, _, one)| !matches!(one, Instruction::Load { .. }));
+            writes.filter(|(other, stored, _)| *stored == location && *other < rank).count()
+        })
+        .sum()
+}
+
+/// In most races and some others: warps that load all of the test's lines, before the test, where its threads will run,
+/// or in its kernel, once or again and again.
+fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
+    if !dice.percent(if aim == Aim::Race { 80 } else { 40 }) {
+        return Vec::new();
+    }
+    let kernel = dice.below(setup.lead + 1);
+    let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
+    let order = if dice.percent(50) { Order::WEAK } else { Order::relaxed(scope) };
+    let (times, pause) = (dice.pick(&[1, 1, 4, 16]), logarithmic(dice, 1, 10) as u32);
+    let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
+    let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
+    if dice.percent(25) {
+        // Lines of other pages: their directory entries replace those of the test's.
+        let other = |page: u64| NoiseOp::Load(Line(page * (setup.page_bytes / 128)), Mask::ALL, order);
+        ops.extend((TEST_PAGES..PAGES).map(other));
+    }
+    let mut posts = setup.posts[0].clone();
+    // A miss of another SM is on its way to the same L2.
+    if dice.percent(40) {
+        posts.iter_mut().for_each(|post| post.sm = dice.below(usize::from(setup.shape.sms)) as u16);
+    }
+    posts.sort_unstable_by_key(|post| (post.module, post.sm));
+    posts.dedup();
+    posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
+}
+
+/// Late packets of a class or two between some modules; in a race long enough to be overtaken by all others.
+fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
+    if aim == Aim::Race {
+        return (0..dice.pick(&[1, 1, 2])).map(|_| racing_skew(setup, dice)).collect();
+    }
+    (0..dice.pick(&[0, 0, 1, 2, 3]))
+        .map(|_| Skew {
+            source: dice.percent(40).then(|| any_module(setup, dice)),
+            target: dice.percent(60).then(|| any_module(setup, dice)),
+            class: dice.pick(&PacketClass::ALL),
+            late: Ps(logarithmic(dice, 20_000, 11)),
+        })
+        .collect()
+}
+
+/// In a third of the races, a slice that is slow to answer an SM of the test.
+fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
+    if aim != Aim::Race || !dice.percent(33) {
+        return Vec::new();
+    }
+    let post = dice.pick(&setup.posts[setup.posts.len() - 1]);
+    vec![SlowPort { post, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
+}
+
+/// What a release waits for, or what an acquire must not keep, is late.
+fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
+    let (reader, location) = if dice.percent(75) { victim(setup, dice) } else { any_load(setup, dice) };
+    let spot = setup.spot(location);
+    let home = setup.homes[(spot.line.0 * 128 / setup.page_bytes) as usize];
+    let reader = module_of(setup, reader);
+    let other = module_of(setup, dice.below(setup.program.threads.len()));
+    let (source, target, class) = match dice.below(20) {
+        0..7 => (None, dice.percent(70).then_some(reader), PacketClass::Invalidations),
+        7..12 => (Some(home), dice.percent(70).then_some(reader), PacketClass::Fills),
+        12..15 => (dice.percent(70).then_some(other), dice.percent(50).then_some(home), PacketClass::Writes),
+        15..18 => (dice.percent(50).then(|| any_module(setup, dice)), Some(home), PacketClass::Writes),
+        _ => (Some(any_module(setup, dice)), dice.percent(50).then(|| any_module(setup, dice)), PacketClass::All),
+    };
+    Skew { source, target, class, late: Ps(logarithmic(dice, 4_000_000, 4)) }
+}
+
+/// Who may be shown an old value, of what: the weak load of a thread that comes behind a strong one, where there is one.
+fn victim(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
+    let mut all: Vec<(usize, Location)> = Vec::new();
+    for (thread, one) in setup.program.threads.iter().enumerate() {
+        let mut strong = false;
+        for instruction in &one.code {
+            match *instruction {
+                Instruction::Load { order: Order::WEAK, location, .. } if strong => all.push((thread, location)),
+                Instruction::Load { order, .. } | Instruction::Fence { order } => strong |= order != Order::WEAK,
+                _ => {}
+            }
+        }
+    }
+    if all.is_empty() { any_load(setup, dice) } else { all[dice.below(all.len())] }
+}
+
+/// Any thread and any location.
+fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
+    let location = dice.below(setup.spots.len()) as u16;
+    (dice.below(setup.program.threads.len()), Location(location))
+}
+
+/// Where a thread runs in the last kernel of the test.
+fn module_of(setup: &Setup, thread: usize) -> ModuleId {
+    let placement = setup.program.threads[thread].placement;
+    let cta = Setup::ctas(&setup.program).iter().position(|cta| *cta == placement).expect("a thread has a CTA");
+    setup.posts[setup.posts.len() - 1][cta].module
+}
+
+fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
+    ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8)
+}
+
+/// Warps of no test: none, a few, or many. In a race they would take the copies away that are to be old.
+fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
+    let most = if aim == Aim::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
+    let length = dice.pick(&[2, 6, 24]);
+    let scale = logarithmic(dice, 1, 11) as usize;
+    (0..dice.below(most + 1))
+        .map(|_| {
+            let kernel = dice.below(setup.lead + setup.posts.len());
+            let ops = (0..1 + dice.below(length)).map(|_| noise_op(setup, scale, dice)).collect();
+            Noise { kernel, post: noise_post(setup, kernel, dice), ops }
+        })
+        .collect()
+}
+
+/// Beside a CTA of the test half of the time.
+fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> Post {
+    let beside = kernel.checked_sub(setup.lead).filter(|_| dice.percent(60));
+    match beside {
+        Some(kernel) => dice.pick(&setup.posts[kernel]),
+        None => {
+            let gpu = dice.below(usize::from(setup.shape.gpus)) as u8;
+            any_post(setup, gpu, dice)
+        }
+    }
+}
+
+fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
+    let line = noise_line(setup, dice);
+    let scope = dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Gpu, Scope::Sys]);
+    let relaxed = if dice.percent(60) { Order::WEAK } else { Order::relaxed(scope) };
+    match dice.below(20) {
+        0..9 => NoiseOp::Load(line, dice.pick(&[Mask(0xff), Mask(0xff00), Mask::ALL]), relaxed),
+        9..13 => NoiseOp::Store(line, UNUSED, relaxed),
+        13 => NoiseOp::Atomic(line, Order::relaxed(scope)),
+        14 => NoiseOp::Load(line, Mask(0xff), Order::acquire(scope)),
+        15 => NoiseOp::Fence(Order::new(
+            dice.pick(&[Semantics::AcquireRelease, Semantics::SequentiallyConsistent]),
+            scope,
+        )),
+        16 | 17 => NoiseOp::Use,
+        _ => NoiseOp::Delay(dice.below(scale + 1) as u32),
+    }
+}
+
+/// A line of the test, one of its regions, or any other.
+fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
+    let Spot { line, .. } = setup.spots[dice.below(setup.spots.len())];
+    let lines = setup.page_bytes / 128;
+    match dice.below(10) {
+        0..4 => line,
+        4..6 => Line(line.0 - line.0 % setup.region + dice.below(setup.region as usize) as u64),
+        _ => Line(dice.below(PAGES as usize) as u64 * lines + dice.below(setup.region as usize) as u64),
+    }
+}

@@ -1,0 +1,130 @@
+//! Machines drawn at random: every latency, rate and size that may decide an order.
+
+use crate::setup::Setting;
+use tombolo_check::random::Dice;
+use tombolo_machine::DesignConfig;
+use tombolo_machine::design::L2Capacity;
+
+/// What makes the base machine quick to build. What is drawn comes behind it.
+pub(crate) const SMALL: &[(&str, &str)] = &[
+    ("sm.sub_cores", "16"),
+    ("l1.bytes", "8KB"),
+    ("l1.ways", "4"),
+    ("l2.slices", "4"),
+    ("l2.bytes", "64KB"),
+    ("l2.ways", "16"),
+    ("directory.entries", "128"),
+    ("tlb.l2_entries", "64"),
+    ("dram.bytes", "1GB"),
+];
+
+/// From `low` on, doubled up to `octaves` times, and up to as much again: small and large alike.
+pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
+    let base = low << dice.below(octaves + 1);
+    base + dice.below(base as usize + 1) as u64
+}
+
+/// Draws settings for a design.
+pub(crate) struct Drawing<'a> {
+    dice: &'a mut Dice,
+    percent: usize,
+    settings: Vec<Setting>,
+}
+
+impl Drawing<'_> {
+    /// Settings beside the machine's shape: each drawn in `percent` of a hundred runs.
+    pub(crate) fn settings(dice: &mut Dice, design: &DesignConfig, percent: usize) -> Vec<Setting> {
+        let mut drawing = Drawing { dice, percent, settings: Vec::new() };
+        drawing.latencies();
+        drawing.rates();
+        drawing.queues();
+        drawing.caches(design);
+        drawing.directory();
+        drawing.settings
+    }
+
+    /// One of `values`, now and then.
+    fn choose(&mut self, path: &'static str, values: &[&str]) {
+        let value = self.dice.pick(values);
+        if self.dice.percent(self.percent) {
+            self.settings.push((path, value.to_owned()));
+        }
+    }
+
+    /// A time of `low` picoseconds or up to `octaves` doublings of it, now and then.
+    fn time(&mut self, path: &'static str, low: u64, octaves: usize) {
+        let time = logarithmic(self.dice, low, octaves);
+        if self.dice.percent(self.percent) {
+            self.settings.push((path, format!("{time}ps")));
+        }
+    }
+
+    fn latencies(&mut self) {
+        self.time("crossbar.latency", 1_000, 10);
+        self.time("module_link.latency", 1_000, 13);
+        self.time("gpu_link.latency", 2_000, 13);
+        self.time("l1.hit_latency", 1_000, 8);
+        self.time("l2.hit_latency", 1_000, 9);
+        self.time("dram.base_latency", 1_000, 13);
+        self.time("host.command_latency", 1_000, 12);
+        self.time("host.dispatch_interval", 1, 20);
+        self.time("tlb.walk_latency", 1_000, 11);
+    }
+
+    fn rates(&mut self) {
+        self.choose("crossbar.rate", &["1B/cycle", "8B/cycle", "infinite"]);
+        self.choose("module_link.rate", &["1GB/s", "16GB/s", "infinite"]);
+        self.choose("gpu_link.rate", &["1GB/s", "10GB/s", "400GB/s"]);
+        self.choose("l2.rate", &["1B/cycle", "8B/cycle", "infinite"]);
+        self.choose("l2.request_cycles", &["8", "64"]);
+        self.choose("dram.rate", &["1GB/s", "20GB/s"]);
+        self.choose("dram.channels", &["1", "2"]);
+        self.choose("sm.coalescer_lines_per_cycle", &["1/16", "4"]);
+        self.choose("sm.sub_cores", &["1", "4", "64"]);
+    }
+
+    fn queues(&mut self) {
+        self.choose("sm.pending_loads", &["1", "2", "4"]);
+        self.choose("sm.posted_stores", &["1", "2", "4"]);
+        self.choose("l1.mshrs", &["1", "2", "4"]);
+        self.choose("l1.merges", &["1", "2"]);
+        self.choose("l2.mshrs", &["3", "4", "6"]);
+        self.choose("l2.merges", &["1", "2"]);
+        self.choose("l2.posted_stores", &["1", "2", "4"]);
+        self.choose("dram.queue_depth", &["1", "4"]);
+        self.choose("tlb.l1_entries", &["1", "2"]);
+        self.choose("tlb.walkers", &["1"]);
+    }
+
+    fn caches(&mut self, design: &DesignConfig) {
+        self.choose("l1.sector_bytes", &["32B", "64B", "128B"]);
+        self.choose("l1.set_index", &["hashed", "low-bits"]);
+        self.choose("l2.set_index", &["hashed", "low-bits"]);
+        // A cache whose ways are shared by class needs one for each.
+        let least = if design.l2_capacity == L2Capacity::Shared { 0 } else { 1 };
+        if self.dice.percent(self.percent) {
+            let (ways, sets) = (1 << self.dice.pick(&[least, 1, 2]), 1 << self.dice.below(3));
+            self.settings.push(("l1.ways", ways.to_string()));
+            self.settings.push(("l1.bytes", format!("{}B", ways * sets * 128)));
+        }
+        if self.dice.percent(self.percent) {
+            let (ways, sets) = (1 << self.dice.pick(&[least, 1, 2]), 1 << self.dice.below(3));
+            let slices = 1 << self.dice.below(3);
+            self.settings.push(("l2.slices", slices.to_string()));
+            self.settings.push(("l2.ways", ways.to_string()));
+            self.settings.push(("l2.bytes", format!("{}B", slices * ways * sets * 128)));
+        }
+        self.choose("memory_cache.bytes", &["4KB", "64KB"]);
+    }
+
+    fn directory(&mut self) {
+        // Entries that are replaced are half of what a directory does.
+        if self.dice.percent(self.percent.max(30)) {
+            let (ways, sets) = (self.dice.pick(&[1, 1, 2, 4]), self.dice.pick(&[1, 1, 2, 4]));
+            // As many slices as any machine here has share them.
+            self.settings.push(("directory.ways", ways.to_string()));
+            self.settings.push(("directory.entries", (4 * ways * sets).to_string()));
+        }
+        self.choose("directory.allocate_on_store", &["literal", "sharers-only"]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Who hears of the loads of a run, and says what its stores write.
+
+use crate::chart::Chart;
+use crate::script::{Early, Results, Script};
+use crate::setup::{Post, Setup, SlowPort};
+use crate::staging::{Act, Part, Seat, Staging};
+use crate::values::{Change, Values};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
+use tombolo_model::layout::Unit;
+use tombolo_model::message::{Flag, Message, Packet};
+use tombolo_model::watch::{WarpSlot, Watch};
+use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
+
+/// Result slots of a warp.
+const RESULTS: usize = 64;
+
+/// What everybody may read.
+struct Cast {
+    setup: Setup,
+    scripts: Vec<Script>,
+    parts: FxHashMap<Seat, Part>,
+}
+
+/// A warp of the test that is resident.
+struct Resident {
+    part: Part,
+    /// The next of its acts.
+    next: usize,
+    /// By result slot: the instruction, or the location of the reader.
+    bound: [Option<usize>; RESULTS],
+}
+
+/// Hears of one run.
+pub struct Observer {
+    cast: Cast,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    launch: Option<u32>,
+    /// By module: CTAs of the kernel that have started.
+    started: FxHashMap<ModuleId, u32>,
+    /// The warps of the CTA that starts next on its SM.
+    coming: Vec<(WarpSlot, u32)>,
+    warps: FxHashMap<WarpSlot, Resident>,
+    /// By thread: what has returned.
+    results: Vec<Results>,
+    /// By location, at the end.
+    memory: Vec<Option<Value>>,
+    /// A register that was needed before it was there: its thread, and the load.
+    early: Option<(usize, Early)>,
+    chart: Option<Chart>,
+}
+
+impl Observer {
+    /// One for a run of `setup`; `charted`: whether it keeps what passes.
+    pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &Staging, charted: bool) -> Arc<Observer> {
+        let state = State {
+            results: scripts.iter().map(|script| vec![None; script.code.len()]).collect(),
+            memory: vec![None; setup.program.locations.len()],
+            chart: charted.then(|| Chart::new(setup)),
+            ..State::default()
+        };
+        let cast = Cast { setup: setup.clone(), scripts, parts: staging.parts.clone() };
+        Arc::new(Observer { cast, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What registers and memory hold when the run has ended, or which result was missing where it was needed.
+    ///
+    /// # Errors
+    /// The thread, and its load or atomic.
+    pub(crate) fn ending(&self) -> Result<FinalState, (usize, Early)> {
+        let state = self.state();
+        if let Some(early) = state.early {
+            return Err(early);
+        }
+        let ending =
+            |(thread, script): (usize, &Script)| script.ending(&state.results[thread]).map_err(|early| (thread, early));
+        let registers: Vec<Vec<Value>> = self.cast.scripts.iter().enumerate().map(ending).collect::<Result<_, _>>()?;
+        let missing = |at| (self.cast.scripts.len(), Early(at));
+        let memory: Vec<Value> =
+            state.memory.iter().enumerate().map(|(at, value)| value.ok_or(missing(at))).collect::<Result<_, _>>()?;
+        Ok(self.cast.setup.program.final_state(&registers, &memory))
+    }
+
+    /// The chart of what has passed, where it was kept.
+    pub(crate) fn chart(&self) -> String {
+        self.state().chart.as_ref().map(Chart::text).unwrap_or_default()
+    }
+}
+
+impl Cast {
+    fn initial(&self, location: Location) -> Value {
+        self.setup.program.locations[usize::from(location.0)].initial
+    }
+
+    /// The location that an instruction accesses.
+    fn location(&self, thread: usize, at: usize) -> Location {
+        match self.scripts.get(thread) {
+            Some(script) => script.code[at].location().expect("only accesses return values"),
+            None => Location(at as u16),
+        }
+    }
+}
+
+impl State {
+    /// The result in a slot of a warp of the test has come.
+    fn returned(&mut self, cast: &Cast, slot: WarpSlot, result: u8, data: Values) {
+        let Some(warp) = self.warps.get(&slot) else { return };
+        let Some(at) = warp.bound[usize::from(result)] else { return };
+        let thread = warp.part.thread;
+        let location = cast.location(thread, at);
+        let value = data.value(cast.setup.spot(location).cell, cast.initial(location));
+        match self.results.get_mut(thread) {
+            Some(results) => results[at] = Some(value),
+            None => self.memory[at] = Some(value),
+        }
+        if let Some(chart) = &mut self.chart {
+            chart.returned(slot, thread, at, value);
+        }
+    }
+
+    /// The instruction that a warp of the test is at, which it issues now.
+    fn issue(&mut self, slot: WarpSlot) -> Option<(usize, Act)> {
+        let warp = self.warps.get_mut(&slot)?;
+        let act = *warp.part.acts.get(warp.next)?;
+        warp.next += usize::from(!matches!(act, Act::Polls(_)));
+        Some((warp.part.thread, act))
+    }
+
+    /// What a computation came to; 0 where it lacked a result, which is kept.
+    fn found<T: Default>(&mut self, thread: usize, value: Result<T, Early>) -> T {
+        value.unwrap_or_else(|early| {
+            self.early.get_or_insert((thread, early));
+            T::default()
+        })
+    }
+}
+
+impl Watch<Values> for Arc<Observer> {
+    fn kernel(&self, launch: u32) {
+        let mut state = self.state();
+        if state.launch != Some(launch) {
+            state.launch = Some(launch);
+            state.started.clear();
+            state.warps.clear();
+        }
+    }
+
+    fn warp(&self, slot: WarpSlot, index: u32) {
+        self.state().coming.push((slot, index));
+    }
+
+    fn cta(&self, one: WarpSlot, _slots: u64) {
+        let state = &mut *self.state();
+        let rank = state.started.entry(one.module).or_default();
+        let (kernel, own) = (state.launch.unwrap_or_default() as usize, *rank);
+        *rank += 1;
+        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut state.coming)
+            .into_iter()
+            .partition(|(slot, _)| (slot.module, slot.sm) == (one.module, one.sm));
+        state.coming = elsewhere;
+        for (slot, index) in here {
+            match self.cast.parts.get(&(kernel, one.module, own, index)) {
+                Some(part) => {
+                    state.warps.insert(slot, Resident { part: part.clone(), next: 0, bound: [None; RESULTS] });
+                }
+                None => {
+                    state.warps.remove(&slot);
+                }
+            }
+        }
+    }
+
+    fn found(&self, slot: WarpSlot, flag: Flag) {
+        if flag == Flag::NONE {
+            return;
+        }
+        if let Some(warp) = self.state().warps.get_mut(&slot)
+            && let Some(Act::Polls(_)) = warp.part.acts.get(warp.next)
+        {
+            warp.next += 1;
+        }
+    }
+
+    fn load(&self, slot: WarpSlot, result: u8) {
+        let state = &mut *self.state();
+        // An atomic takes its result slot here, and is asked for later.
+        let Some(warp) = state.warps.get_mut(&slot) else { return };
+        let at = match warp.part.acts.get(warp.next) {
+            Some(Act::Load(at) | Act::Polls(at) | Act::Atomic(at)) => *at,
+            Some(Act::Store(_)) | None => return,
+        };
+        warp.bound[usize::from(result)] = Some(at);
+        if !matches!(warp.part.acts[warp.next], Act::Atomic(_)) {
+            state.issue(slot);
+        }
+    }
+
+    fn loaded(&self, _now: Ps, slot: WarpSlot, result: u8, _line: Line, _mask: Mask, data: Values) {
+        self.state().returned(&self.cast, slot, result, data);
+    }
+
+    fn store(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Values {
+        let state = &mut *self.state();
+        let Some((thread, Act::Store(at))) = state.issue(slot) else { return Values::default() };
+        let script = &self.cast.scripts[thread];
+        let Instruction::Store { value, location, .. } = script.code[at] else { return Values::default() };
+        let value = script.value(at, value, &state.results[thread]);
+        let value = state.found(thread, value);
+        if let Some(chart) = &mut state.chart {
+            chart.stored(slot, thread, at, value);
+        }
+        Values::of(value, self.cast.initial(location))
+    }
+
+    fn atomic(&self, slot: WarpSlot, _line: Line, _mask: Mask, _flag: Flag) -> Change {
+        let state = &mut *self.state();
+        let Some((thread, Act::Atomic(at))) = state.issue(slot) else { return Change::default() };
+        let script = &self.cast.scripts[thread];
+        let Instruction::Atomic { update, location, .. } = script.code[at] else { return Change::default() };
+        let update = script.update(at, update, &state.results[thread]);
+        let update = state.found(thread, update);
+        if let Some(chart) = &mut state.chart {
+            chart.issued(slot, thread, at);
+        }
+        Change { update, initial: self.cast.initial(location) }
+    }
+
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
+        let old = match (unit, message) {
+            (Unit::Sm(sm), Message::Old { warp, result, data }) => Some((sm, *warp, *result, *data)),
+            _ => None,
+        };
+        let state = &mut *self.state();
+        if let Some(chart) = &mut state.chart {
+            chart.handles(now, module, unit, message);
+        }
+        if let Some((sm, warp, result, data)) = old {
+            let slot = self.slot(module, sm, warp);
+            state.returned(&self.cast, slot, result, data);
+        }
+    }
+
+    fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<Values>) -> Ps {
+        self.cast.setup.late(source, target, packet)
+    }
+
+    fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
+        let post = Post { module, sm: sm.0 };
+        let fits = |slow: &&SlowPort| slow.post == post && slow.slice == source;
+        Ps(self.cast.setup.slow.iter().filter(fits).map(|slow| slow.late.0).sum())
+    }
+}
+
+impl Observer {
+    fn slot(&self, module: ModuleId, sm: SmId, slot: u8) -> WarpSlot {
+        let gpu = tombolo_types::GpuId(module.0 / self.cast.setup.shape.modules);
+        WarpSlot { gpu, module, sm, slot }
+    }
+}

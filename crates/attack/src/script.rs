@@ -1,0 +1,196 @@
+//! The threads of a litmus test as straight-line code whose operands name the instructions they come from.
+//!
+//! A stream has no registers. So each register that an instruction reads is traced to the instruction that wrote it, and
+//! values are worked out from what loads and atomics have returned.
+
+use tombolo_check::litmus::{Instruction, Operand, Program, Register, Update, Value};
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// A constant, or a register's initial value.
+    Value(Value),
+    /// The result of the thread's instruction at this index.
+    Result(usize),
+}
+
+/// A register was read before the load or atomic at this index of its thread had returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Early(pub(crate) usize);
+
+/// What the loads and atomics of a thread have returned, by instruction.
+pub(crate) type Results = Vec<Option<Value>>;
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    /// Its instructions.
+    pub(crate) code: Vec<Instruction>,
+    /// By instruction, then register: where the value comes from that the instruction would read. One more at the end.
+    registers: Vec<Vec<Source>>,
+}
+
+/// The threads of a program.
+///
+/// # Errors
+/// Says what a stream cannot express: branches, and barriers of several ids.
+pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
+    let all = program.threads.iter().flat_map(|thread| &thread.code);
+    let mut barriers = all.filter_map(|instruction| match instruction {
+        Instruction::Barrier { id } => Some(*id),
+        _ => None,
+    });
+    if barriers.next().is_some_and(|first| barriers.any(|id| id != first)) {
+        return Err("barriers of several ids: a stream has one barrier a CTA");
+    }
+    (0..program.threads.len()).map(|thread| Script::new(program, thread)).collect()
+}
+
+impl Script {
+    fn new(program: &Program, thread: usize) -> Result<Script, &'static str> {
+        let code = program.threads[thread].code.clone();
+        let mut registers: Vec<Source> =
+            program.threads[thread].registers.iter().map(|register| Source::Value(register.initial)).collect();
+        let mut all = vec![registers.clone()];
+        for (at, instruction) in code.iter().enumerate() {
+            match *instruction {
+                Instruction::Load { into, .. }
+                | Instruction::Atomic { into: Some(into), .. }
+                | Instruction::Move { into, .. }
+                | Instruction::Compute { into, .. } => registers[usize::from(into.0)] = Source::Result(at),
+                Instruction::Branch { .. } | Instruction::Jump { .. } => {
+                    return Err("branches: a stream is straight-line code");
+                }
+                Instruction::Store { .. }
+                | Instruction::Atomic { into: None, .. }
+                | Instruction::Fence { .. }
+                | Instruction::Barrier { .. }
+                | Instruction::KernelBoundary => {}
+            }
+            all.push(registers.clone());
+        }
+        Ok(Script { code, registers: all })
+    }
+
+    fn source(&self, at: usize, operand: Operand) -> Source {
+        match operand {
+            Operand::Register(Register(register)) => self.registers[at][usize::from(register)],
+            Operand::Value(value) => Source::Value(value),
+        }
+    }
+
+    /// The value that the instruction at `at` reads for `operand`.
+    ///
+    /// # Errors
+    /// Where it is not there yet.
+    pub(crate) fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, Early> {
+        self.of(self.source(at, operand), results)
+    }
+
+    fn of(&self, source: Source, results: &Results) -> Result<Value, Early> {
+        let at = match source {
+            Source::Value(value) => return Ok(value),
+            Source::Result(at) => at,
+        };
+        match self.code[at] {
+            Instruction::Move { value, .. } => self.value(at, value, results),
+            Instruction::Compute { operation, left, right, .. } => {
+                Ok(operation.apply(self.value(at, left, results)?, self.value(at, right, results)?))
+            }
+            _ => results[at].ok_or(Early(at)),
+        }
+    }
+
+    /// The update of the atomic at `at`, with constants for its operands.
+    ///
+    /// # Errors
+    /// Where an operand is not there yet.
+    pub(crate) fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, Early> {
+        let constant = |operand| self.value(at, operand, results).map(Operand::Value);
+        Ok(match update {
+            Update::Apply(operation, operand) => Update::Apply(operation, constant(operand)?),
+            Update::Exchange(operand) => Update::Exchange(constant(operand)?),
+            Update::CompareAndSwap { compare, new } => {
+                Update::CompareAndSwap { compare: constant(compare)?, new: constant(new)? }
+            }
+        })
+    }
+
+    /// What the registers hold at the end.
+    ///
+    /// # Errors
+    /// Where a result never came.
+    pub(crate) fn ending(&self, results: &Results) -> Result<Vec<Value>, Early> {
+        let last = self.registers.last().expect("there is one more than instructions");
+        last.iter().map(|source| self.of(*source, results)).collect()
+    }
+
+    /// The loads and atomics whose results the instruction at `at` needs.
+    pub(crate) fn needs(&self, at: usize) -> Vec<usize> {
+        let operands: Vec<Operand> = match self.code[at] {
+            Instruction::Store { value, .. } => vec![value],
+            Instruction::Atomic { update: Update::Apply(_, operand) | Update::Exchange(operand), .. } => vec![operand],
+            Instruction::Atomic { update: Update::CompareAndSwap { compare, new }, .. } => vec![compare, new],
+            _ => Vec::new(),
+        };
+        let mut needs = Vec::new();
+        operands.into_iter().for_each(|operand| self.collect(self.source(at, operand), &mut needs));
+        needs
+    }
+
+    fn collect(&self, source: Source, needs: &mut Vec<usize>) {
+        let Source::Result(at) = source else { return };
+        match self.code[at] {
+            Instruction::Move { value, .. } => self.collect(self.source(at, value), needs),
+            Instruction::Compute { left, right, .. } => {
+                self.collect(self.source(at, left), needs);
+                self.collect(self.source(at, right), needs);
+            }
+            _ => needs.push(at),
+        }
+    }
+
+    /// The kernel of each instruction, counted from 0.
+    pub(crate) fn kernels(&self) -> Vec<usize> {
+        let mut kernel = 0;
+        let of = |instruction: &Instruction| {
+            kernel += usize::from(matches!(instruction, Instruction::KernelBoundary));
+            kernel
+        };
+        self.code.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_check::litmus::parse;
+
+    fn script(code: &str) -> Script {
+        let text = format!("PTX any\n{{ x=0; P0:r1=5; }}\nP0@cta 0,gpu 0 ;\n{code}\nexists (x == 0)");
+        let program = parse("any", &text).unwrap().program;
+        Script::new(&program, 0).unwrap()
+    }
+
+    #[test]
+    fn a_value_follows_the_register_that_was_last_written_before_it() {
+        let script = script("ld.weak r0, x ;\nadd r2, r0, r1 ;\nld.weak r0, x ;\nst.weak x, r2 ;");
+        let results = vec![Some(1), None, Some(100), None];
+        let Instruction::Store { value, .. } = script.code[3] else { panic!("the last is a store") };
+        assert_eq!(script.value(3, value, &results), Ok(6));
+        assert_eq!(script.needs(3), [0]);
+    }
+
+    #[test]
+    fn a_result_that_has_not_come_is_said() {
+        let script = script("ld.weak r0, x ;\nst.weak x, r0 ;");
+        assert_eq!(script.ending(&vec![None, None]), Err(Early(0)));
+        assert_eq!(script.ending(&vec![Some(3), None]), Ok(vec![5, 3]));
+    }
+
+    #[test]
+    fn boundaries_part_kernels() {
+        let script = script("st.weak x, 1 ;\nkernel.boundary ;\nld.weak r0, x ;");
+        assert_eq!(script.kernels(), [0, 1, 1]);
+    }
+}

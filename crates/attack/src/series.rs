@@ -1,0 +1,321 @@
+//! Runs dealt over tests and designs: side by side on any number of threads, with one answer.
+
+use crate::report::{Failing, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
+use crate::setup::Setup;
+use crate::shrink::shrink;
+use crate::trial::{Failure, Judge, charted, expressible, trial};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tombolo_check::axiomatic::Outcomes;
+use tombolo_check::litmus::{FinalState, Program};
+use tombolo_check::verify::{Case, Design};
+use tombolo_machine::DesignConfig;
+use tombolo_protocol::BrokenRule;
+use tombolo_system::protocol_options;
+use tombolo_types::Promise;
+
+/// The series of random programs that runs take theirs from.
+pub const SERIES: u64 = 1;
+/// Runs, at most, until a design that promises nothing has misbehaved.
+const BLIND_AFTER: u64 = 1_000;
+/// Candidate executions that the model may look at for a test: less than ten seconds.
+const CANDIDATES: u64 = 3_000_000;
+/// Seeds whose tests are judged by the model before their runs: bounds what is held of its answers.
+const AT_A_TIME: u64 = 64;
+
+/// A design that is attacked.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// As described.
+    pub config: DesignConfig,
+    /// What it promises.
+    design: Design,
+}
+
+impl Target {
+    /// A design as it is described.
+    ///
+    /// # Panics
+    /// Where the protocols have no name for its coherence: a test finds one for each.
+    pub fn new(config: &DesignConfig) -> Target {
+        let options = protocol_options(config);
+        let design = Design::new(&config.name, config.coherence.word(), options, config.promises.strongest());
+        Target { config: config.clone(), design: design.expect("a test finds a protocol for every coherence") }
+    }
+
+    /// Whether it promises nothing to any program.
+    fn promises_nothing(&self) -> bool {
+        self.config.promises.strongest() == Promise::Nothing
+    }
+}
+
+/// What is run.
+pub struct Attack<'a> {
+    /// Under each of these.
+    pub targets: &'a [Target],
+    /// The tests.
+    pub cases: &'a [Case],
+    /// Whether every third run is of a random program.
+    pub random: bool,
+    /// The first run; the others follow.
+    pub seed: u64,
+    /// How many under each design.
+    pub runs: u64,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// The tests that are run where none are named. Shapes come three times: each shows a rule that can be broken.
+pub fn shipped() -> Vec<Case> {
+    [Case::shapes(), Case::core(), Case::shapes(), Case::kernels(), Case::shapes()].concat()
+}
+
+/// Who hears how far an attack is.
+pub trait Watch: Sync {
+    /// So many more runs are done.
+    fn advanced(&self, runs: u64);
+}
+
+/// Nobody.
+impl Watch for () {
+    fn advanced(&self, _: u64) {}
+}
+
+/// What tells a test from all others.
+fn key(case: &Case) -> String {
+    case.file.clone().unwrap_or_else(|| case.name.clone())
+}
+
+/// A test with what the model allows it, or why it is not run.
+type Judged = Result<(Program, Outcomes), String>;
+
+/// What one run came to.
+type Verdict = Result<FinalState, Failure>;
+
+impl Attack<'_> {
+    /// The test of a run.
+    fn case(&self, seed: u64) -> Case {
+        let listed = |number: u64| self.cases[(number % self.cases.len() as u64) as usize].clone();
+        if !self.random {
+            return listed(seed);
+        }
+        let (round, turn) = (seed / 3, seed % 3);
+        if turn == 2 || self.cases.is_empty() { Case::random(SERIES, round, 1) } else { listed(round * 2 + turn) }
+    }
+
+    /// Whether run number `run` is still wanted under a design: all that promises nothing has to do is misbehave once.
+    fn is_due(&self, target: usize, sum: &Sum, run: u64) -> bool {
+        if self.targets[target].promises_nothing() { sum.first.is_none() } else { run < self.runs }
+    }
+}
+
+/// Runs all. Reports are in the order of designs, and the same for any number of threads.
+pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
+    let mut sums: Vec<Sum> = attack.targets.iter().map(|_| Sum::default()).collect();
+    let nothing = attack.targets.iter().any(Target::promises_nothing);
+    let runs = if nothing { attack.runs.max(BLIND_AFTER) } else { attack.runs };
+    if attack.cases.is_empty() && !attack.random {
+        return attack.targets.iter().zip(sums).map(|(target, sum)| sum.report(attack, target)).collect();
+    }
+    let listed: BTreeSet<String> = attack.cases.iter().map(key).collect();
+    let mut known: FxHashMap<String, Judged> = FxHashMap::default();
+    for first in (0..runs).step_by(AT_A_TIME as usize) {
+        let seeds: Vec<u64> = (first..runs.min(first + AT_A_TIME)).map(|run| attack.seed.wrapping_add(run)).collect();
+        let cases: Vec<Case> = seeds.iter().map(|seed| attack.case(*seed)).collect();
+        judge_new(attack.threads, &cases, &mut known);
+        let mut jobs: Vec<(usize, usize)> = Vec::new();
+        for at in 0..seeds.len() {
+            let due = (0..sums.len()).filter(|one| attack.is_due(*one, &sums[*one], first + at as u64));
+            jobs.extend(due.map(|target| (at, target)));
+        }
+        let verdicts = side_by_side(attack.threads, jobs.len(), |job| {
+            let (at, target) = jobs[job];
+            let verdict = one(&attack.targets[target], &known[&key(&cases[at])], seeds[at]);
+            watch.advanced(1);
+            verdict
+        });
+        for ((at, target), verdict) in jobs.into_iter().zip(verdicts) {
+            // Those of the same lot that came behind the first misbehaviour count no more.
+            if attack.is_due(target, &sums[target], first + at as u64) {
+                sums[target].add(&cases[at], seeds[at], verdict, &known);
+            }
+        }
+        known.retain(|one, _| listed.contains(one));
+    }
+    side_by_side(attack.threads, sums.len(), |at| sums[at].report(attack, &attack.targets[at]))
+}
+
+/// Asks the model for the tests it has not been asked for.
+fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, Judged>) {
+    let mut new: Vec<&Case> = cases.iter().filter(|case| !known.contains_key(&key(case))).collect();
+    new.sort_unstable_by_key(|case| key(case));
+    new.dedup_by_key(|case| key(case));
+    let judged = side_by_side(threads, new.len(), |at| judge(new[at]));
+    known.extend(new.into_iter().map(key).zip(judged));
+}
+
+fn judge(case: &Case) -> Judged {
+    let (program, allowed) = case.allowed(CANDIDATES)?;
+    expressible(&program).map_err(|reason| format!("no stream expresses {reason}"))?;
+    Ok((program, allowed))
+}
+
+/// One run, if there is one: a design need not promise anything to the program.
+fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
+    let (program, allowed) = judged.as_ref().map_err(String::clone)?;
+    if !target.promises_nothing() && !target.design.promises(program) {
+        return Err(NOT_PROMISED.to_owned());
+    }
+    let setup = Setup::draw(program, &target.config, seed);
+    Ok(trial(&setup, Judge { design: &target.config, allowed, broken_rule: None }))
+}
+
+/// The first run in which a broken rule of the protocol of the attack's first design shows: its seed, and as what.
+pub fn catch(attack: &Attack<'_>, rule: BrokenRule) -> Option<(u64, Failure)> {
+    let target = attack.targets.first()?;
+    let mut known: FxHashMap<String, Judged> = FxHashMap::default();
+    (0..attack.runs).map(|run| attack.seed.wrapping_add(run)).find_map(|seed| {
+        let case = attack.case(seed);
+        let (program, allowed) = known.entry(key(&case)).or_insert_with(|| judge(&case)).as_ref().ok()?;
+        let setup = Setup::draw(program, &target.config, seed);
+        let judge = Judge { design: &target.config, allowed, broken_rule: Some(rule) };
+        trial(&setup, judge).err().map(|failure| (seed, failure))
+    })
+}
+
+/// What the runs under a design have come to.
+#[derive(Default)]
+struct Sum {
+    runs: u64,
+    /// By [`key`].
+    tests: BTreeMap<String, Seen>,
+    violations: u64,
+    first: Option<(Case, u64, Failure)>,
+    not_run: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What was seen of a test.
+#[derive(Default)]
+struct Seen {
+    name: String,
+    random: bool,
+    runs: u64,
+    outcomes: BTreeSet<FinalState>,
+    allowed: usize,
+}
+
+impl Sum {
+    fn add(&mut self, case: &Case, seed: u64, run: Result<Verdict, String>, known: &FxHashMap<String, Judged>) {
+        let verdict = match run {
+            Ok(verdict) => verdict,
+            Err(reason) => {
+                self.not_run.entry(reason).or_default().insert(key(case));
+                return;
+            }
+        };
+        self.runs += 1;
+        let seen = self.tests.entry(key(case)).or_default();
+        seen.name.clone_from(&case.name);
+        seen.runs += 1;
+        seen.random = case.is_random();
+        seen.allowed = known[&key(case)].as_ref().map_or(0, |(_, allowed)| allowed.states().len());
+        match verdict {
+            Ok(state) => {
+                seen.outcomes.insert(state);
+            }
+            Err(failure) => {
+                self.violations += 1;
+                self.first.get_or_insert_with(|| (case.clone(), seed, failure));
+            }
+        }
+    }
+
+    fn report(&self, attack: &Attack<'_>, target: &Target) -> TimedReport {
+        let tests = self.tests.iter().filter(|(_, seen)| !seen.random).map(|(_, seen)| TimedTest {
+            name: seen.name.clone(),
+            runs: seen.runs,
+            outcomes: seen.outcomes.len(),
+            allowed: seen.allowed,
+        });
+        let not_run = self.not_run.iter().map(|(reason, tests)| NotRun { reason: reason.clone(), tests: tests.len() });
+        let verdict = self.verdict(target, attack);
+        let shown = verdict == TimedVerdict::Violation;
+        TimedReport {
+            design: target.config.name.clone(),
+            verdict,
+            runs: self.runs,
+            tests: tests.collect(),
+            programs: self.tests.values().filter(|seen| seen.random).count(),
+            outcomes: self.tests.values().map(|seen| seen.outcomes.len()).sum(),
+            allowed: self.tests.values().map(|seen| seen.allowed).sum(),
+            violations: self.violations,
+            not_run: not_run.collect(),
+            first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
+                let (program, allowed) = judge(case).expect("it has been run");
+                let judge = Judge { design: &target.config, allowed: &allowed, broken_rule: None };
+                failing(judge, &program, (&case.name, *seed, failure))
+            }),
+        }
+    }
+
+    fn verdict(&self, target: &Target, attack: &Attack<'_>) -> TimedVerdict {
+        let panicked = matches!(self.first, Some((_, _, Failure::Panicked(_) | Failure::Early { .. })));
+        match (target.promises_nothing(), self.first.is_some()) {
+            (false, false) => TimedVerdict::Ok,
+            (true, true) if !panicked => TimedVerdict::Misbehaves,
+            (true, false) if self.runs >= BLIND_AFTER && attack.random => TimedVerdict::Blind,
+            // The tests that were named need not show anything.
+            (true, false) => TimedVerdict::Ok,
+            (_, true) => TimedVerdict::Violation,
+        }
+    }
+}
+
+/// A run of the attack's first design, made small and charted where it fails. `broken_rule`: one broken on purpose.
+pub fn show(attack: &Attack<'_>, seed: u64, broken_rule: Option<BrokenRule>) -> Option<Failing> {
+    let (target, case) = (attack.targets.first()?, attack.case(seed));
+    let (program, allowed) = judge(&case).ok()?;
+    let judge = Judge { design: &target.config, allowed: &allowed, broken_rule };
+    let failure = trial(&Setup::draw(&program, &target.config, seed), judge).err()?;
+    Some(failing(judge, &program, (&case.name, seed, &failure)))
+}
+
+/// A failing run, made small and charted.
+fn failing(judge: Judge<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
+    let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
+    let (_, trace) = charted(&small, judge);
+    Failing {
+        test: test.to_owned(),
+        seed,
+        seen_as: failure.describe(program),
+        small: as_small.describe(&small.program),
+        program: small.program.to_string(),
+        setup: small.describe(judge.design),
+        trace,
+    }
+}
+
+/// `work` on each of 0 to `count` with `threads` threads; results in that order.
+fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return done;
+            }
+            done.push((index, work(index)));
+        }
+    };
+    let mut all: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.clamp(1, count.max(1))).map(|_| scope.spawn(run)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<(usize, T)>>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
+    });
+    all.sort_unstable_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, result)| result).collect()
+}

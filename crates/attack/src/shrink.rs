@@ -1,0 +1,164 @@
+//! A failing run made small: whatever it fails without is left out.
+
+use crate::setup::{Manner, NoiseOp, Setup};
+use crate::trial::{Failure, Judge, expressible, trial};
+use tombolo_check::axiomatic::{Limits, Outcomes, outcomes};
+use tombolo_check::litmus::Instruction;
+
+/// Runs that one failure may cost.
+const TRIES: usize = 400;
+/// Candidate executions that the model may look at for a smaller program.
+const CANDIDATES: u64 = 1_000_000;
+
+/// Makes failing setups small.
+struct Shrinking<'a> {
+    judge: Judge<'a>,
+    best: Setup,
+    /// What the model allows the program of the best.
+    allowed: Outcomes,
+    failure: Failure,
+    tries: usize,
+}
+
+/// A smaller setup that fails in the same way, and how.
+pub fn shrink(setup: &Setup, failure: &Failure, judge: Judge<'_>) -> (Setup, Failure) {
+    let (best, allowed) = (setup.clone(), judge.allowed.clone());
+    let mut shrinking = Shrinking { judge, best, allowed, failure: failure.clone(), tries: TRIES };
+    while shrinking.pass() {}
+    (shrinking.best, shrinking.failure)
+}
+
+impl Shrinking<'_> {
+    /// Tries every way to leave something out once; whether one was found.
+    fn pass(&mut self) -> bool {
+        let before = self.tries;
+        let mut smaller = self.each(
+            |setup| setup.noise.len(),
+            |setup, at| {
+                setup.noise.remove(at);
+            },
+        );
+        smaller |= self.each(
+            |setup| setup.skews.len(),
+            |setup, at| {
+                setup.skews.remove(at);
+            },
+        );
+        smaller |= self.each(
+            |setup| setup.slow.len(),
+            |setup, at| {
+                setup.slow.remove(at);
+            },
+        );
+        smaller |= self.each(
+            |setup| setup.settings.len(),
+            |setup, at| {
+                setup.settings.remove(at);
+            },
+        );
+        smaller |= self.each(|setup| setup.program.threads.len(), remove_thread);
+        smaller |= self.each(instructions, remove_instruction);
+        smaller |= self.each(instructions, |setup, at| *manner(setup, at) = Manner::default());
+        smaller |= self.each(noise_ops, remove_noise_op);
+        smaller |= self.attempt(remove_lead);
+        smaller && self.tries < before && self.tries > 0
+    }
+
+    /// Tries to leave out each of `count` things, last first.
+    fn each(&mut self, count: impl Fn(&Setup) -> usize, leave_out: impl Fn(&mut Setup, usize)) -> bool {
+        let mut smaller = false;
+        for at in (0..count(&self.best)).rev() {
+            if at < count(&self.best) {
+                smaller |= self.attempt(|setup| leave_out(setup, at));
+            }
+        }
+        smaller
+    }
+
+    /// Keeps a change under which the run fails as before.
+    fn attempt(&mut self, change: impl FnOnce(&mut Setup)) -> bool {
+        let mut setup = self.best.clone();
+        change(&mut setup);
+        if self.tries == 0 || setup == self.best || setup.program.threads.is_empty() {
+            return false;
+        }
+        self.tries -= 1;
+        let Some((failure, allowed)) = self.fails(&setup) else { return false };
+        (self.best, self.failure, self.allowed) = (setup, failure, allowed);
+        true
+    }
+
+    /// How a setup fails, if it does as before, and what the model allows its program.
+    fn fails(&self, setup: &Setup) -> Option<(Failure, Outcomes)> {
+        expressible(&setup.program).ok()?;
+        let allowed = if setup.program == self.best.program {
+            self.allowed.clone()
+        } else {
+            outcomes(&setup.program, &Limits { candidates: CANDIDATES }).ok()?
+        };
+        let failure = trial(setup, Judge { allowed: &allowed, ..self.judge }).err()?;
+        failure.is_like(&self.failure).then_some((failure, allowed))
+    }
+}
+
+fn instructions(setup: &Setup) -> usize {
+    setup.program.threads.iter().map(|thread| thread.code.len()).sum()
+}
+
+/// The thread and place of the instruction with this number over all threads.
+fn place(setup: &Setup, mut number: usize) -> (usize, usize) {
+    for (thread, one) in setup.program.threads.iter().enumerate() {
+        if number < one.code.len() {
+            return (thread, number);
+        }
+        number -= one.code.len();
+    }
+    unreachable!("numbers count instructions")
+}
+
+fn manner(setup: &mut Setup, number: usize) -> &mut Manner {
+    let (thread, at) = place(setup, number);
+    &mut setup.manners[thread][at]
+}
+
+fn remove_instruction(setup: &mut Setup, number: usize) {
+    let (thread, at) = place(setup, number);
+    // Every thread comes to every boundary.
+    if !matches!(setup.program.threads[thread].code[at], Instruction::KernelBoundary) {
+        setup.program.threads[thread].code.remove(at);
+        setup.manners[thread].remove(at);
+    }
+}
+
+fn remove_thread(setup: &mut Setup, thread: usize) {
+    let before = Setup::ctas(&setup.program);
+    setup.program.threads.remove(thread);
+    setup.manners.remove(thread);
+    setup.ranks.remove(thread);
+    let after = Setup::ctas(&setup.program);
+    for posts in &mut setup.posts {
+        let kept = before.iter().zip(posts.iter()).filter(|(cta, _)| after.contains(cta));
+        *posts = kept.map(|(_, post)| *post).collect();
+    }
+}
+
+fn noise_ops(setup: &Setup) -> usize {
+    setup.noise.iter().map(|noise| noise.ops.len()).sum()
+}
+
+fn remove_noise_op(setup: &mut Setup, mut number: usize) {
+    for noise in &mut setup.noise {
+        if number < noise.ops.len() {
+            let _: NoiseOp = noise.ops.remove(number);
+            return;
+        }
+        number -= noise.ops.len();
+    }
+}
+
+/// Leaves out the kernels before the test.
+fn remove_lead(setup: &mut Setup) {
+    let lead = std::mem::take(&mut setup.lead);
+    setup.noise.retain(|noise| noise.kernel >= lead);
+    setup.noise.iter_mut().for_each(|noise| noise.kernel -= lead);
+}

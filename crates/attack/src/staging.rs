@@ -1,0 +1,395 @@
+//! The streams of a run, and who its warps are.
+
+use crate::script::Script;
+use crate::setup::{Manner, Noise, NoiseOp, Post, Setup};
+use rustc_hash::FxHashMap;
+use tombolo_check::litmus::{Instruction, Location};
+use tombolo_model::controller::CtaCut;
+use tombolo_types::stream::{
+    Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
+    StreamError, Token,
+};
+use tombolo_types::{Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
+
+/// What a warp of the test does, in the order in which the timing model asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// A load by the instruction at this index.
+    Load(usize),
+    /// Loads by the instruction at this index, until one sees its flag.
+    Polls(usize),
+    /// A store.
+    Store(usize),
+    /// An atomic.
+    Atomic(usize),
+}
+
+/// A warp of the test in one kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Its thread; the number of threads for the warp that reads memory at the end.
+    pub(crate) thread: usize,
+    /// What it does.
+    pub(crate) acts: Vec<Act>,
+}
+
+/// A warp in one kernel: its module, the rank of its CTA among those of the module, its index in the CTA.
+pub(crate) type Seat = (usize, ModuleId, u32, u32);
+
+/// The streams of a run.
+pub(crate) struct Staging {
+    kernels: Vec<KernelInfo>,
+    commands: Vec<Command>,
+    /// By kernel, then CTA of the grid.
+    ctas: Vec<Vec<CtaStream>>,
+    /// Who sits where, of the test.
+    pub(crate) parts: FxHashMap<Seat, Part>,
+}
+
+/// One warp being written.
+#[derive(Default)]
+struct Warp {
+    ops: Vec<Op>,
+    accesses: Vec<Access>,
+    tokens: Vec<Token>,
+    part: Option<Part>,
+    /// Loads and returning atomics so far, by instruction. Polls do not count.
+    results: Vec<usize>,
+}
+
+/// A CTA being written: where it runs, and its warps.
+struct Cta {
+    post: Post,
+    warps: Vec<Warp>,
+}
+
+impl Warp {
+    fn accesses(&mut self, line: Line, mask: Mask) -> Accesses {
+        let start = self.accesses.len() as u32;
+        self.accesses.push(Access { line, mask });
+        Accesses { start, len: 1 }
+    }
+
+    fn token(&mut self, token: u32) -> u16 {
+        self.tokens.push(Token(token));
+        (self.tokens.len() - 1) as u16
+    }
+
+    fn delay(&mut self, mut count: u32) {
+        while count > 0 {
+            let part = count.min(u32::from(u16::MAX));
+            self.ops.push(Op::Compute { class: ComputeClass::Fp32, count: part as u16 });
+            count -= part;
+        }
+    }
+
+    /// Waits for the result of the instruction at `at`, where it has one in this kernel.
+    fn await_result(&mut self, at: usize) {
+        if let Some(place) = self.results.iter().position(|one| *one == at) {
+            self.ops.push(Op::Use { distance: (self.results.len() - place) as u8 });
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        self.part.get_or_insert_default().acts.push(act);
+    }
+
+    fn noise(ops: &[NoiseOp]) -> Warp {
+        let mut warp = Warp::default();
+        let mut loads = false;
+        for op in ops {
+            match *op {
+                NoiseOp::Load(line, mask, order) => {
+                    let accesses = warp.accesses(line, mask);
+                    warp.ops.push(Op::Load { order: order.into(), accesses });
+                    loads = true;
+                }
+                NoiseOp::Store(line, mask, order) => {
+                    let accesses = warp.accesses(line, mask);
+                    warp.ops.push(Op::Store { order: order.into(), accesses });
+                }
+                NoiseOp::Atomic(line, order) => {
+                    let accesses = warp.accesses(line, crate::values::UNUSED);
+                    warp.ops.push(Op::Atomic { order: order.into(), result: AtomicResult::Discarded, accesses });
+                }
+                NoiseOp::Fence(order) => warp.ops.push(Op::Fence { order: order.into() }),
+                NoiseOp::Use if loads => warp.ops.push(Op::Use { distance: 1 }),
+                NoiseOp::Use => {}
+                NoiseOp::Delay(count) => warp.delay(count),
+            }
+        }
+        warp
+    }
+}
+
+/// A store that a polling load waits for: the index of its thread and its own in it.
+type Awaited = (usize, usize);
+
+/// Writes the streams of a setup.
+struct Writer<'a> {
+    setup: &'a Setup,
+    scripts: &'a [Script],
+    /// By thread: the kernel of each instruction.
+    kernels: Vec<Vec<usize>>,
+    /// By thread, then instruction: what a load polls for.
+    awaited: Vec<Vec<Option<Awaited>>>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(setup: &'a Setup, scripts: &'a [Script]) -> Writer<'a> {
+        let kernels = scripts.iter().map(Script::kernels).collect();
+        let mut writer = Writer { setup, scripts, kernels, awaited: Vec::new() };
+        let of = |thread: usize| (0..scripts[thread].code.len()).map(|at| writer.awaited(thread, at)).collect();
+        writer.awaited = (0..scripts.len()).map(of).collect();
+        writer
+    }
+
+    /// The store that the load at `at` polls for: one that it is sure to see some time, by a thread that does not in
+    /// turn wait for this one.
+    fn awaited(&self, thread: usize, at: usize) -> Option<Awaited> {
+        let Instruction::Load { order, location, .. } = self.scripts[thread].code[at] else { return None };
+        let strong = matches!(order.semantics, Semantics::Relaxed | Semantics::Acquire);
+        let mut code = self.scripts.iter().flat_map(|script| &script.code);
+        if !self.setup.manners[thread][at].polls
+            || !strong
+            || code.any(|instruction| matches!(instruction, Instruction::Barrier { .. }))
+        {
+            return None;
+        }
+        let others = (0..self.scripts.len()).filter(|other| self.setup.ranks[*other] < self.setup.ranks[thread]);
+        others
+            .flat_map(|other| (0..self.scripts[other].code.len()).map(move |place| (other, place)))
+            .find(|awaited| self.is_seen(*awaited, location, (thread, at), order.scope))
+    }
+
+    /// Whether a load of `location` with `scope` is sure to see this store some time.
+    fn is_seen(&self, (other, place): Awaited, location: Location, (thread, at): (usize, usize), scope: Scope) -> bool {
+        let (Instruction::Store { order, location: stored, .. } | Instruction::Atomic { order, location: stored, .. }) =
+            self.scripts[other].code[place]
+        else {
+            return false;
+        };
+        let threads = &self.setup.program.threads;
+        let (here, there) = (threads[thread].placement, threads[other].placement);
+        stored == location
+            && order.semantics != Semantics::Weak
+            && here.reaches(scope, there)
+            && there.reaches(order.scope, here)
+            && self.kernels[thread][at] == self.kernels[other][place]
+    }
+
+    /// The flag that a store leaves, if somebody polls for it.
+    fn flag(&self, store: Awaited) -> Option<u32> {
+        let before = |thread: usize| self.scripts[..thread].iter().map(|script| script.code.len()).sum::<usize>();
+        let polled = self.awaited.iter().flatten().any(|awaited| *awaited == Some(store));
+        polled.then(|| (before(store.0) + store.1) as u32)
+    }
+
+    /// What a thread does in a kernel of the test.
+    fn warp(&self, thread: usize, kernel: usize) -> Warp {
+        let part = Part { thread, acts: Vec::new() };
+        let mut warp = Warp { part: Some(part), ..Warp::default() };
+        for at in 0..self.scripts[thread].code.len() {
+            if self.kernels[thread][at] == kernel {
+                self.instruction(&mut warp, thread, at);
+            }
+        }
+        warp
+    }
+
+    fn instruction(&self, warp: &mut Warp, thread: usize, at: usize) {
+        let Manner { delay, .. } = self.setup.manners[thread][at];
+        warp.delay(delay);
+        self.scripts[thread].needs(at).into_iter().for_each(|needed| warp.await_result(needed));
+        match self.scripts[thread].code[at] {
+            Instruction::Load { order, location, .. } => self.load(warp, (thread, at), order, location),
+            Instruction::Store { order, location, .. } => {
+                let accesses = self.access(warp, location);
+                warp.ops.push(Op::Store { order: order.into(), accesses });
+                warp.act(Act::Store(at));
+                self.signal(warp, (thread, at));
+            }
+            Instruction::Atomic { order, into, location, .. } => {
+                let accesses = self.access(warp, location);
+                let result = if into.is_some() { AtomicResult::Returned } else { AtomicResult::Discarded };
+                warp.ops.push(Op::Atomic { order: order.into(), result, accesses });
+                warp.act(Act::Atomic(at));
+                warp.results.extend(into.map(|_| at));
+                self.signal(warp, (thread, at));
+            }
+            Instruction::Fence { order } => warp.ops.push(Op::Fence { order: order.into() }),
+            Instruction::Barrier { .. } => warp.ops.push(Op::Barrier),
+            Instruction::Move { .. }
+            | Instruction::Compute { .. }
+            | Instruction::KernelBoundary
+            | Instruction::Branch { .. }
+            | Instruction::Jump { .. } => {}
+        }
+    }
+
+    /// A store or an atomic leaves its flag, if somebody polls for it.
+    fn signal(&self, warp: &mut Warp, store: Awaited) {
+        if let Some(flag) = self.flag(store) {
+            let token = warp.token(flag);
+            warp.ops.push(Op::Signal { token });
+        }
+    }
+
+    fn load(&self, warp: &mut Warp, (thread, at): (usize, usize), order: Order, location: Location) {
+        let accesses = self.access(warp, location);
+        if let Some(store) = self.awaited[thread][at] {
+            let token = warp.token(self.flag(store).expect("it is polled for here"));
+            warp.ops.push(Op::WaitUntil { order: order.into(), access: accesses.start, token });
+            warp.act(Act::Polls(at));
+        } else {
+            warp.ops.push(Op::Load { order: order.into(), accesses });
+            warp.act(Act::Load(at));
+            warp.results.push(at);
+        }
+    }
+
+    fn access(&self, warp: &mut Warp, location: Location) -> Accesses {
+        let spot = self.setup.spot(location);
+        warp.accesses(spot.line, spot.cell.mask())
+    }
+
+    /// Reads every location at the end of the run.
+    fn reader(&self) -> Warp {
+        let part = Part { thread: self.scripts.len(), acts: Vec::new() };
+        let mut warp = Warp { part: Some(part), ..Warp::default() };
+        for location in 0..self.setup.program.locations.len() {
+            let accesses = self.access(&mut warp, Location(location as u16));
+            warp.ops.push(Op::Load { order: Order::relaxed(Scope::Sys).into(), accesses });
+            warp.act(Act::Load(location));
+        }
+        warp
+    }
+
+    /// The CTAs of a kernel of the run.
+    fn ctas(&self, kernel: usize) -> Vec<Cta> {
+        let noise = self.setup.noise.iter().filter(|noise| noise.kernel == kernel);
+        let others = noise.map(|Noise { post, ops, .. }| Cta { post: *post, warps: vec![Warp::noise(ops)] });
+        let mut ctas: Vec<Cta> = Vec::new();
+        let of_test = kernel.checked_sub(self.setup.lead);
+        if let Some(posts) = of_test.and_then(|of_test| self.setup.posts.get(of_test)) {
+            let threads = &self.setup.program.threads;
+            for (placement, post) in Setup::ctas(&self.setup.program).iter().zip(posts) {
+                let own = (0..threads.len()).filter(|thread| threads[*thread].placement == *placement);
+                let warps = own.map(|thread| self.warp(thread, of_test.unwrap_or_default())).collect();
+                ctas.push(Cta { post: *post, warps });
+            }
+        } else if of_test.is_some() {
+            ctas.push(Cta { post: Post { module: ModuleId(0), sm: 0 }, warps: vec![self.reader()] });
+        }
+        ctas.extend(others);
+        ctas
+    }
+}
+
+impl Staging {
+    /// The streams of a setup under a design that cuts grids over modules so.
+    pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
+        let writer = Writer::new(setup, scripts);
+        let mut staging =
+            Staging { kernels: Vec::new(), commands: Vec::new(), ctas: Vec::new(), parts: FxHashMap::default() };
+        for kernel in 0..setup.kernels() {
+            staging.add(setup, writer.ctas(kernel), cut);
+            staging.commands.push(Command::Launch { kernel: kernel as u32, stream: 0 });
+        }
+        staging
+    }
+
+    /// Adds a kernel. A module's CTAs go to its SMs in turn, so others that do nothing fill the gaps.
+    fn add(&mut self, setup: &Setup, ctas: Vec<Cta>, cut: CtaCut) {
+        let (modules, sms) = (u32::from(setup.shape.gpus * setup.shape.modules), u32::from(setup.shape.sms));
+        let mut taken: FxHashMap<(ModuleId, u16), u32> = FxHashMap::default();
+        let mut ranked: Vec<(ModuleId, u32, Cta)> = Vec::new();
+        for cta in ctas {
+            let turn = taken.entry((cta.post.module, cta.post.sm)).or_default();
+            ranked.push((cta.post.module, *turn * sms + u32::from(cta.post.sm), cta));
+            *turn += 1;
+        }
+        let each = taken.values().max().copied().unwrap_or(1) * sms;
+        let warps = ranked.iter().map(|(_, _, cta)| cta.warps.len()).max().unwrap_or(1);
+        let mut grid = vec![idle(); (each * modules) as usize];
+        for (module, rank, cta) in ranked {
+            let (first, step, _) = cut.of(each * modules, u32::from(module.0), modules);
+            grid[(first + rank * step) as usize] = self.seat(cta, (module, rank));
+        }
+        self.kernels.push(KernelInfo {
+            name: format!("kernel{}", self.kernels.len()),
+            ctas: each * modules,
+            threads_per_cta: 32 * warps as u32,
+            shared_bytes: 0,
+            registers: 16,
+            class: KernelClass::Independent,
+        });
+        self.ctas.push(grid);
+    }
+
+    fn seat(&mut self, cta: Cta, (module, rank): (ModuleId, u32)) -> CtaStream {
+        let kernel = self.kernels.len();
+        let mut stream = CtaStream::default();
+        for (index, warp) in (0..).zip(cta.warps) {
+            let (start, accesses, tokens) =
+                (stream.ops.len() as u32, stream.accesses.len() as u32, stream.tokens.len());
+            let moved = |op| shifted(op, accesses, tokens as u16);
+            stream.ops.extend(warp.ops.into_iter().map(moved));
+            stream.accesses.extend(warp.accesses);
+            stream.tokens.extend(warp.tokens);
+            stream.warps.push(start..stream.ops.len() as u32);
+            if let Some(part) = warp.part {
+                self.parts.insert((kernel, module, rank, index), part);
+            }
+        }
+        stream
+    }
+}
+
+/// A warp that is there and does nothing.
+fn idle() -> CtaStream {
+    let ops = vec![Op::Compute { class: ComputeClass::Other, count: 1 }];
+    CtaStream { ops, warps: std::iter::once(0..1).collect(), ..CtaStream::default() }
+}
+
+/// An instruction whose accesses and tokens come behind so many others.
+fn shifted(op: Op, before: u32, tokens: u16) -> Op {
+    let later = |accesses: Accesses| Accesses { start: accesses.start + before, len: accesses.len };
+    match op {
+        Op::Load { order, accesses } => Op::Load { order, accesses: later(accesses) },
+        Op::Store { order, accesses } => Op::Store { order, accesses: later(accesses) },
+        Op::Atomic { order, result, accesses } => Op::Atomic { order, result, accesses: later(accesses) },
+        Op::WaitUntil { order, access, token } => {
+            Op::WaitUntil { order, access: access + before, token: token + tokens }
+        }
+        Op::Signal { token } => Op::Signal { token: token + tokens },
+        Op::Compute { .. } | Op::Fence { .. } | Op::Shared { .. } | Op::Barrier | Op::Use { .. } => op,
+    }
+}
+
+impl Program for Staging {
+    fn name(&self) -> &str {
+        "litmus"
+    }
+
+    fn line_size(&self) -> LineSize {
+        LineSize::B128
+    }
+
+    fn warp_width(&self) -> u32 {
+        32
+    }
+
+    fn kernels(&self) -> &[KernelInfo] {
+        &self.kernels
+    }
+
+    fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
+        into.clone_from(&self.ctas[kernel as usize][cta as usize]);
+        Ok(())
+    }
+}
