@@ -61,56 +61,71 @@ fn a_design_that_promises_nothing_is_seen_to_misbehave() {
     assert_eq!(report.verdict, TimedVerdict::Misbehaves);
 }
 
-/// By broken rule: a design whose protocol has it, and runs from 1 on within which it shows (measured, and half as many
-/// again); or why a timed run cannot show it.
-fn expected(rule: BrokenRule) -> Result<(&'static str, u64), &'static str> {
-    let explorer = Err("it is of the explorer's own host: no plan and no step of a protocol asks for it");
+/// How a broken rule shows in timed runs: under a design whose protocol has it, within so many runs from 1 on (measured,
+/// and half as many again), of all tests that ship or of those whose names hold a word.
+struct Shows {
+    design: &'static str,
+    runs: u64,
+    tests: &'static str,
+}
+
+/// How a rule shows; or why timed runs do not show it. The explorer sees each.
+fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
+    let of = |design, runs, tests| Ok(Shows { design, runs, tests });
     match rule {
-        BrokenRule::AcquireKeepsL1 => Ok(("hmg", 30)),
-        BrokenRule::AcquireKeepsL2 => Ok(("software-flat", 30)),
-        BrokenRule::ReleaseSkipsStores => Ok(("hmg", 80)),
-        BrokenRule::ReleaseSkipsInvalidations => Ok(("hmg", 600)),
-        BrokenRule::ReleaseMarkedByIssuer => Ok(("hmg", 40)),
-        BrokenRule::SystemReleaseDrainsOwnModuleOnly => Ok(("hmg+back", 220)),
-        BrokenRule::SystemReleaseStopsAtGpuHome => Ok(("hmg", 120)),
-        BrokenRule::SharerNotRecorded | BrokenRule::StoreKeepsSharers => Ok(("hmg", 30)),
-        BrokenRule::StoreKeepsSiblings => Ok(("hmg", 30)),
-        BrokenRule::SharerRecordedAtRequest => Ok(("hmg", 1_050)),
-        BrokenRule::InvalidationNotForwarded => Ok(("hmg", 40)),
-        BrokenRule::SilentDirectoryEviction => Ok(("hmg", 1_050)),
-        BrokenRule::AtomicBelowHome => Ok(("hmg", 70)),
-        BrokenRule::DirtyEvictionLost => Ok(("numa-coherent", 170)),
-        BrokenRule::DirtyInvalidationLost => Ok(("numa-coherent", 20)),
-        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => Ok(("software-flat", 160)),
-        BrokenRule::StoreKeepsFill => Ok(("hmg", 160)),
-        BrokenRule::StorePassesMiss => Ok(("hmg", 190)),
-        BrokenRule::ReleaseDrainsOwnHomesOnly => explorer,
-        BrokenRule::InvalidationForwardedOnce => Ok(("hmg", 700)),
-        _ => Ok(("hmg", 4000)),
+        BrokenRule::AcquireKeepsL1 => of("hmg", 45, ""),
+        BrokenRule::AcquireKeepsL2 => of("software-flat", 45, ""),
+        BrokenRule::StoreReleaseSkipsLoads => of("software-flat", 1_300, "LB"),
+        BrokenRule::AtomicReleaseSkipsLoads => of("software-flat", 350, "LB"),
+        BrokenRule::BarrierSkipsLoads => of("software-flat", 2_600, "LB"),
+        BrokenRule::ReleaseSkipsStores | BrokenRule::SystemReleaseStopsAtGpuHome => of("hmg", 10, ""),
+        BrokenRule::ReleaseSkipsInvalidations => of("hmg", 640, ""),
+        BrokenRule::ReleaseMarkedByIssuer => of("hmg", 760, ""),
+        BrokenRule::ReleaseForgetsPending => of("hmg+back", 280, ""),
+        BrokenRule::SystemReleaseDrainsOwnModuleOnly => of("hmg+back", 270, ""),
+        BrokenRule::StoreEndsAtGpuHome => of("hmg", 5, ""),
+        BrokenRule::InvalidationTakenEarly => of("hmg", 1_230, "MP"),
+        BrokenRule::SharerNotRecorded | BrokenRule::StoreKeepsSharers => of("hmg", 50, ""),
+        BrokenRule::StoreKeepsSiblings => of("hmg", 760, ""),
+        BrokenRule::SharerRecordedAtRequest => of("hmg", 3_300, ""),
+        BrokenRule::InvalidationNotForwarded => of("hmg", 260, ""),
+        BrokenRule::InvalidationForwardedOnce => of("hmg", 400, ""),
+        BrokenRule::InvalidationReachesOneLine => of("hmg", 350, ""),
+        BrokenRule::SilentDirectoryEviction => of("hmg", 650, ""),
+        BrokenRule::AtomicBelowHome => of("hmg", 180, ""),
+        BrokenRule::AtomicPassesSharers => of("hmg", 1_430, ""),
+        BrokenRule::AtomicKeepsL1 => of("hmg", 30, ""),
+        BrokenRule::DirtyEvictionLost => of("hmg+back", 200, ""),
+        BrokenRule::DirtyInvalidationLost => of("software-flat+back", 5, ""),
+        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of("software-flat", 60, ""),
+        BrokenRule::StoreKeepsFill | BrokenRule::AtomicKeepsFill => of("hmg", 10, ""),
+        BrokenRule::StorePassesMiss | BrokenRule::RequestPassesParked => of("hmg", 15, ""),
+        BrokenRule::ReleaseDrainsOwnHomesOnly => Err("which homes its thread wrote is known to the explorer alone"),
+        BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst | BrokenRule::ReplacementNotAwaited => {
+            Err("its race is narrow: 6000 runs of its own tests did not meet it")
+        }
         BrokenRule::LoadIgnoresScope => Err("polls that never see their flag: a run takes a million of them"),
     }
 }
 
 #[test]
 fn broken_rules_are_seen_in_timed_runs() {
-    let rules: Vec<(BrokenRule, &str, u64)> = BrokenRule::ALL
-        .into_iter()
-        .filter_map(|rule| expected(rule).ok().map(|(name, runs)| (rule, name, runs)))
-        .collect();
-    let cases = shipped();
+    let shows = |rule: BrokenRule| expected(rule).ok().map(|shows| (rule, shows));
+    let rules: Vec<(BrokenRule, Shows)> = BrokenRule::ALL.into_iter().filter_map(shows).collect();
     let halves = [0, 1].map(|half| rules.iter().skip(half).step_by(2));
     std::thread::scope(|scope| {
         for half in halves {
-            let cases = &cases;
-            scope.spawn(move || {
-                for (rule, name, runs) in half {
-                    let targets = [Target::new(&described(name))];
-                    let run = Attack { targets: &targets, cases, random: true, seed: 1, runs: *runs, threads: 1 };
-                    assert!(catch(&run, *rule).is_some(), "{rule:?} under {name} in {runs} runs");
-                }
-            });
+            scope.spawn(move || half.for_each(|(rule, shows)| assert_seen(*rule, shows)));
         }
     });
+}
+
+fn assert_seen(rule: BrokenRule, &Shows { design, runs, tests }: &Shows) {
+    let of_word = |case: &Case| case.file.as_ref().is_some_and(|file| file.contains(tests));
+    let cases: Vec<Case> = shipped().into_iter().filter(of_word).collect();
+    let targets = [Target::new(&described(design))];
+    let run = Attack { targets: &targets, cases: &cases, random: tests.is_empty(), seed: 1, runs, threads: 1 };
+    assert!(catch(&run, rule).is_some(), "{rule:?} under {design} in {runs} runs");
 }
 
 #[test]
