@@ -215,7 +215,13 @@ impl<D: Contents> Sm<D> {
             entry = self.mshr.find(line);
             entry.map(|entry| self.mshr.get(entry).pending)
         };
-        let action = l1::load(&here.site.protocol, &mut after, pending, mask, scope);
+        let action = match l1::load(&here.site.protocol, &mut after, pending, mask, scope) {
+            // The answer tells of the flag that was asked for, and of no other.
+            Load::Merge if flag != Flag::NONE && entry.is_some_and(|entry| self.mshr.get(entry).flag != flag) => {
+                Load::Stall
+            }
+            action => action,
+        };
         match action {
             Load::Hit(data) => {
                 let loader = here.site.warp_slot(self.sm, slot);
