@@ -13,7 +13,7 @@ use tombolo_types::{Line, Mask, ModuleId, Ps};
 /// Columns of one lifeline.
 const WIDTH: usize = 8;
 /// Most rows that are kept: what decides comes early in a run that was made small.
-const ROWS: usize = 400;
+const ROWS: usize = 120;
 
 /// One row: an arrow between two lifelines, or a mark on one.
 struct Row {

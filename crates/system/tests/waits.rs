@@ -5,7 +5,7 @@ mod common;
 use common::{DESIGNS, design, machine, simulate};
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_types::stream::AtomicResult;
-use tombolo_types::{Order, Scope};
+use tombolo_types::{Mask, Order, Scope};
 
 /// A run of two CTAs of `hmg-4x4`, of which one waits for the other, behind a kernel that places lines 0 and 1 at module 0.
 fn handed_over(name: &str, (from, leave): (usize, &dyn Fn(&mut Warp<'_>)), (to, line): (usize, u64)) {
@@ -56,4 +56,21 @@ fn polls_are_no_results_of_their_warp() {
     let (time, polls) = (kernel.end_s - kernel.start_s, record.sm["failed_polls"]);
     assert!(polls > 10, "{polls} polls failed");
     assert!(time > 20e-6 + 10_000.0 / 1.3e9, "the arithmetic began before its operand was there: {time} s");
+}
+
+#[test]
+fn polls_of_one_line_for_two_flags_do_not_wait_for_each_other() {
+    // The second warp's polls would merge with those of the first, which waits for the second.
+    let strong = Order::relaxed(Scope::Sys);
+    let write = |warp: &mut Warp<'_>, flag| _ = warp.store([0], Mask::ALL, strong).signal(flag);
+    for name in DESIGNS {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[4] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, strong)).warp(|warp| {
+            warp.wait_until(0, 1, strong);
+            write(warp, 0);
+        });
+        ctas[8] = Cta::new().warp(|warp| write(warp.compute(5000), 1));
+        let record = simulate(&machine(&["sm.sub_cores=4"]), design(name, &[]), Directed::new(vec![ctas]));
+        assert!(record.sm["failed_polls"] < 1_000, "{name}: {} polls failed", record.sm["failed_polls"]);
+    }
 }

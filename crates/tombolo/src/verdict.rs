@@ -259,6 +259,7 @@ fn of_failing(design: &str, failing: &Failing, colours: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tombolo_attack::TimedVerdict;
     use tombolo_check::verify::mutants::MutantReport;
     use tombolo_check::verify::{Budget, Case, Design, verify};
     use tombolo_protocol::vi::Options;
@@ -316,5 +317,25 @@ mod tests {
         let verification = Verification::of(Vec::new(), Some(vec![passed]), Host { wall_s: 0.0, threads: 1 });
         assert_eq!(verification.status(true), 1);
         assert!(verification.text(false).contains("0 of 1 broken protocols"));
+    }
+
+    #[test]
+    fn a_timed_run_that_is_wrong_does_not_hold_and_is_shown() {
+        let report = |verdict| TimedReport {
+            design: "hmg".into(),
+            verdict,
+            runs: 1,
+            tests: Vec::new(),
+            programs: 1,
+            outcomes: 0,
+            allowed: 1,
+            violations: 1,
+            not_run: Vec::new(),
+            first: None,
+        };
+        let of = |verdict| of("hmg", &[]).with_timed(Some(vec![report(verdict)]));
+        assert_eq!((of(TimedVerdict::Ok).status(false), of(TimedVerdict::Misbehaves).status(false)), (0, 0));
+        assert_eq!((of(TimedVerdict::Violation).status(true), of(TimedVerdict::Blind).status(true)), (1, 1));
+        assert!(of(TimedVerdict::Blind).text(false).contains("blind"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::issue::Progress;
 use super::warp::{RESULTS, Wait};
-use super::{MOST_POLLS, POLL_INTERVAL, Sm, Waiter};
+use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Out};
@@ -213,15 +213,12 @@ impl<D: Contents> Sm<D> {
         let mut entry = None;
         let pending = || {
             entry = self.mshr.find(line);
-            entry.map(|entry| *self.mshr.get(entry))
+            entry.map(|entry| self.mshr.get(entry).pending)
         };
         match l1::load(&here.site.protocol, &mut after, pending, mask, scope) {
             Load::Hit(data) => self.hit(transaction, data, here),
-            Load::Stall => {
-                let entry = entry.expect("a load stalls on a pending miss");
-                self.mshr.park(entry, slot as u8);
-                return Sent::Waits(Wait::Line);
-            }
+            Load::Stall => return self.stall(slot, entry),
+            Load::Wait { .. } if self.is_another_poll(transaction, entry) => return self.stall(slot, entry),
             Load::Wait { here: present, data, asked } => {
                 let entry = match self.join(transaction, entry, asked, present) {
                     Ok(entry) => entry,
@@ -235,6 +232,17 @@ impl<D: Contents> Sm<D> {
         }
         self.stats.l1_loads += 1;
         Sent::Yes
+    }
+
+    /// Parks a warp until its line's miss is over.
+    fn stall(&mut self, slot: usize, entry: Option<EntryId>) -> Sent {
+        self.mshr.park(entry.expect("a load stalls on a pending miss"), slot as u8);
+        Sent::Waits(Wait::Line)
+    }
+
+    /// Whether a poll meets a miss that looks for no flag, or for another: an answer tells of the one that it was asked for.
+    fn is_another_poll(&self, Transaction { flag, .. }: Transaction, entry: Option<EntryId>) -> bool {
+        flag != Flag::NONE && entry.is_some_and(|entry| self.mshr.get(entry).flag != flag)
     }
 
     /// A load finds all its bytes.
@@ -284,7 +292,8 @@ impl<D: Contents> Sm<D> {
             if !self.register(slot) {
                 return Err(Wait::MissRegister);
             }
-            let entry = self.mshr.allocate_for(line, L1Pending::of(asked, scope), waiter);
+            let miss = Miss { pending: L1Pending::of(asked, scope), flag };
+            let entry = self.mshr.allocate_for(line, miss, waiter);
             return Ok(entry.expect("a register was kept for it"));
         };
         if !self.mshr.push_waiter(entry, waiter) {
@@ -292,7 +301,7 @@ impl<D: Contents> Sm<D> {
             return Err(Wait::Line);
         }
         if !asked.is_empty() {
-            let pending = self.mshr.get_mut(entry);
+            let pending = &mut self.mshr.get_mut(entry).pending;
             *pending = L1Pending::and(Some(*pending), asked, scope);
         }
         Ok(entry)
@@ -395,11 +404,11 @@ impl<D: Contents> Sm<D> {
         let before = self.l1.lookup(line).copied();
         let mut after = before;
         let entry = self.mshr.find(line);
-        let mut pending = entry.map(|entry| *self.mshr.get(entry));
+        let mut pending = entry.map(|entry| self.mshr.get(entry).pending);
         change(&here.site.protocol, &mut after, &mut pending);
         self.keep_line(line, before, after, here);
         if let (Some(entry), Some(pending)) = (entry, pending) {
-            *self.mshr.get_mut(entry) = pending;
+            self.mshr.get_mut(entry).pending = pending;
         }
     }
 

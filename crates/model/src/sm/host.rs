@@ -1,13 +1,13 @@
 //! What an SM keeps of its L1, as [`tombolo_protocol::host`] sees it.
 
-use super::{FillMessage, Sm, Waiter};
+use super::{FillMessage, Miss, Sm, Waiter};
 use crate::cache::BulkClass;
 use crate::context::SmContext;
 use crate::message::Flag;
 use crate::mshr::Freed;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::host::{Bulk, Filling, Waits};
-use tombolo_protocol::l1::{self, L1Pending};
+use tombolo_protocol::l1;
 use tombolo_protocol::{Coherence, Pending};
 use tombolo_types::Mask;
 
@@ -32,28 +32,28 @@ pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
 
 impl<C: Coherence, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
     type Waiter = Waiter;
-    type Held = Freed<L1Pending, Waiter>;
+    type Held = Freed<Miss, Waiter>;
 
     fn install(&mut self) -> bool {
         let FillMessage { register, line, mask, data, .. } = self.fill;
-        let pending = *self.sm.mshr.get(register);
+        let pending = self.sm.mshr.get(register).pending;
         let before = self.sm.l1.peek(line).copied();
         let mut after = before;
         let left = l1::fill(&self.here.site.protocol, &mut after, pending, mask, data);
         self.sm.keep_line(line, before, after, self.here);
         if let Some(left) = left {
-            *self.sm.mshr.get_mut(register) = left;
+            self.sm.mshr.get_mut(register).pending = left;
         }
         left.is_none()
     }
 
-    fn release(&mut self, over: bool) -> Freed<L1Pending, Waiter> {
+    fn release(&mut self, over: bool) -> Freed<Miss, Waiter> {
         let register = self.fill.register;
         if over { self.sm.mshr.free(register) } else { self.sm.mshr.detach(register) }
     }
 
     #[inline]
-    fn next_waiter(&mut self, held: &mut Freed<L1Pending, Waiter>) -> Option<Waiter> {
+    fn next_waiter(&mut self, held: &mut Freed<Miss, Waiter>) -> Option<Waiter> {
         self.sm.mshr.next_waiter(held)
     }
 
@@ -80,7 +80,7 @@ impl<D: Contents> Bulk for Sm<D> {
     fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
         let entries: Vec<_> = self.mshr.entries().collect();
         for entry in entries {
-            change(&mut self.mshr.get_mut(entry).miss);
+            change(&mut self.mshr.get_mut(entry).pending.miss);
         }
     }
 }

@@ -40,6 +40,14 @@ use tombolo_types::stream::{ComputeClass, CtaStream};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Sectors, Serializer, SmId};
 use warp::{RESULTS, Wait, Warp};
 
+/// A miss of the L1.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    pending: L1Pending,
+    /// The flag that its polls look for: one at a time.
+    flag: Flag,
+}
+
 /// A load that waits for a miss.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
@@ -144,7 +152,7 @@ pub struct Sm<D: Contents> {
     /// Streams of CTAs that have ended, to be used again.
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
-    mshr: Mshr<L1Pending, Waiter, u8>,
+    mshr: Mshr<Miss, Waiter, u8>,
     /// Stores and atomics on their way.
     posted: Posted,
     /// Warps that wait for a store credit, oldest first.

@@ -234,3 +234,25 @@ fn a_path_without_tests_and_wrong_arguments_are_refused_before_anything_is_run()
     refused(&["--seed", "2"], &["--random", "--timed"]);
     refused(&["--timed", "0"], &["--timed"]);
 }
+
+#[test]
+fn timed_runs_are_told_by_design_and_the_same_at_any_number_of_threads() {
+    let run = |threads| {
+        let arguments = ["check", "--timed", "40", "--design", "hmg", "--design", "ideal", "--seed", "3", "--threads"];
+        json(&[&arguments[..], &[threads, "--json"]].concat())["timed"].take()
+    };
+    let timed = run("1");
+    assert_eq!(timed, run("2"));
+    assert_eq!((&timed[0]["verdict"], &timed[0]["runs"]), (&Value::from("ok"), &Value::from(40)));
+    assert_eq!(timed[1]["verdict"], "not promised");
+}
+
+#[test]
+fn what_no_stream_expresses_is_not_run_in_time_and_said() {
+    let branching = MESSAGE.replace("st.weak x,1 |", "beq r9,1,LC00 |").replace(" ~exists", " LC00: | ;\n ~exists");
+    let tests = Tests::new(&[("message.litmus", MESSAGE), ("proxy.litmus", PROXY), ("branching.litmus", &branching)]);
+    let arguments = ["check", "--timed", "9", "--design", "nhcc", "--litmus", tests.folder(), "--json", "--partial"];
+    let report = json(&arguments)["timed"][0].take();
+    assert_eq!(report["verdict"], "ok");
+    assert_eq!(report["not_run"].as_array().expect("a list").len(), 2, "{report}");
+}
