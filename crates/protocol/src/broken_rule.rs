@@ -71,6 +71,8 @@ pub enum BrokenRule {
     AtomicKeepsFill,
     /// A store passes a miss of its line that is pending in an L2.
     StorePassesMiss,
+    /// An invalidation passes the fills of its region that were sent before it.
+    InvalidationPassesFill,
     /// A request passes one that is parked on its line's miss.
     RequestPassesParked,
     /// An invalidation of a region reaches one of its lines only.
@@ -81,7 +83,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 37] = [
+    pub const ALL: [BrokenRule; 38] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -116,6 +118,7 @@ impl BrokenRule {
         BrokenRule::StoreKeepsFill,
         BrokenRule::AtomicKeepsFill,
         BrokenRule::StorePassesMiss,
+        BrokenRule::InvalidationPassesFill,
         BrokenRule::RequestPassesParked,
         BrokenRule::InvalidationReachesOneLine,
         BrokenRule::ReleaseForgetsPending,

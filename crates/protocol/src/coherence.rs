@@ -62,6 +62,11 @@ pub const CHANNELS: Channels = Channels {
     control: Delivery::Unordered,
 };
 
+/// Whether invalidations keep the order of [`Channels::down`] with fills.
+pub fn invalidations_keep_order(protocol: &impl Coherence) -> bool {
+    !protocol.broken(BrokenRule::InvalidationPassesFill)
+}
+
 /// Who asked: the next level down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requester {

@@ -2,9 +2,9 @@
 
 use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing};
 use super::machine::Machine;
-use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
+use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
-use tombolo_protocol::coherence::{CHANNELS, Cause, Delivery};
+use tombolo_protocol::coherence::{self, CHANNELS, Cause, Delivery};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
 use tombolo_protocol::{
@@ -27,6 +27,7 @@ struct Sink<'a> {
     /// What keeps its order with this line on the way up.
     lane: u8,
     region: u8,
+    invalidations_keep_order: bool,
     /// Modules that it may send requests to: bit `i` is module `i`.
     above: u32,
     /// Modules that its directory entry names: it may invalidate these.
@@ -136,7 +137,8 @@ impl Effects<Values> for Sink<'_> {
     fn invalidate(&mut self, to: ModuleId, _: Cause) {
         let to = self.other_module(to);
         self.demand(self.named >> to.0 & 1 != 0, "an invalidation to a module that the directory does not name");
-        self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Invalidate { watched: 0 });
+        let region = self.region | if self.invalidations_keep_order { 0 } else { ASIDE };
+        self.send(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
     }
 
     fn downgrade(&mut self, to: ModuleId) {
@@ -194,7 +196,9 @@ impl<P: Coherence> Machine<'_, P> {
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
         let lane = self.lane(line);
-        let mut sink = Sink { state, at, line, lane, region, above, named, hand, watched, effects: 0 };
+        let invalidations_keep_order = coherence::invalidations_keep_order(&self.protocol);
+        let mut sink =
+            Sink { state, at, line, lane, region, invalidations_keep_order, above, named, hand, watched, effects: 0 };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];
@@ -333,7 +337,7 @@ impl<P: Coherence> Machine<'_, P> {
                 (Sender::Module(from), to, store(posted)?, *line, &mut posted.watched)
             }
             (Channel::Down { from, to, region }, Body::Invalidate { watched }) => {
-                (Sender::Module(from), to, What::Invalidation, region, watched)
+                (Sender::Module(from), to, What::Invalidation, region & !ASIDE, watched)
             }
             _ => return None,
         };

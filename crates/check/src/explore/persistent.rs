@@ -25,7 +25,7 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
+use super::state::{ASIDE, Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
 use super::step::Step;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
@@ -307,7 +307,9 @@ impl<P: Coherence> Machine<'_, P> {
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
-                Channel::Down { from, to, region: of } if from == home && to == module && of == region => return false,
+                Channel::Down { from, to, region: of } if from == home && to == module && of & !ASIDE == region => {
+                    return false;
+                }
                 Channel::Up { from, to, .. } if from == module && to == home => {
                     asks |= self.region(message.line) == region;
                 }

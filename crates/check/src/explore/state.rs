@@ -8,6 +8,9 @@ use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_protocol::{Action as PlanAction, Collector, LineState, Pending, Request, Sharers};
 use tombolo_types::{Mask, ModuleId};
 
+/// Set in a channel's region where invalidations keep no order with fills.
+pub(super) const ASIDE: u8 = 0x80;
+
 /// A set of threads: bit `i` is thread `i`.
 pub(super) type ThreadSet = u8;
 
