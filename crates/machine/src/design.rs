@@ -193,22 +193,12 @@ section! {
 impl Coherence {
     /// Whether homes keep a directory of sharers.
     pub fn has_directory(self) -> bool {
-        match self {
-            Coherence::Nhcc | Coherence::Hmg => true,
-            Coherence::NoRemoteCaching
-            | Coherence::MemorySide
-            | Coherence::SoftwareFlat
-            | Coherence::SoftwareHierarchical
-            | Coherence::Ideal => false,
-        }
+        matches!(self, Coherence::Nhcc | Coherence::Hmg)
     }
 
     /// Whether an acquire may invalidate an L2 in bulk.
     pub fn has_bulk_invalidation(self) -> bool {
-        match self {
-            Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical => true,
-            Coherence::MemorySide | Coherence::Nhcc | Coherence::Hmg | Coherence::Ideal => false,
-        }
+        matches!(self, Coherence::NoRemoteCaching | Coherence::SoftwareFlat | Coherence::SoftwareHierarchical)
     }
 }
 
