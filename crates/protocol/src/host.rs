@@ -174,3 +174,192 @@ pub fn flush(protocol: &impl Coherence, line: &mut impl WriteBack) {
         line.write_back_later();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmg::Hmg;
+    use crate::vi::Options;
+
+    /// A host that writes down what it is asked to do.
+    #[derive(Default)]
+    struct Log {
+        told: Vec<String>,
+        /// Whether something is parked, and what becomes of a request that is tried.
+        has_parked: bool,
+        stalls: bool,
+        /// Bytes that are still to come.
+        missing: Mask,
+        waiting: Vec<Reader>,
+        /// Requests that parked, and which of them lacks something.
+        parked: Vec<u32>,
+        lacking: Option<u32>,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Reader {
+        name: char,
+        mask: Mask,
+    }
+
+    impl Waits for Reader {
+        fn mask(&self) -> Mask {
+            self.mask
+        }
+
+        fn of(self, mask: Mask) -> Reader {
+            Reader { mask, ..self }
+        }
+    }
+
+    impl Log {
+        fn tell(&mut self, what: String) {
+            self.told.push(what);
+        }
+    }
+
+    impl Arrival for Log {
+        type Lack = ();
+
+        fn has_parked(&self) -> bool {
+            self.has_parked
+        }
+
+        fn park(&mut self) {
+            self.tell("park".to_owned());
+        }
+
+        fn run(&mut self) -> Result<Tried, ()> {
+            self.tell("run".to_owned());
+            Ok(if self.stalls { Tried::Stalled } else { Tried::Taken })
+        }
+    }
+
+    impl Filling for Log {
+        type Waiter = Reader;
+        type Held = std::vec::IntoIter<Reader>;
+
+        fn install(&mut self) -> bool {
+            self.tell("install".to_owned());
+            self.missing.is_empty()
+        }
+
+        fn release(&mut self, over: bool) -> Self::Held {
+            self.tell(format!("release {over}"));
+            std::mem::take(&mut self.waiting).into_iter()
+        }
+
+        fn next_waiter(&mut self, held: &mut Self::Held) -> Option<Reader> {
+            held.next()
+        }
+
+        fn serve(&mut self, Reader { name, mask }: Reader, complete: bool) {
+            self.tell(format!("serve {name} {:b} {complete}", mask.0));
+        }
+
+        fn wait(&mut self, waiter: Reader) {
+            self.waiting.push(waiter);
+        }
+    }
+
+    impl Resuming for Log {
+        type Held = ();
+        type Item = u32;
+
+        fn flush(&mut self, (): &mut ()) {
+            self.tell("flush".to_owned());
+        }
+
+        fn next_parked(&mut self, (): &mut ()) -> Option<u32> {
+            (!self.parked.is_empty()).then(|| self.parked.remove(0))
+        }
+
+        fn take(&mut self, item: &u32) -> bool {
+            self.tell(format!("take {item}"));
+            self.lacking != Some(*item)
+        }
+
+        fn defer(&mut self, item: u32) {
+            self.tell(format!("defer {item}"));
+        }
+    }
+
+    impl Region for Log {
+        fn step(&mut self) {
+            self.tell("region".to_owned());
+        }
+
+        fn drop_line(&mut self, line: Line) {
+            self.tell(format!("drop {}", line.0));
+        }
+    }
+
+    impl WriteBack for Log {
+        fn write_back(&mut self) -> Tried {
+            if self.stalls { Tried::Stalled } else { Tried::Taken }
+        }
+
+        fn write_back_later(&mut self) {
+            self.tell("later".to_owned());
+        }
+    }
+
+    fn hmg(rule: Option<BrokenRule>) -> Hmg {
+        Hmg::new(Options { broken_rule: rule, ..Options::default() })
+    }
+
+    #[test]
+    fn a_request_parks_behind_the_parked_and_where_it_is_refused() {
+        let told = |has_parked, stalls, rule| {
+            let mut log = Log { has_parked, stalls, ..Log::default() };
+            take(&hmg(rule), &mut log).expect("nothing is lacking");
+            log.told
+        };
+        assert_eq!(told(false, false, None), ["run"]);
+        assert_eq!(told(false, true, None), ["run", "park"]);
+        assert_eq!(told(true, false, None), ["park"]);
+        assert_eq!(told(true, false, Some(BrokenRule::RequestPassesParked)), ["run"]);
+    }
+
+    #[test]
+    fn each_waiter_is_given_what_came_and_waits_for_the_rest() {
+        let waiting = vec![Reader { name: 'a', mask: Mask(0b11) }, Reader { name: 'b', mask: Mask(0b100) }];
+        let mut log = Log { missing: Mask(0b110), waiting, ..Log::default() };
+        assert!(fill(&mut log, Mask(0b1)).is_none());
+        assert_eq!(log.told, ["install", "release false", "serve a 1 false"]);
+        assert_eq!(log.waiting, [Reader { name: 'a', mask: Mask(0b10) }, Reader { name: 'b', mask: Mask(0b100) }]);
+        log.told.clear();
+        log.missing = Mask::NONE;
+        assert!(fill(&mut log, Mask(0b110)).is_some());
+        assert_eq!(log.told, ["install", "release true", "serve a 10 true", "serve b 100 true"]);
+    }
+
+    #[test]
+    fn releases_write_back_before_the_parked_run_and_none_passes_one_that_cannot() {
+        let mut log = Log { parked: vec![1, 2, 3], lacking: Some(2), ..Log::default() };
+        resume(&mut log, ());
+        assert_eq!(log.told, ["flush", "take 1", "take 2", "defer 2", "defer 3"]);
+    }
+
+    #[test]
+    fn an_invalidation_reaches_the_region_once_and_each_of_its_lines() {
+        let told = |rule| {
+            let mut log = Log::default();
+            invalidate_region(&hmg(rule), &mut log, Line(5), (4..8).map(Line));
+            log.told
+        };
+        assert_eq!(told(None), ["region", "drop 4", "drop 5", "drop 6", "drop 7"]);
+        assert_eq!(told(Some(BrokenRule::InvalidationReachesOneLine)), ["region", "drop 5"]);
+    }
+
+    #[test]
+    fn a_release_waits_for_a_line_whose_miss_is_pending() {
+        let told = |stalls, rule| {
+            let mut log = Log { stalls, ..Log::default() };
+            flush(&hmg(rule), &mut log);
+            log.told
+        };
+        assert_eq!(told(true, None), ["later"]);
+        assert!(told(false, None).is_empty() && told(true, Some(BrokenRule::ReleaseForgetsPending)).is_empty());
+    }
+}

@@ -57,6 +57,18 @@ impl Warp<'_> {
         self.load(lines, Order::WEAK).use_result(1)
     }
 
+    /// A weak load of parts of lines, and the use of its result.
+    pub fn read_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
+        self.load_part(lines, mask).use_result(1)
+    }
+
+    /// A weak load of parts of lines.
+    pub fn load_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
+        let accesses = self.accesses(lines, mask);
+        self.stream.ops.push(Op::Load { accesses, order: Order::WEAK.into() });
+        self
+    }
+
     /// A load of whole lines.
     pub fn load(&mut self, lines: impl IntoIterator<Item = u64>, order: Order) -> &mut Self {
         let accesses = self.accesses(lines, Mask::ALL);

@@ -5,10 +5,10 @@ mod common;
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{AtomicResult, Program};
-use tombolo_types::{Order, Scope};
+use tombolo_types::{Mask, Order, Scope};
 use tombolo_workload::trace;
 
 fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
@@ -141,4 +141,48 @@ fn results_of_atomics_come_back_by_the_gpu_home() {
     let by_home = (hierarchical.1 - 64) as f64;
     let hop = 32e-9;
     assert!(hierarchical.2 - flat.2 >= by_home * 2.0 * hop, "there and back: {} s", hierarchical.2 - flat.2);
+}
+
+/// Cycles of a kernel of these CTAs on a V100 beyond those of one warp that reads one sector.
+fn beyond_one_sector(ctas: Vec<Cta>) -> u64 {
+    let machine = machine("v100", &["sm.clock=1.132GHz"]);
+    let cycles = |ctas| simulate(&machine, "v100", Directed::new(vec![ctas])).cycles;
+    cycles(ctas) - cycles(vec![reading_sector(0)])
+}
+
+/// The grains of a sector of 32 bytes.
+fn sector(index: u32) -> Mask {
+    Mask(0xff << (8 * index))
+}
+
+fn reading_sector(index: u32) -> Cta {
+    Cta::new().warp(|warp| _ = warp.read_part([0], sector(index)))
+}
+
+// A sector from DRAM takes 356 cycles there.
+#[test]
+fn sectors_of_one_line_are_independent_reads_of_one_l1() {
+    let warps = (0..4).fold(Cta::new(), |cta, index| cta.warp(|warp| _ = warp.read_part([0], sector(index))));
+    let more = beyond_one_sector(vec![warps]);
+    assert!(more <= 35, "four warps read a sector each: {more} cycles longer");
+}
+
+#[test]
+fn sectors_of_one_line_are_independent_reads_of_one_l2() {
+    let more = beyond_one_sector((0..4).map(reading_sector).collect());
+    assert!(more <= 35, "four SMs read a sector each: {more} cycles longer");
+}
+
+#[test]
+fn a_warp_has_four_sectors_of_each_line_under_way() {
+    let lines = 0..32_u64;
+    let loads = |warp: &mut Warp<'_>| {
+        for index in 0..4 {
+            warp.load_part(lines.clone(), sector(index));
+        }
+        _ = warp.use_result(1).use_result(2).use_result(3).use_result(4);
+    };
+    let one = beyond_one_sector(vec![Cta::new().warp(|warp| _ = warp.read_part(lines.clone(), sector(0)))]);
+    let four = beyond_one_sector(vec![Cta::new().warp(loads)]);
+    assert!(four <= one + 107, "four loads take {} cycles longer than one", four - one);
 }
