@@ -12,9 +12,9 @@ use std::sync::Arc;
 use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_protocol::BrokenRule;
 use tombolo_system::checker::Checked;
-use tombolo_system::directed::Directed;
+use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run_checked};
-use tombolo_types::Scope;
+use tombolo_types::{Mask, Order, Scope};
 
 fn checked(
     machine: &Arc<MachineConfig>,
@@ -68,4 +68,35 @@ fn values_change_nothing_but_the_cost() {
     let spec = RunSpec { machine, design: design("hmg", &[]), program: sharing(), pages: None, threads: 1 };
     let record = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((record.digest, record.cycles), (plain.digest, plain.cycles));
+}
+
+/// Two warps of one SM wait for flags of one line, each with requests of its own.
+#[test]
+fn polls_of_two_flags_of_one_line_both_end() {
+    let wait = |token| move |warp: &mut Warp<'_>| _ = warp.wait_until(500, token, Order::acquire(Scope::Sys));
+    let waiters = Cta::new().warp(wait(0)).warp(wait(1));
+    let setter = |token, count| {
+        Cta::new().warp(move |warp| {
+            warp.compute(count).store([500], Mask(1), Order::release(Scope::Sys)).signal(token);
+        })
+    };
+    let ctas = (0..16).map(|module| match module {
+        2 => waiters.clone(),
+        9 => setter(0, 20_000),
+        12 => setter(1, 9_000),
+        _ => Cta::new().warp(|_| {}),
+    });
+    let program = Directed::new(vec![ctas.collect()]);
+    assert_eq!(checked(&machine(&[]), design("hmg", &[]), program, None).first, []);
+}
+
+/// A poll is on its way when a mate of its SM sets the flag: it must not be seen before the store is.
+#[test]
+fn a_poll_on_its_way_does_not_see_the_flag_that_its_own_sm_sets() {
+    for seed in 0..2 {
+        for name in DESIGNS.into_iter().filter(|name| *name != "ideal") {
+            let machine = machine(&["page_bytes=4KB", "l1.sector_bytes=32"]);
+            assert_eq!(checked(&machine, design(name, &[]), random::program(seed), None).first, [], "{name}");
+        }
+    }
 }

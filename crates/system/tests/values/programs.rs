@@ -154,6 +154,25 @@ pub(crate) fn overflow() -> Arc<Directed> {
     Directed::new(vec![touch, write, read])
 }
 
+/// A module adds to lines of another GPU that it has read, as a mate has, and reads them again; then the mate does.
+pub(crate) fn additions() -> Arc<Directed> {
+    let (flag, lines) = (PAGE + 512, || (0..16).map(|region| 4 * PAGE + 512 + region * 4));
+    let adder = Cta::new().warp(|warp| {
+        lines().for_each(|line| _ = warp.read([line]));
+        warp.compute(8_000);
+        for line in lines() {
+            warp.atomic([line], Order::relaxed(Scope::Sys), AtomicResult::Returned).use_result(1).read([line]);
+        }
+        warp.store([flag], Mask(1), Order::release(Scope::Gpu)).signal(0);
+    });
+    let mate = Cta::new().warp(|warp| {
+        lines().for_each(|line| _ = warp.read([line]));
+        warp.wait_until(flag, 0, Order::acquire(Scope::Gpu));
+        lines().for_each(|line| _ = warp.read([line]));
+    });
+    placed(vec![(on(1, 0), adder), (on(2, 0), mate)])
+}
+
 /// How a warp tells another module that the loads before are over.
 #[derive(Clone, Copy)]
 pub(crate) enum HandOver {
