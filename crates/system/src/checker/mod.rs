@@ -4,11 +4,16 @@
 //! A load is in the wrong when the store it returns was overwritten by another that happens before the load: an
 //! earlier one of its own warp, one before a barrier of its CTA, one that a release and an acquire of wide enough
 //! scopes through a flag put before it, or any of an earlier kernel; and that other happens after the store returned.
+//! It is in the wrong, too, when the store it returns happens after it, was issued by nobody or went to other bytes. A
+//! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
+//! of later ones return the same of them.
+//!
 //! Stores that race are never held against a load, so a run that is reported wrong is wrong. What is not seen:
 //! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
 //! of stores race on.
 //!
-//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line.
+//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line. `verdict`: what
+//!   of them a load must not return.
 
 mod history;
 mod knowledge;
