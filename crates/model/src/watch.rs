@@ -63,9 +63,9 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
         let _ = (warp, scope);
     }
 
-    /// A warp's poll has found a flag set.
-    fn found(&self, warp: WarpSlot, flag: Flag) {
-        let _ = (warp, flag);
+    /// A warp's poll, whose load returned into a result slot, has found a flag set.
+    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+        let _ = (warp, result, flag);
     }
 
     /// A warp has acquired, at a scope, through the flags it has found.

@@ -71,7 +71,12 @@ impl Warp<'_> {
 
     /// A load of whole lines.
     pub fn load(&mut self, lines: impl IntoIterator<Item = u64>, order: Order) -> &mut Self {
-        let accesses = self.accesses(lines, Mask::ALL);
+        self.load_part(lines, Mask::ALL, order)
+    }
+
+    /// A load of part of each line.
+    pub fn load_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask, order: Order) -> &mut Self {
+        let accesses = self.accesses(lines, mask);
         self.stream.ops.push(Op::Load { order: order.into(), accesses });
         self
     }

@@ -55,7 +55,7 @@ fn values(check: &Checked) -> String {
             many => format!("{} returned what the memory model forbids; the first are", count(*many)),
         }
     );
-    for Violation { time_ps, by, launch, address, why } in first {
+    for Violation { time_ps, by, launch, address, why, .. } in first {
         let at = seconds(*time_ps as f64 * 1e-12);
         text.push_str(&format!("  {at}: {by}, kernel launch {launch}, address {address:#x}: {why}\n"));
     }

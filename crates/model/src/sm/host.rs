@@ -62,7 +62,7 @@ impl<C: Coherence, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
         let loader = site.warp_slot(self.sm.sm, usize::from(warp));
         site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
         if complete {
-            let seen = flag != Flag::NONE && (flag == seen || self.sm.has_left(flag));
+            let seen = flag != Flag::NONE && flag == seen;
             self.sm.result(usize::from(warp), result, seen, self.here.out);
         }
     }

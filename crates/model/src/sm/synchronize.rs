@@ -89,9 +89,9 @@ impl<D: Contents> Sm<D> {
                 self.poll_again(slot, here.out);
                 return Progress::Blocked;
             }
+            here.site.watch.found(here.site.warp_slot(self.sm, slot), result, self.flag(slot, op));
         }
         self.warps[slot].polls = 0;
-        here.site.watch.found(here.site.warp_slot(self.sm, slot), self.flag(slot, op));
         Progress::Done
     }
 

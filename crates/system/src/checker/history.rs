@@ -34,6 +34,25 @@ impl Stores {
         self.list.retain(|(_, of)| !of.is_empty());
     }
 
+    /// Whether it says of any of these grains that one of several stores was the last.
+    pub(super) fn is_open(&self, mask: Mask) -> bool {
+        let mut seen = Mask::NONE;
+        self.list.iter().any(|(_, of)| {
+            let again = seen & *of & mask;
+            seen |= *of;
+            !again.is_empty()
+        })
+    }
+
+    /// Of the stores to a grain this was the last.
+    pub(super) fn settle(&mut self, grain: u32, last: Version) {
+        let bit = Mask(1 << grain);
+        if self.list.iter().any(|(version, mask)| *version == last && mask.overlaps(bit)) {
+            self.list.iter_mut().filter(|(version, _)| *version != last).for_each(|(_, mask)| *mask = *mask & !bit);
+            self.list.retain(|(_, mask)| !mask.is_empty());
+        }
+    }
+
     /// The stores to a grain; `None` where it was given up.
     pub(super) fn to(&self, grain: u32) -> Option<impl Iterator<Item = Version> + '_> {
         let has = move |mask: Mask| mask.0 >> grain & 1 != 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// A moment of a warp's program: after its `sequence`th memory operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     /// The warp, numbered from 0 in each kernel.
     pub(super) warp: u32,

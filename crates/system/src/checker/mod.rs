@@ -4,14 +4,20 @@
 //! A load is in the wrong when the store it returns was overwritten by another that happens before the load: an
 //! earlier one of its own warp, one before a barrier of its CTA, one that a release and an acquire of wide enough
 //! scopes through a flag put before it, or any of an earlier kernel; and that other happens after the store returned.
+//! It is in the wrong, too, when the store it returns happens after it, was issued by nobody or went to other bytes. A
+//! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
+//! of later ones return the same of them.
+//!
 //! Stores that race are never held against a load, so a run that is reported wrong is wrong. What is not seen:
 //! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
 //! of stores race on.
 //!
-//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line.
+//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line. `verdict`: what
+//!   of them a load must not return.
 
 mod history;
 mod knowledge;
+mod verdict;
 mod versions;
 
 use history::History;
@@ -23,6 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_model::message::Flag;
 use tombolo_model::watch::{WarpSlot, Watch};
 use tombolo_types::{Line, LineSize, Mask, Ps, Scope};
+use verdict::Wrong;
 use versions::Version;
 pub use versions::Versions;
 
@@ -37,8 +44,24 @@ pub struct Violation {
     pub launch: u32,
     /// Address of the first byte, as the program has it.
     pub address: u64,
+    /// In which way it is wrong.
+    pub kind: Kind,
     /// What it returned, and why it must not.
     pub why: String,
+}
+
+/// In which way a load is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It returned what had been overwritten before it.
+    Old,
+    /// It returned a store that happens after it, or that nobody had issued.
+    Future,
+    /// It returned a store to other bytes.
+    Misplaced,
+    /// A poll passed on its flag and returned bytes older than the store that leaves the flag.
+    EarlyFlag,
 }
 
 /// What a checked run found.
@@ -68,13 +91,34 @@ struct Store {
     at: Moment,
     knows: Knowledge,
     by: WarpSlot,
+    line: Line,
+    mask: Mask,
 }
 
-/// A load on its way.
+/// A load.
 #[derive(Clone, Default)]
 struct Load {
-    sequence: u32,
+    at: Moment,
     knows: Knowledge,
+    returned: Option<Returned>,
+}
+
+/// What a transaction of a load has returned: for a poll, which has one, all of it.
+#[derive(Clone, Copy)]
+struct Returned {
+    at: Ps,
+    line: Line,
+    mask: Mask,
+    data: Versions,
+}
+
+/// What a flag stands for.
+#[derive(Default)]
+struct Left {
+    /// The stores that leave it.
+    stores: Vec<Version>,
+    /// What their warp had made visible.
+    released: Option<Released>,
 }
 
 /// What a warp had made visible when it released.
@@ -121,7 +165,7 @@ struct State {
     started: u32,
     ctas: u32,
     lines: FxHashMap<Line, History>,
-    flags: FxHashMap<u32, Released>,
+    flags: FxHashMap<u32, Left>,
     loads: u64,
     stores_in_all: u64,
     violations: u64,
@@ -133,53 +177,23 @@ impl State {
         self.launch.unwrap_or(0)
     }
 
-    /// Whether a store of the current kernel happens before a moment of `warp` that has this knowledge.
-    fn precedes(&self, version: Version, warp: u32, sequence: u32, knows: &Knowledge) -> bool {
-        let at = self.stores[(version - self.first) as usize].at;
-        if at.warp == warp { at.sequence < sequence } else { knows.covers(at) }
-    }
-
-    /// Whether one store of the current kernel happens before another.
-    fn is_before(&self, earlier: Version, later: Version) -> bool {
-        let Store { at, knows, .. } = &self.stores[(later - self.first) as usize];
-        self.precedes(earlier, at.warp, at.sequence, knows)
-    }
-
     fn store(&mut self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
         self.stores_in_all += 1;
         let warp = self.warps.get_mut(&slot).expect("a warp that stores has been started");
         warp.sequence += 1;
         let (at, knows) = (warp.now(), warp.knows.clone());
-        if let Some(released) = warp.released.as_ref().filter(|_| flag != Flag::NONE) {
-            self.flags.insert(flag.0, released.clone());
-        }
         let version = self.first + self.stores.len() as Version;
-        self.stores.push(Store { at, knows, by: slot });
+        if flag != Flag::NONE {
+            let left = self.flags.entry(flag.0).or_default();
+            left.stores.push(version);
+            left.released.clone_from(&warp.released);
+        }
+        self.stores.push(Store { at, knows, by: slot, line, mask });
         let mut history = self.lines.remove(&line).unwrap_or_default();
         history.advance(self.launch());
         history.store(version, mask, |earlier| self.is_before(earlier, version));
         self.lines.insert(line, history);
         version
-    }
-
-    /// Why a load must not return this version of a grain, if it must not.
-    fn verdict(&self, history: &History, grain: u32, version: Version, warp: u32, load: &Load) -> Option<String> {
-        let newer = history.newer.to(grain)?;
-        let before = |store: Version| self.precedes(store, warp, load.sequence, &load.knows);
-        let current = version >= self.first && version != 0;
-        let mut overwriting = newer.filter(|&store| store != version && before(store));
-        let overwritten = overwriting.find(|&store| !current || self.is_before(version, store));
-        if let Some(store) = overwritten {
-            let was = if current { "an earlier store of its kernel" } else { "what an earlier kernel left" };
-            let WarpSlot { module, sm, slot, .. } = self.stores[(store - self.first) as usize].by;
-            return Some(format!("it returned {was}, which {module} {sm} warp {slot} had overwritten before it"));
-        }
-        if current {
-            return None;
-        }
-        let mut left = history.older.to(grain)?.peekable();
-        let fits = if left.peek().is_none() { version == 0 } else { left.any(|store| store == version) };
-        (!fits).then(|| "it returned what an earlier kernel had overwritten".to_owned())
     }
 }
 
@@ -200,13 +214,15 @@ impl Checker {
         Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first }
     }
 
-    fn report(&self, state: &mut State, now: Ps, slot: WarpSlot, line: Line, grain: u32, why: String) {
+    fn report(&self, state: &mut State, slot: WarpSlot, (at, line): (Ps, Line), wrong: Wrong) {
+        let Wrong { grain, kind, why } = wrong;
         state.violations += 1;
         let violation = Violation {
-            time_ps: now.0,
-            by: format!("{} {} warp {}", slot.module, slot.sm, slot.slot),
+            time_ps: at.0,
+            by: name(slot),
             launch: state.launch(),
             address: line.0 * self.line.bytes() + u64::from(grain) * self.line.grain(),
+            kind,
             why,
         };
         state.told.insert(violation);
@@ -258,10 +274,15 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         }
     }
 
-    fn found(&self, slot: WarpSlot, flag: Flag) {
+    fn found(&self, slot: WarpSlot, result: u8, flag: Flag) {
         let state = &mut *self.state();
-        if let (Some(warp), Some(released)) = (state.warps.get_mut(&slot), state.flags.get(&flag.0)) {
+        let Some(warp) = state.warps.get_mut(&slot) else { return };
+        if let Some(released) = state.flags.get(&flag.0).and_then(|left| left.released.as_ref()) {
             warp.found.push(released.clone());
+        }
+        let Some(returned) = warp.loads.get(usize::from(result)).and_then(|load| load.returned) else { return };
+        if let Some(wrong) = state.poll(flag, &returned) {
+            self.report(state, slot, (returned.at, returned.line), wrong);
         }
     }
 
@@ -284,7 +305,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         let state = &mut *self.state();
         let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
         warp.sequence += 1;
-        let load = Load { sequence: warp.sequence, knows: warp.knows.clone() };
+        let load = Load { at: warp.now(), knows: warp.knows.clone(), returned: None };
         let index = usize::from(result);
         if warp.loads.len() <= index {
             warp.loads.resize(index + 1, Load::default());
@@ -299,15 +320,13 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         if let Some(history) = state.lines.get_mut(&line) {
             history.advance(launch);
         }
-        let warp = state.warps.get(&slot).expect("a warp that loads has been started");
-        let load = &warp.loads[usize::from(result)];
-        let nothing = History::default();
-        let history = state.lines.get(&line).unwrap_or(&nothing);
-        let wrong = data.grains(mask).find_map(|(grain, version)| {
-            state.verdict(history, grain, version, warp.number, load).map(|why| (grain, why))
-        });
-        if let Some((grain, why)) = wrong {
-            self.report(state, now, slot, line, grain, why);
+        let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
+        let load = &mut warp.loads[usize::from(result)];
+        let returned = Returned { at: now, line, mask, data };
+        load.returned = Some(returned);
+        let load = load.clone();
+        if let Some(wrong) = state.load(&load, &returned) {
+            self.report(state, slot, (now, line), wrong);
         }
     }
 
@@ -318,6 +337,11 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     fn atomic(&self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
         self.state().store(slot, line, mask, flag)
     }
+}
+
+/// A warp slot, as a report names it.
+fn name(slot: WarpSlot) -> String {
+    format!("{} {} warp {}", slot.module, slot.sm, slot.slot)
 }
 
 /// The numbers of the bits that are set.

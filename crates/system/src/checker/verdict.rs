@@ -1,0 +1,121 @@
+//! Which versions a load must not return.
+
+use super::history::History;
+use super::knowledge::{Knowledge, Moment};
+use super::versions::Version;
+use super::{Kind, Load, Returned, State, Store, name};
+use tombolo_model::message::Flag;
+use tombolo_types::Line;
+
+/// What is wrong with a load.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The grain that shows it.
+    pub(super) grain: u32,
+    /// In which way.
+    pub(super) kind: Kind,
+    /// What it returned, and why it must not.
+    pub(super) why: String,
+}
+
+/// Kind and reason, where a version is wrong.
+type Reason = (Kind, String);
+
+/// Whether `earlier` happens before `later`, of which the warp knew this.
+fn precedes(earlier: Moment, later: Moment, knows: &Knowledge) -> bool {
+    if earlier.warp == later.warp { earlier.sequence < later.sequence } else { knows.covers(earlier) }
+}
+
+impl State {
+    /// Whether a version is of the current kernel.
+    fn is_current(&self, version: Version) -> bool {
+        version != 0 && version >= self.first
+    }
+
+    /// A store of the current kernel; `None` where nobody has issued it.
+    fn issued(&self, version: Version) -> Option<&Store> {
+        self.stores.get((version - self.first) as usize)
+    }
+
+    fn known(&self, version: Version) -> &Store {
+        self.issued(version).expect("a history holds stores that were issued")
+    }
+
+    /// Whether one store of the current kernel happens before another.
+    pub(super) fn is_before(&self, earlier: Version, later: Version) -> bool {
+        let Store { at, knows, .. } = self.known(later);
+        precedes(self.known(earlier).at, *at, knows)
+    }
+
+    /// What is wrong with what a transaction of a load has returned. Of stores of earlier kernels that raced it settles
+    /// which was the last: all later loads must return the same.
+    pub(super) fn load(&mut self, load: &Load, returned: &Returned) -> Option<Wrong> {
+        let &Returned { line, mask, data, .. } = returned;
+        let launch = self.launch();
+        if let Some(history) = self.lines.get_mut(&line) {
+            history.advance(launch);
+        }
+        let nothing = History::default();
+        let history = self.lines.get(&line).unwrap_or(&nothing);
+        let wrong = data.grains(mask).find_map(|(grain, version)| {
+            let reason = self.verdict(history, (line, grain), version, load);
+            reason.map(|(kind, why)| Wrong { grain, kind, why })
+        });
+        if wrong.is_none() && history.older.is_open(mask) {
+            let first = self.first;
+            let older = &mut self.lines.entry(line).or_default().older;
+            let left = data.grains(mask).filter(|&(_, version)| version < first);
+            left.for_each(|(grain, version)| older.settle(grain, version));
+        }
+        wrong
+    }
+
+    /// Why a load must not return this version of a grain, if it must not.
+    fn verdict(&self, history: &History, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
+        let current = self.is_current(version);
+        if current && let Some(reason) = self.impossible((line, grain), version, load) {
+            return Some(reason);
+        }
+        let newer = history.newer.to(grain)?;
+        let before = |store: Version| precedes(self.known(store).at, load.at, &load.knows);
+        let mut overwriting = newer.filter(|&store| store != version && before(store));
+        if let Some(store) = overwriting.find(|&store| !current || self.is_before(version, store)) {
+            let was = if current { "an earlier store of its kernel" } else { "what an earlier kernel left" };
+            let by = name(self.known(store).by);
+            return Some((Kind::Old, format!("it returned {was}, which {by} had overwritten before it")));
+        }
+        if current {
+            return None;
+        }
+        let mut left = history.older.to(grain)?.peekable();
+        let fits = if left.peek().is_none() { version == 0 } else { left.any(|store| store == version) };
+        (!fits).then(|| (Kind::Old, "it returned what an earlier kernel had overwritten".to_owned()))
+    }
+
+    /// Why a load cannot have returned this version of the current kernel, however its stores are ordered.
+    fn impossible(&self, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
+        let Some(store) = self.issued(version) else {
+            return Some((Kind::Future, "it returned a store that nobody had issued".to_owned()));
+        };
+        let by = name(store.by);
+        if store.line != line || store.mask.0 >> grain & 1 == 0 {
+            return Some((Kind::Misplaced, format!("it returned a store of {by} to other bytes")));
+        }
+        let after = precedes(load.at, store.at, &store.knows);
+        after.then(|| (Kind::Future, format!("it returned a store of {by} that happens after it")))
+    }
+
+    /// What is wrong with what a poll returned that found `flag`: bytes of its store must be of that store or a later one.
+    pub(super) fn poll(&self, flag: Flag, returned: &Returned) -> Option<Wrong> {
+        let left = self.flags.get(&flag.0)?;
+        returned.data.grains(returned.mask).find_map(|(grain, version)| {
+            let here = |store: &Store| store.line == returned.line && store.mask.0 >> grain & 1 != 0;
+            let older = |store: Version| !self.is_current(version) || self.is_before(version, store);
+            let store = left.stores.iter().find(|&&store| here(self.known(store)) && older(store))?;
+            let (flag, by) = (flag.0 - 1, name(self.known(*store).by));
+            let why =
+                format!("it passed on flag {flag} and returned bytes older than the store of {by} that leaves it");
+            Some(Wrong { grain, kind: Kind::EarlyFlag, why })
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Programs whose modules read and write the same lines.
+
+use std::sync::Arc;
+use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Mask, Order, Scope};
+
+/// A kernel of sixteen CTAs, one a module, of two warps each.
+pub(crate) fn kernel(write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
+    (0..16).map(|module| (0..2).fold(Cta::new(), |cta, _| cta.warp(|warp| write(module, warp)))).collect()
+}
+
+/// Lines that every module reads and, in turn, writes: enough to overflow a directory of a few entries.
+const LINES: u64 = 96;
+
+/// Every module reads all lines; then each line is written by another module; then all are read again.
+pub(crate) fn sharing() -> Arc<Directed> {
+    let read = |_: u64, warp: &mut Warp<'_>| {
+        for line in 0..LINES {
+            warp.read([line]);
+        }
+    };
+    let write = |module: u64, warp: &mut Warp<'_>| {
+        for line in (0..LINES).filter(|line| (line * 5 + 3) % 16 == module) {
+            warp.write([line]);
+        }
+    };
+    Directed::new(vec![kernel(read), kernel(write), kernel(read), kernel(write), kernel(read)])
+}
+
+/// A token passes from module to module; each reads what all before it wrote, and writes its own line.
+pub(crate) fn relay(scope: Scope) -> Arc<Directed> {
+    let flag = |module: u64| 1000 + 32 * module;
+    let ctas = (0..16).map(|module| {
+        Cta::new().warp(|warp| {
+            // Copies that the writers make old.
+            for line in 0..16 {
+                warp.read([line * 4]);
+            }
+            if module > 0 {
+                let (flag, token) = (flag(module - 1), module as u32 - 1);
+                if module % 2 == 0 {
+                    warp.wait_until(flag, token, Order::acquire(scope));
+                } else {
+                    warp.wait_until(flag, token, Order::relaxed(scope)).fence(Order::acquire(scope));
+                }
+                for line in 0..module {
+                    warp.read([line * 4]);
+                }
+            }
+            warp.write([module * 4]);
+            warp.store([flag(module)], Mask(1), Order::release(scope)).signal(module as u32);
+        })
+    });
+    let touch = kernel(|module, warp| {
+        warp.read([module * 4]);
+    });
+    Directed::new(vec![touch, ctas.collect()])
+}
+
+/// Neighbours in a CTA hand lines over a barrier, all modules add to one counter.
+pub(crate) fn barriers() -> Arc<Directed> {
+    let cta = |module: u64| {
+        let mut cta = Cta::new();
+        for warp in 0..4 {
+            cta = cta.warp(|w| {
+                for round in 0..4 {
+                    w.write([200 + module * 4 + warp]).barrier();
+                    w.read([200 + module * 4 + (warp + 1) % 4]).barrier();
+                    w.atomic([900 + round % 2], Order::relaxed(Scope::Gpu), AtomicResult::Returned).use_result(1);
+                }
+            });
+        }
+        cta
+    };
+    Directed::new((0..2).map(|_| (0..16).map(cta).collect()).collect())
+}
+
+/// Lines of a page of 2 MB: the first of each page places it at a module.
+const PAGE: u64 = 16384;
+
+/// Two CTAs a module, of which those listed do something, behind a kernel that places page `m` at module `m`.
+fn placed(busy: Vec<(usize, Cta)>) -> Arc<Directed> {
+    let touch = kernel(|module, warp| {
+        warp.read([module * PAGE]);
+    });
+    let mut ctas = vec![Cta::new().warp(|_| {}); 32];
+    for (index, cta) in busy {
+        ctas[index] = cta;
+    }
+    Directed::new(vec![touch, ctas])
+}
+
+/// The CTA of a module on its first or second SM.
+fn on(module: usize, sm: usize) -> usize {
+    module * 2 + sm
+}
+
+/// Warp B acquires while warp A's load, which was read before another module's store, is still on its way to their SM,
+/// behind many fills that the line's home sends to another module.
+pub(crate) fn late_fill() -> Arc<Directed> {
+    let (line, flag) = (512, 2 * PAGE + 512);
+    let readers = Cta::new()
+        .warp(|a| {
+            a.compute(8_000).load([line], Order::WEAK).use_result(1);
+        })
+        .warp(|b| {
+            b.wait_until(flag, 0, Order::acquire(Scope::Gpu)).read([line]);
+        });
+    let writer = Cta::new().warp(|warp| {
+        warp.compute(16_000).write([line]);
+        warp.store([flag], Mask(1), Order::release(Scope::Gpu)).signal(0);
+    });
+    let flood = Cta::sharing(1024..1536, 16, |warp, line| _ = warp.load([line], Order::WEAK));
+    placed(vec![(on(2, 0), readers), (on(3, 0), writer), (on(1, 0), flood)])
+}
+
+/// Every module reads the lines of all; then every second one writes its own; then all read them again.
+pub(crate) fn boundary() -> Arc<Directed> {
+    let lines = |module: u64| (0..6).map(move |line| module % 16 * PAGE + line * 5);
+    let touch = kernel(|module, warp| {
+        warp.read([module * PAGE]);
+    });
+    let read = kernel(|module, warp| {
+        (0..16).flat_map(|other| lines(module + other)).for_each(|line| _ = warp.load([line], Order::WEAK));
+    });
+    let write = kernel(|module, warp| {
+        if module % 2 == 1 {
+            warp.write(lines(module));
+        }
+    });
+    Directed::new(vec![touch, read.clone(), write, read])
+}
+
+/// Four modules each write more lines of their own than a small L2 holds; then others read them.
+pub(crate) fn overflow() -> Arc<Directed> {
+    let lines = |module: u64| module % 4 * PAGE..module % 4 * PAGE + 1024;
+    let touch = kernel(|module, warp| {
+        warp.read([module * PAGE]);
+    });
+    let of_four = |each: &dyn Fn(u64, &mut Warp<'_>)| {
+        (0..16)
+            .map(|module| {
+                Cta::new().warp(|warp| {
+                    if module < 4 {
+                        each(module, warp)
+                    }
+                })
+            })
+            .collect()
+    };
+    let write = of_four(&|module, warp| lines(module).for_each(|line| _ = warp.write([line])));
+    let read = of_four(&|module, warp| _ = warp.sweep(lines(module + 1), 1));
+    Directed::new(vec![touch, write, read])
+}
+
+/// A module adds to lines of another GPU that it has read, as a mate has, and reads them again; then the mate does.
+pub(crate) fn additions() -> Arc<Directed> {
+    let (flag, lines) = (PAGE + 512, || (0..16).map(|region| 4 * PAGE + 512 + region * 4));
+    let adder = Cta::new().warp(|warp| {
+        lines().for_each(|line| _ = warp.read([line]));
+        warp.compute(8_000);
+        for line in lines() {
+            warp.atomic([line], Order::relaxed(Scope::Sys), AtomicResult::Returned).use_result(1).read([line]);
+        }
+        warp.store([flag], Mask(1), Order::release(Scope::Gpu)).signal(0);
+    });
+    let mate = Cta::new().warp(|warp| {
+        lines().for_each(|line| _ = warp.read([line]));
+        warp.wait_until(flag, 0, Order::acquire(Scope::Gpu));
+        lines().for_each(|line| _ = warp.read([line]));
+    });
+    placed(vec![(on(1, 0), adder), (on(2, 0), mate)])
+}
+
+/// How a warp tells another module that the loads before are over.
+#[derive(Clone, Copy)]
+pub(crate) enum HandOver {
+    /// Its mate does, after a barrier.
+    Barrier,
+    /// By a store that releases.
+    Store,
+    /// By an atomic that releases.
+    Atomic,
+}
+
+/// A load whose page is not in the TLBs of its module, and another module's store to the same line, which comes after it.
+pub(crate) fn late_load(how: HandOver) -> Arc<Directed> {
+    let (line, flag, order) = (2 * PAGE + 512, PAGE + 512, Order::release(Scope::Sys));
+    let loader = Cta::new().warp(|warp| {
+        warp.compute(20_000).load([line], Order::WEAK);
+        match how {
+            HandOver::Barrier => warp.barrier(),
+            HandOver::Store => warp.store([flag], Mask(1), order).signal(0),
+            HandOver::Atomic => warp.atomic([flag], order, AtomicResult::Discarded).signal(0),
+        };
+    });
+    let loader = match how {
+        HandOver::Barrier => loader.warp(|mate| _ = mate.barrier().store([flag], Mask(1), order).signal(0)),
+        HandOver::Store | HandOver::Atomic => loader,
+    };
+    let writer = Cta::new().warp(|warp| {
+        warp.wait_until(flag, 0, Order::acquire(Scope::Sys)).write([line]);
+    });
+    placed(vec![(on(1, 0), loader), (on(2, 0), writer)])
+}
