@@ -296,10 +296,7 @@ impl<D: Contents> Sm<D> {
             let entry = self.mshr.allocate_for(line, miss, waiter);
             return Ok(entry.expect("a register was kept for it"));
         };
-        // A fill says of one flag whether it is seen: that of the request which it answers.
-        let tells = || self.mshr.first_waiter(entry).is_some_and(|first| first.flag == flag);
-        let unheard = flag != Flag::NONE && asked.is_empty() && !tells();
-        if unheard || !self.mshr.push_waiter(entry, waiter) {
+        if !self.mshr.push_waiter(entry, waiter) {
             self.mshr.park(entry, slot as u8);
             return Err(Wait::Line);
         }
