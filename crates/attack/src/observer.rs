@@ -179,7 +179,7 @@ impl Watch<Values> for Arc<Observer> {
         }
     }
 
-    fn found(&self, slot: WarpSlot, flag: Flag) {
+    fn found(&self, slot: WarpSlot, _: u8, flag: Flag) {
         if flag == Flag::NONE {
             return;
         }

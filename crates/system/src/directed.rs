@@ -59,14 +59,7 @@ impl Warp<'_> {
 
     /// A weak load of parts of lines, and the use of its result.
     pub fn read_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
-        self.load_part(lines, mask).use_result(1)
-    }
-
-    /// A weak load of parts of lines.
-    pub fn load_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
-        let accesses = self.accesses(lines, mask);
-        self.stream.ops.push(Op::Load { accesses, order: Order::WEAK.into() });
-        self
+        self.load_part(lines, mask, Order::WEAK).use_result(1)
     }
 
     /// A load of whole lines.

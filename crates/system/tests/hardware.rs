@@ -178,7 +178,7 @@ fn a_warp_has_four_sectors_of_each_line_under_way() {
     let lines = 0..32_u64;
     let loads = |warp: &mut Warp<'_>| {
         for index in 0..4 {
-            warp.load_part(lines.clone(), sector(index));
+            warp.load_part(lines.clone(), sector(index), Order::WEAK);
         }
         _ = warp.use_result(1).use_result(2).use_result(3).use_result(4);
     };
