@@ -17,6 +17,8 @@
 
 mod history;
 mod knowledge;
+#[cfg(test)]
+mod tests;
 mod verdict;
 mod versions;
 

@@ -1,0 +1,106 @@
+use super::*;
+use std::sync::Arc;
+use tombolo_types::{GpuId, ModuleId, SmId};
+
+const LINE: Line = Line(4);
+const FLAG: Flag = Flag(1);
+
+/// A run of two CTAs of one warp each.
+struct Run(Arc<Checker>);
+
+impl Run {
+    fn new() -> Run {
+        let run = Run(Arc::new(Checker::new(LineSize::B128)));
+        run.launch(0);
+        run
+    }
+
+    fn launch(&self, launch: u32) {
+        self.0.kernel(launch);
+        (0..2).for_each(|slot| self.0.cta(warp(slot), 1 << slot));
+    }
+
+    fn store(&self, slot: u8, flag: Flag) -> Versions {
+        Watch::store(&self.0, warp(slot), LINE, Mask::ALL, flag)
+    }
+
+    fn returns(&self, slot: u8, line: Line, data: Versions) {
+        self.0.loaded(Ps(1), warp(slot), 0, line, Mask::ALL, data);
+    }
+
+    fn load(&self, slot: u8, line: Line, data: Versions) {
+        Watch::load(&self.0, warp(slot), 0);
+        self.returns(slot, line, data);
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        self.0.checked().first.iter().map(|violation| violation.kind).collect()
+    }
+}
+
+fn warp(slot: u8) -> WarpSlot {
+    WarpSlot { gpu: GpuId(0), module: ModuleId(0), sm: SmId(0), slot }
+}
+
+#[test]
+fn a_load_does_not_return_a_later_store_of_its_own_warp() {
+    let run = Run::new();
+    Watch::load(&run.0, warp(0), 0);
+    let later = run.store(0, Flag::NONE);
+    run.returns(0, LINE, later);
+    assert_eq!(run.kinds(), [Kind::Future]);
+}
+
+#[test]
+fn a_load_does_not_return_a_store_that_synchronisation_puts_after_it() {
+    let run = Run::new();
+    Watch::load(&run.0, warp(0), 0);
+    run.0.barrier(warp(0), 0b11);
+    let later = run.store(1, Flag::NONE);
+    run.returns(0, LINE, later);
+    assert_eq!(run.kinds(), [Kind::Future]);
+}
+
+#[test]
+fn a_load_that_races_with_a_store_may_return_it() {
+    let run = Run::new();
+    Watch::load(&run.0, warp(0), 0);
+    let racing = run.store(1, Flag::NONE);
+    run.returns(0, LINE, racing);
+    assert_eq!(run.kinds(), []);
+}
+
+#[test]
+fn a_load_returns_stores_that_were_issued_and_went_to_its_bytes() {
+    let run = Run::new();
+    run.load(0, LINE, Versions::of(9));
+    let other = run.store(1, Flag::NONE);
+    run.load(0, Line(5), other);
+    let mut kinds = run.kinds();
+    kinds.sort_unstable();
+    assert_eq!(kinds, [Kind::Future, Kind::Misplaced]);
+}
+
+#[test]
+fn a_poll_that_passes_returns_its_flags_store_or_a_later_one() {
+    for (older, expected) in [(true, vec![Kind::EarlyFlag]), (false, vec![])] {
+        let run = Run::new();
+        let before = run.store(1, Flag::NONE);
+        let flagged = run.store(1, FLAG);
+        run.load(0, LINE, if older { before } else { flagged });
+        run.0.found(warp(0), 0, FLAG);
+        assert_eq!(run.kinds(), expected);
+    }
+}
+
+#[test]
+fn loads_of_later_kernels_agree_which_of_racing_stores_was_the_last() {
+    let run = Run::new();
+    let [one, other] = [0, 1].map(|slot| run.store(slot, Flag::NONE));
+    run.launch(1);
+    run.load(0, LINE, one);
+    run.load(1, LINE, one);
+    assert_eq!(run.kinds(), []);
+    run.load(1, LINE, other);
+    assert_eq!(run.kinds(), [Kind::Old]);
+}
