@@ -241,7 +241,9 @@ impl StoreTaken {
             (true, true) => Pool::StoresBeyond,
             (false, _) => Pool::ForwardedStores,
         };
-        let ends = self.ends || protocol.broken(BrokenRule::StoreEndsAtGpuHome);
+        // Broken, the end is told of as the GPU home takes the store, and not again.
+        let early = protocol.broken(BrokenRule::StoreEndsAtGpuHome);
+        let ends = if early { self.origin == self.from } else { self.ends };
         let by_gpu_home = self.origin != self.from || !self.at_home;
         (hop, (ends && by_gpu_home).then_some(Pool::StoresToTheEnd))
     }

@@ -88,7 +88,8 @@ fn settings(rule: Rule) -> &'static [&'static str] {
 }
 
 /// Rules that no run here shows: see above.
-const UNSEEN: [Rule; 8] = [
+const UNSEEN: [Rule; 9] = [
+    Rule::InvalidationPassesFill,
     Rule::ReleaseDrainsOwnHomesOnly,
     Rule::StoreEndsAtGpuHome,
     Rule::LoadIgnoresScope,
