@@ -163,20 +163,21 @@ struct Passed {
 
 /// After a store to `update`, which meets the miss, and after an atomic, with each copy that may be here.
 fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending, update: Mask) -> Vec<Passed> {
-    let after = |valid: Mask, change: &dyn Fn(&mut Option<L1Line<Values>>, &mut Option<L1Pending>)| {
-        let copy = L1Line { valid, data: Values([1, 2]) };
-        let (mut line, mut pending) = ((valid != Mask::NONE).then_some(copy), Some(miss));
-        change(&mut line, &mut pending);
-        Passed { line, pending: pending.unwrap_or(miss), bytes: protocol.sectors().widen(update) & miss.miss.mask }
-    };
-    let copies = [Mask::NONE, Mask(1), Mask(2)].into_iter();
-    copies
-        .flat_map(|valid| {
-            let store = |line: &mut _, miss: &mut _| l1::store(protocol, line, miss, update, Values([3, 4]));
-            let atomic = |line: &mut _, miss: &mut _| l1::atomic(protocol, line, miss, update);
-            [after(valid, &store), after(valid, &atomic)]
-        })
-        .collect()
+    let bytes = protocol.sectors().widen(update) & miss.miss.mask;
+    let mut passed = Vec::new();
+    for valid in [Mask::NONE, Mask(1), Mask(2)] {
+        for stores in [true, false] {
+            let copy = L1Line { valid, data: Values([1, 2]) };
+            let (mut line, mut pending) = ((!valid.is_empty()).then_some(copy), Some(miss));
+            if stores {
+                l1::store(protocol, &mut line, &mut pending, update, Values([3, 4]));
+            } else {
+                l1::atomic(protocol, &mut line, &mut pending, update);
+            }
+            passed.push(Passed { line, pending: pending.unwrap_or(miss), bytes });
+        }
+    }
+    passed
 }
 
 /// Whether the fill leaves the bytes as they are, and no load waits for them.

@@ -3,7 +3,8 @@
 //! Not here, for no run shows them:
 //! - `ReleaseDrainsOwnHomesOnly` is a rule of the explorer's host and changes no timing run.
 //! - `AtomicBelowHome` lets an atomic miss for ever at an L2 that keeps no such line: the run does not end.
-//! - `StoreEndsAtGpuHome` counts a store as taken twice: the run panics.
+//! - `StoreEndsAtGpuHome` and `InvalidationPassesFill`: what comes late must pass what comes in time, which takes delays that are
+//!   drawn (`tombolo check --timed`).
 //! - `LoadIgnoresScope` loses no order: a poll never sees its flag, and the run ends with a report.
 //! - `AcquireDropsGpuAtOnce`, `AcquireDropsOwnFirst`, `SystemReleaseDrainsOwnModuleOnly` and `ReplacementNotAwaited` break
 //!   an order that ports and links keep all the same: none of these programs overtakes there.
