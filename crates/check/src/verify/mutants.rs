@@ -1,7 +1,7 @@
 //! Broken protocols and the tests that catch them: a checker that passes everything proves nothing.
 //!
 //! Each [`BrokenRule`] is looked for under every protocol that has it, with the tests that ship: first those that the rule's
-//! row names, then all others ([`Suite`]). Random programs are tried where these are few.
+//! row names, then all others (`Suite`). Random programs are tried where these are few.
 
 use super::case::Case;
 use super::suite::Suite;
