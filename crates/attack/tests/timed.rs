@@ -83,7 +83,7 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::ReleaseMarkedByIssuer => of("hmg", 760, ""),
         BrokenRule::ReleaseForgetsPending => of("hmg+back", 280, ""),
         BrokenRule::SystemReleaseDrainsOwnModuleOnly => of("hmg+back", 270, ""),
-        BrokenRule::StoreEndsAtGpuHome => of("hmg", 1_500, ""),
+        BrokenRule::StoreEndsAtGpuHome => of("hmg", 120, ""),
         BrokenRule::InvalidationTakenEarly => of("hmg", 1_230, "MP"),
         BrokenRule::SharerNotRecorded | BrokenRule::StoreKeepsSharers => of("hmg", 50, ""),
         BrokenRule::StoreKeepsSiblings => of("hmg", 760, ""),
