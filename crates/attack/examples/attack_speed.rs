@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, attack, shipped};
-use tombolo_machine::{design, list_designs};
+use tombolo_design::{design, list_designs};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -3,7 +3,7 @@
 
 use tombolo_attack::{Attack, Target, catch, shipped};
 use tombolo_check::verify::Case;
-use tombolo_machine::{DesignConfig, design};
+use tombolo_design::{DesignConfig, design};
 use tombolo_protocol::BrokenRule;
 
 /// The design of a word.

@@ -5,7 +5,7 @@ use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew
 use crate::values::{CELLS, Cell, UNUSED};
 use tombolo_check::litmus::{Instruction, Location, Program};
 use tombolo_check::random::Dice;
-use tombolo_machine::DesignConfig;
+use tombolo_design::DesignConfig;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
 
 /// What tells this stream of numbers from those of other purposes with the same seed.

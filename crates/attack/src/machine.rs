@@ -2,8 +2,8 @@
 
 use crate::setup::Setting;
 use tombolo_check::random::Dice;
-use tombolo_machine::DesignConfig;
-use tombolo_machine::design::L2Capacity;
+use tombolo_design::Capacity;
+use tombolo_design::DesignConfig;
 
 /// What makes the base machine quick to build. What is drawn comes behind it.
 pub(crate) const SMALL: &[(&str, &str)] = &[
@@ -101,7 +101,7 @@ impl Drawing<'_> {
         self.choose("l1.set_index", &["hashed", "low-bits"]);
         self.choose("l2.set_index", &["hashed", "low-bits"]);
         // A cache whose ways are shared by class needs one for each.
-        let least = if design.l2_capacity == L2Capacity::Shared { 0 } else { 1 };
+        let least = if matches!(design.capacity, Capacity::Shared(_)) { 0 } else { 1 };
         if self.dice.percent(self.percent) {
             let (ways, sets) = (1 << self.dice.pick(&[least, 1, 2]), 1 << self.dice.below(3));
             self.settings.push(("l1.ways", ways.to_string()));

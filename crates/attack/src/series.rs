@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::{Case, Design};
-use tombolo_machine::DesignConfig;
+use tombolo_design::DesignConfig;
 use tombolo_protocol::BrokenRule;
-use tombolo_system::protocol_options;
 use tombolo_types::Promise;
 
 /// The series of random programs that runs take theirs from.
@@ -39,8 +38,8 @@ impl Target {
     /// # Panics
     /// Where the protocols have no name for its coherence: a test finds one for each.
     pub fn new(config: &DesignConfig) -> Target {
-        let options = protocol_options(config);
-        let design = Design::new(&config.name, config.coherence.word(), options, config.promises.strongest());
+        let options = config.options();
+        let design = Design::new(&config.name, config.coherence.protocol(), options, config.promises.strongest());
         Target { config: config.clone(), design: design.expect("a test finds a protocol for every coherence") }
     }
 

@@ -3,7 +3,8 @@
 use crate::values::Cell;
 use std::sync::Arc;
 use tombolo_check::litmus::{Location, Placement, Program};
-use tombolo_machine::{ConfigError, DesignConfig, MachineConfig, machine};
+use tombolo_design::DesignConfig;
+use tombolo_machine::{ConfigError, MachineConfig, machine};
 use tombolo_model::message::Packet;
 use tombolo_model::page_table::PageTable;
 use tombolo_protocol::Data;

@@ -4,7 +4,7 @@ use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup};
 use rustc_hash::FxHashMap;
 use tombolo_check::litmus::{Instruction, Location};
-use tombolo_model::controller::CtaCut;
+use tombolo_design::scheduling::CtaCut;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,

@@ -10,9 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
-use tombolo_machine::DesignConfig;
+use tombolo_design::DesignConfig;
 use tombolo_protocol::BrokenRule;
-use tombolo_system::placement::cta_cut;
 use tombolo_system::{RunSpec, run_watched};
 
 /// What a run is judged under.
@@ -89,7 +88,7 @@ pub fn charted(setup: &Setup, judge: Judge<'_>) -> (Result<FinalState, Failure>,
 
 fn run(setup: &Setup, judge: Judge<'_>, chart: bool) -> (Result<FinalState, Failure>, String) {
     let scripts = scripts(&setup.program).expect("only programs that streams express are run");
-    let staging = Staging::new(setup, &scripts, cta_cut(judge.design));
+    let staging = Staging::new(setup, &scripts, judge.design.scheduling.cut());
     let observer = Observer::new(setup, scripts, &staging, chart);
     let ended = quietly(|| timed(setup, judge, staging, &observer));
     let verdict = ended.unwrap_or_else(|message| Err(Failure::Panicked(message)));

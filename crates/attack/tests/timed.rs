@@ -3,7 +3,7 @@
 use std::ops::Range;
 use tombolo_attack::{Attack, Target, TimedVerdict, attack, catch, shipped};
 use tombolo_check::verify::Case;
-use tombolo_machine::{DesignConfig, design, list_designs};
+use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
 
 /// Runs a design: about half a minute of one core for all designs, with the checks of a test build.

@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tombolo_machine::design::{CtaScheduling, Placement};
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::{DesignConfig, Placement, Scheduling};
+use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunError, RunRecord, RunSpec, lines_together, place, run, run_checked, run_timed};
+use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_timed};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
@@ -366,7 +366,7 @@ struct Reached {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PlacementKey {
     placement: Placement,
-    scheduling: CtaScheduling,
+    scheduling: Scheduling,
     modules: usize,
     page_bytes: u64,
     lines_together: u64,
@@ -376,10 +376,10 @@ impl PlacementKey {
     fn of(point: &Point) -> PlacementKey {
         PlacementKey {
             placement: point.design.placement,
-            scheduling: point.design.cta_scheduling,
+            scheduling: point.design.scheduling,
             modules: point.machine.topology.modules(),
             page_bytes: point.machine.page_bytes,
-            lines_together: lines_together(&point.machine, &point.design),
+            lines_together: point.design.lines_together(&point.machine),
         }
     }
 }
@@ -417,7 +417,7 @@ pub fn run_one_timed(
 ) -> Result<(RunRecord, Timeline), PointError> {
     let program = Arc::clone(&source.program);
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
-    let window = machine.sm.clock.span(design.sample_time.into());
+    let window = machine.sm.clock.span(design.links.sample_time().into());
     let (mut record, timeline) = guarded(&spec, source, || run_timed(&spec, window))?;
     name(&mut record, source, machine);
     Ok((record, timeline))

@@ -149,10 +149,11 @@ impl Plan {
         let workload = &self.workloads[at.workload];
         let (machine, design) = self.what_runs(at);
         let mut machine = self.machines[machine].description.clone();
-        let mut designs = [self.designs[design].description.clone()];
-        tombolo_machine::apply(&settings, &mut machine, &mut designs)?;
+        // All designs get the settings, so that a key of an option is refused only where none of them reads it.
+        let mut designs: Vec<_> = self.designs.iter().map(|named| named.description.clone()).collect();
+        tombolo_design::apply(&settings, &mut machine, &mut designs)?;
         let machine = machine.check()?.scaled(change.scale.unwrap_or(workload.scale))?;
-        let [design] = designs;
+        let design = designs.swap_remove(design);
         let mut choice = Arc::clone(&workload.choice);
         if let Some(seed) = change.seed {
             Arc::make_mut(&mut choice).seed = seed;
@@ -213,7 +214,7 @@ impl Plan {
     fn hardware(&self, at: Coordinate, change: &Change) -> Result<MachineConfig, Failure> {
         let (named, settings) = (&self.machines[self.what_runs(at).0], self.settings(at, change));
         let mut machine = named.description.clone();
-        tombolo_machine::apply(&settings, &mut machine, &mut []).and_then(|()| machine.check()).map_err(|error| {
+        tombolo_design::apply(&settings, &mut machine, &mut []).and_then(|()| machine.check()).map_err(|error| {
             let point = format!("{} with {}", named.name, settings.join(", "));
             Failure { point, error: error.to_string() }
         })

@@ -104,13 +104,12 @@ fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
     // Whole-line sectors, so that a line crosses in one message.
     let all = [&["topology.sms_per_module=1", "l1.sector_bytes=128"], settings].concat();
     let none: &mut [Description<_>] = &mut [];
-    tombolo_machine::apply(&all, &mut machine, none).map_err(|error| error.to_string())?;
+    tombolo_design::apply(&all, &mut machine, none).map_err(|error| error.to_string())?;
     machine.check().map(Arc::new).map_err(|error| error.to_string())
 }
 
 fn simulate(machine: &Arc<MachineConfig>, design: &str, kernels: Vec<Vec<Cta>>) -> Result<RunRecord, String> {
-    let design =
-        tombolo_machine::design(design).and_then(|design| design.check()).map_err(|error| error.to_string())?;
+    let design = tombolo_design::design(design).and_then(|design| design.check()).map_err(|error| error.to_string())?;
     let program = Directed::new(kernels);
     run(&RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads: 1 })
         .map_err(|error| error.to_string())

@@ -9,8 +9,9 @@ use crate::spec::{Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload,
 use crate::workload::{WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
+use tombolo_design::DesignConfig;
 use tombolo_machine::error::near;
-use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale};
+use tombolo_machine::{ConfigError, Description, MachineConfig, Scale};
 use tombolo_system::TimeChoice;
 
 /// Most combinations of steps of all axes. Source: assumed, a hundred times what anybody would wait for.
@@ -127,7 +128,7 @@ impl Plan {
     pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
         let mut plan = Plan {
             machines: described(&file, "machines", &spec.machines, tombolo_machine::machine)?,
-            designs: described(&file, "designs", &spec.designs, tombolo_machine::design)?,
+            designs: described(&file, "designs", &spec.designs, tombolo_design::design)?,
             steps: Vec::new(),
             workloads: workloads(&file, &spec, choice)?,
             stated: stated(&spec),
@@ -200,7 +201,7 @@ impl Plan {
         for machine in &self.machines {
             let mut machine = machine.description.clone();
             let mut designs: Vec<_> = self.designs.iter().map(|design| design.description.clone()).collect();
-            tombolo_machine::apply(&[setting], &mut machine, &mut designs).map_err(refuse)?;
+            tombolo_design::apply(&[setting], &mut machine, &mut designs).map_err(refuse)?;
             let unfit = designs.iter().filter_map(|design| design.check().err()).chain(machine.check().err());
             if let Some(error) = unfit.into_iter().find(|error| matches!(error, ConfigError::Value { .. })) {
                 return Err(refuse(error));
@@ -284,7 +285,7 @@ impl Plan {
         if let Some(index) = self.designs.iter().position(|design| design.name == name.get()) {
             return Ok(index);
         }
-        self.designs.extend(described(&self.file, key, std::slice::from_ref(name), tombolo_machine::design)?);
+        self.designs.extend(described(&self.file, key, std::slice::from_ref(name), tombolo_design::design)?);
         Ok(self.designs.len() - 1)
     }
 

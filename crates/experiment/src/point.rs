@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 
 /// Hash of the sources that decide what a point gives. Changes with any of them, by itself.
 pub const MODEL_VERSION: &str = env!("TOMBOLO_MODEL_VERSION");
@@ -144,8 +145,8 @@ mod tests {
 
     fn point(workload: &str, settings: &[&str]) -> Point {
         let mut machine = tombolo_machine::machine("hmg-4x4").unwrap();
-        let mut designs = [tombolo_machine::design("hmg").unwrap()];
-        tombolo_machine::apply(settings, &mut machine, &mut designs).unwrap();
+        let mut designs = [tombolo_design::design("hmg").unwrap()];
+        tombolo_design::apply(settings, &mut machine, &mut designs).unwrap();
         let machine = machine.check().unwrap().scaled("1/32".parse().unwrap()).unwrap();
         let design = designs[0].check().unwrap();
         let workload = Arc::new(only(workload).unwrap());
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(key("bfs", &[]), key("lonestar-bfs", &[]), "an alias is the same program");
         assert_ne!(key("triad", &[]), key("triad", &["gpu_link.rate=200GB/s"]));
         assert_ne!(key("triad", &[]), key("triad,iterations=9", &[]));
-        assert_ne!(key("triad", &[]), key("triad", &["design.downgrade=true"]));
+        assert_ne!(key("triad", &[]), key("triad", &["design.coherence.downgrade=true"]));
     }
 
     #[test]

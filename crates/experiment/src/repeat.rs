@@ -106,7 +106,7 @@ impl Plan {
         }
         let mut described = named.description.clone();
         for setting in self.spec.set.iter().filter(|setting| sets(setting)) {
-            tombolo_machine::apply(&[setting.get()], &mut described, &mut [])
+            tombolo_design::apply(&[setting.get()], &mut described, &mut [])
                 .map_err(|error| refuse(error.to_string()))?;
         }
         let values = described.values();

@@ -31,7 +31,7 @@ fn hits() -> impl Strategy<Value = Vec<(usize, u8, u8)>> {
 
 fn point() -> Point {
     let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()).expect("it ships");
-    let design = tombolo_machine::design("hmg").and_then(|design| design.check()).expect("it ships");
+    let design = tombolo_design::design("hmg").and_then(|design| design.check()).expect("it ships");
     let workload = Arc::new(only("triad").expect("it ships"));
     Point::new(Arc::new(machine), Arc::new(design), workload, Pass::Sharing, Vec::new()).expect("a point")
 }

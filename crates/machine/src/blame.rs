@@ -1,7 +1,8 @@
 //! Whom an error names: where values do not go together, the one that was set last, not the one that was there before.
 
-use crate::description::Described;
+use crate::description::{Described, read};
 use crate::error::{ConfigError, Place};
+use crate::spelling::shown;
 use crate::tree::{Leaf, Table};
 
 /// `error` of reading `tree`, told of the value whose replacement brought it about: a setting, or else a value of a file
@@ -13,7 +14,7 @@ pub(crate) fn blamed<T: Described>(tree: &Table, error: ConfigError) -> ConfigEr
     let is_gone = |paths: &[&str]| {
         let mut before = tree.clone();
         paths.iter().for_each(|path| before.restore(path));
-        T::read(&before).err().is_none_or(|other| where_from(&other).is_none_or(|(_, other)| other != key))
+        read::<T>(&before).err().is_none_or(|other| where_from(&other).is_none_or(|(_, other)| other != key))
     };
     let settings = || leaves.iter().filter(|(_, leaf)| is_setting(leaf));
     let is_above = |leaf: &Leaf| leaf.below.is_some() && !is_setting(leaf) && file(&leaf.place) != file(place);
@@ -58,7 +59,7 @@ fn beside(path: &str, leaf: &Leaf, error: ConfigError) -> ConfigError {
     };
     ConfigError::Refused {
         place: leaf.place.clone(),
-        key: path.to_owned(),
+        key: shown(path).to_owned(),
         value: leaf.text.clone(),
         reason: format!("beside {key} = {value} of {place}: {reason}"),
     }

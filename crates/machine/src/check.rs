@@ -7,20 +7,20 @@ use tombolo_types::Ps;
 
 /// A value that does not go with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Conflict {
+pub struct Conflict {
     /// Dotted path of the key.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
     /// Why, and what is allowed.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl Conflict {
     /// The error, with the place and value of the key in `tree`.
-    pub(crate) fn at(self, tree: &Table) -> ConfigError {
+    pub fn at(self, tree: &Table) -> ConfigError {
         let node = tree.find(self.key);
         ConfigError::Refused {
             place: node.map_or(&tree.place, |node| node.place()).clone(),
-            key: self.key.to_owned(),
+            key: crate::spelling::shown(self.key).to_owned(),
             value: node.map_or("(absent)", |node| node.text()).to_owned(),
             reason: self.reason,
         }

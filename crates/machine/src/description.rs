@@ -1,11 +1,11 @@
 //! From a name, a file and settings to a checked configuration.
 
 use crate::blame::blamed;
-use crate::design::DesignConfig;
 use crate::error::{ConfigError, Place, near};
 use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
+use crate::spelling::{self, Axis, Spelled};
 use crate::tree::{self, Leaf, Table};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,34 @@ const BASE_LIMIT: usize = 8;
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// The line of a file that has none and builds on nothing.
-pub(crate) const NO_DESCRIPTION: &str = "no description";
+pub const NO_DESCRIPTION: &str = "no description";
 
-/// What a description describes: a machine or a design. Sealed: its types come from private modules.
+/// What a description describes: a machine or a design.
 pub trait Described: Sized {
     /// `machine` or `design`: also the prefix of its settings.
     const KIND: &'static str;
 
-    /// Every section by name, with its keys; the keys outside any section first, under the empty name.
+    /// Every section by name, with its keys; the keys outside any section first, under the empty name. A section that is
+    /// a choice has the keys of all its options.
     fn sections() -> Vec<(&'static str, &'static [Key])>;
 
-    #[doc(hidden)]
+    /// The sections that are a choice between options.
+    fn axes() -> Vec<Axis> {
+        Vec::new()
+    }
+
+    /// Earlier spellings of paths, each with today's.
+    fn aliases() -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Those that ship, in the order of lists.
     fn presets() -> &'static [Preset];
 
-    #[doc(hidden)]
+    /// The configuration in a tree, if every value is what its key takes and all go together.
+    ///
+    /// # Errors
+    /// The first value that is not.
     fn read(tree: &Table) -> Result<Self, ConfigError>;
 }
 
@@ -38,6 +52,7 @@ pub trait Described: Sized {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description<T> {
     tree: Table,
+    notes: Vec<String>,
     described: PhantomData<T>,
 }
 
@@ -57,11 +72,6 @@ pub fn machine(name: &str) -> Result<Description<MachineConfig>, ConfigError> {
     Description::named(name)
 }
 
-/// The description of the design called `name`: a preset, or the path of a `.toml` file.
-pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
-    Description::named(name)
-}
-
 /// A preset for a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
@@ -76,12 +86,8 @@ pub fn list_machines() -> Vec<Listed> {
     list::<MachineConfig>()
 }
 
-/// The designs that ship.
-pub fn list_designs() -> Vec<Listed> {
-    list::<DesignConfig>()
-}
-
-fn list<T: Described>() -> Vec<Listed> {
+/// The presets of `T`.
+pub fn list<T: Described>() -> Vec<Listed> {
     let line = |preset: &Preset| {
         let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
@@ -90,26 +96,53 @@ fn list<T: Described>() -> Vec<Listed> {
 }
 
 impl<T: Described> Description<T> {
-    fn named(name: &str) -> Result<Description<T>, ConfigError> {
-        Ok(Description { tree: load::<T>(name, None)?, described: PhantomData })
+    /// The description called `name`: a preset, or the path of a `.toml` file.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
+        let mut notes = Vec::new();
+        let tree = build::<T>(&open::<T>(name, None)?, 0, &mut notes)?;
+        Ok(Description { tree, notes, described: PhantomData })
     }
 
     /// A description in `text`, called `name` in errors; `base` names presets or files from where we stand.
     pub fn parse(name: &str, text: &str) -> Result<Description<T>, ConfigError> {
         let file = File { label: name.into(), name: name.to_owned(), text: text.to_owned(), folder: PathBuf::new() };
-        Ok(Description { tree: build::<T>(&file, 0)?, described: PhantomData })
+        let mut notes = Vec::new();
+        let tree = build::<T>(&file, 0, &mut notes)?;
+        Ok(Description { tree, notes, described: PhantomData })
     }
 
     /// Replaces the value at `path` (`l2.bytes`, or `machine.l2.bytes`). An unknown path is an error at once,
     /// a wrong value when the description is checked.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ConfigError> {
         let setting: Arc<str> = format!("{path}={value}").into();
-        let inner = path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path);
-        refuse_unknown_path::<T>(inner, &setting)?;
+        let Spelled { path, note } = spelling::in_full::<T>(inner::<T>(path));
+        refuse_unknown_path::<T>(&path, &setting)?;
+        self.notes.extend(note.map(|note| format!("setting {setting}: {note}")));
         let text = tree::setting(value);
         let source = format!("set by {setting}");
-        self.tree.put(inner, Leaf { text, source, place: Place::Setting(setting), below: None });
+        self.tree.put(&path, Leaf { text, source, place: Place::Setting(setting), below: None });
         Ok(())
+    }
+
+    /// Undoes a setting of a key that the option chosen on its axis does not read; whether it was one.
+    pub fn drop_if_unread(&mut self, path: &str) -> bool {
+        let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
+        let Some((section, key)) = path.split_once('.') else { return false };
+        let Some(axis) = Axis::named::<T>(section) else { return false };
+        let kind = self.tree.find(&format!("{section}.{}", spelling::KIND)).map(|kind| kind.text().to_owned());
+        let is_unread = kind.is_some_and(|kind| !axis.reads(&kind, key));
+        if is_unread {
+            self.tree.restore(&path);
+        }
+        is_unread
+    }
+
+    /// What to tell of how it is written: keys that have another name today.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Every value as written, with its dotted path and where it comes from: what follows `# Source:` on its line,
@@ -125,51 +158,44 @@ impl<T: Described> Description<T> {
 
     /// The configuration, if every value is what its key takes and all go together.
     pub fn check(&self) -> Result<T, ConfigError> {
-        T::read(&self.tree).map_err(|error| blamed::<T>(&self.tree, error))
+        read::<T>(&self.tree).map_err(|error| blamed::<T>(&self.tree, error))
     }
 }
 
-/// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or
-/// key that only one of the two has; a design's setting applies to each of `designs`.
-pub fn apply(
-    settings: &[impl AsRef<str>],
-    machine: &mut Description<MachineConfig>,
-    designs: &mut [Description<DesignConfig>],
-) -> Result<(), ConfigError> {
-    for setting in settings {
-        let text = setting.as_ref();
-        let (path, value) = text.split_once('=').ok_or_else(|| ConfigError::Setting { text: text.to_owned() })?;
-        let (path, value) = (path.trim(), value.trim());
-        let first = path.split('.').next().unwrap_or_default();
-        if first == DesignConfig::KIND || settable::<DesignConfig>().iter().any(|known| known == first) {
-            designs.iter_mut().try_for_each(|design| design.set(path, value))?;
-            // The path is checked even where there is no design to set it on.
-            refuse_unknown_path::<DesignConfig>(path.strip_prefix("design.").unwrap_or(path), &text.into())?;
-        } else if first == MachineConfig::KIND || starts::<MachineConfig>(first) {
-            machine.set(path, value)?;
-        } else {
-            return Err(unknown_everywhere(path, text));
-        }
-    }
-    Ok(())
+/// The configuration in `tree`, with keys of options that a setting replaced left out.
+pub(crate) fn read<T: Described>(tree: &Table) -> Result<T, ConfigError> {
+    T::read(&spelling::without_replaced::<T>(tree))
+}
+
+/// `path` without the word for what it is a path of.
+fn inner<T: Described>(path: &str) -> &str {
+    path.strip_prefix(T::KIND).and_then(|rest| rest.strip_prefix('.')).unwrap_or(path)
 }
 
 /// Dotted paths that a setting may name. A name and its line for lists belong to files.
-fn settable<T: Described>() -> Vec<String> {
-    let own = |section: &str, key: &Key| {
-        if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) }
+pub fn settable<T: Described>() -> Vec<String> {
+    let own = |section: &str, key: &Key| match section {
+        "" => key.name.to_owned(),
+        section => spelling::shown(&format!("{section}.{}", key.name)).to_owned(),
     };
     let paths = T::sections().into_iter().flat_map(|(section, keys)| keys.iter().map(move |key| own(section, key)));
     paths.filter(|path| path != "name" && path != "description").collect()
 }
 
-/// Whether some settable path begins with `first`.
-fn starts<T: Described>(first: &str) -> bool {
+/// Whether some settable path begins with `first`, today or as it was.
+pub fn starts<T: Described>(first: &str) -> bool {
     settable::<T>().iter().any(|path| path.split('.').next() == Some(first))
+        || T::aliases().iter().any(|(earlier, _)| *earlier == first)
 }
 
-fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
+/// An error unless a setting may name `path` of a `T`.
+///
+/// # Errors
+/// What is known there.
+pub fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
     let known = settable::<T>();
+    let path = spelling::in_full::<T>(inner::<T>(path)).path;
+    let path = spelling::shown(&path);
     if known.iter().any(|known| known == path) {
         return Ok(());
     }
@@ -189,22 +215,11 @@ fn refuse_unknown_path<T: Described>(path: &str, setting: &Arc<str>) -> Result<(
 }
 
 /// The first words of all settable paths.
-fn tops<T: Described>() -> Vec<String> {
+pub fn tops<T: Described>() -> Vec<String> {
     let mut tops: Vec<String> =
         settable::<T>().iter().filter_map(|path| path.split('.').next().map(str::to_owned)).collect();
     tops.dedup();
     tops
-}
-
-fn unknown_everywhere(path: &str, setting: &str) -> ConfigError {
-    let known = [settable::<MachineConfig>(), settable::<DesignConfig>()].concat();
-    ConfigError::UnknownKey {
-        place: Place::Setting(setting.into()),
-        key: path.to_owned(),
-        near: near(path, known.iter().map(String::as_str)),
-        within: "a machine or a design".to_owned(),
-        keys: [tops::<MachineConfig>(), tops::<DesignConfig>()].concat(),
-    }
 }
 
 /// A file before it is taken apart.
@@ -216,11 +231,6 @@ struct File {
     text: String,
     /// Where relative bases are looked for.
     folder: PathBuf,
-}
-
-/// The tree of the preset or file called `name`, found from `folder`.
-fn load<T: Described>(name: &str, folder: Option<&Path>) -> Result<Table, ConfigError> {
-    build::<T>(&open::<T>(name, folder)?, 0)
 }
 
 fn open<T: Described>(name: &str, folder: Option<&Path>) -> Result<File, ConfigError> {
@@ -255,8 +265,9 @@ fn read_file(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// The tree of `file`, laid over that of its base.
-fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> {
+fn build<T: Described>(file: &File, depth: usize, notes: &mut Vec<String>) -> Result<Table, ConfigError> {
     let mut tree = Table::parse(&file.label, &file.text)?;
+    spelling::write_out::<T>(&mut tree, notes);
     let name = Leaf { text: file.name.clone(), place: tree.place.clone(), source: String::new(), below: None };
     if tree.find("name").is_none() {
         tree.put("name", name);
@@ -273,7 +284,8 @@ fn build<T: Described>(file: &File, depth: usize) -> Result<Table, ConfigError> 
         tree.put("description", Leaf { text, place: place.clone(), source: String::new(), below: None });
     }
     let below = open::<T>(&name, Some(&file.folder)).map_err(|error| at_base(&error, &place, &name))?;
-    let mut whole = build::<T>(&below, depth + 1)?;
+    let mut whole = build::<T>(&below, depth + 1, notes)?;
+    spelling::drop_replaced::<T>(&mut whole, &tree);
     whole.overlay(tree);
     Ok(whole)
 }

@@ -17,6 +17,13 @@ pub enum Place {
     Setting(Arc<str>),
 }
 
+impl Place {
+    /// Whether it is a setting.
+    pub fn is_setting(&self) -> bool {
+        matches!(self, Place::Setting(_))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
-//! Checked descriptions of machines and designs.
+//! Checked descriptions of machines, and the reader of all descriptions.
 //!
-//! A machine (hardware: [`MachineConfig`]) and a design (a memory system: [`DesignConfig`]) are TOML files.
-//! Files are read into a tree that remembers the line of every value; a file may build on another
+//! A machine (hardware: [`MachineConfig`]) is a TOML file; so is a design (a memory system: crate `design`), which is
+//! read by what is here. Files are read into a tree that remembers the line of every value; a file may build on another
 //! (`base = "hmg-4x4"`); settings (`l2.bytes=6MB`) replace values in the tree; then the whole is read into
 //! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
 //! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
@@ -14,7 +14,7 @@
 //! # Ok::<(), tombolo_machine::ConfigError>(())
 //! ```
 //!
-//! Not here: what a design's options do (crate `protocol`), and how long things take on the machine (crate
+//! Not here: designs (crate `design`), and how long things take on the machine (crate
 //! `model`). Energy per access is not part of a machine yet.
 //!
 //! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB`, `1TB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
@@ -26,20 +26,17 @@
 mod blame;
 mod check;
 pub mod description;
-pub mod design;
 pub mod error;
 pub mod machine;
-mod preset;
+pub mod preset;
 pub mod quantity;
 pub mod scale;
-mod section;
-mod tree;
+pub mod section;
+pub mod spelling;
+pub mod tree;
 
-pub use check::{MISS_LEVELS, MISS_LIMIT};
-pub use description::{
-    Described, DescribedValue, Description, Listed, apply, design, list_designs, list_machines, machine,
-};
-pub use design::DesignConfig;
+pub use check::{Conflict, MISS_LEVELS, MISS_LIMIT};
+pub use description::{Described, DescribedValue, Description, Listed, list_machines, machine};
 pub use error::ConfigError;
 pub use machine::MachineConfig;
 pub use quantity::Fraction;

@@ -1,12 +1,12 @@
-//! The machines and designs that ship, embedded in the program. Adding one is a file and a line here.
+//! The machines that ship, embedded in the program. Adding one is a file and a line here.
 
 /// A file that ships.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// What users call it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The file's text.
-    pub(crate) text: &'static str,
+    pub text: &'static str,
 }
 
 macro_rules! presets {
@@ -31,27 +31,4 @@ pub(crate) const MACHINES: &[Preset] = presets!(
     "v100",
     "h100",
     "mi300a"
-);
-
-/// Designs, in the order of lists.
-pub(crate) const DESIGNS: &[Preset] = presets!(
-    "designs":
-    "no-remote-caching",
-    "software-flat",
-    "software-hierarchical",
-    "nhcc",
-    "hmg",
-    "ideal",
-    "v100",
-    "h100",
-    "mi300a",
-    "numa-traditional",
-    "numa-memory-side",
-    "numa-static-halves",
-    "numa-coherent",
-    "numa-coherent-write-through",
-    "numa-no-invalidation",
-    "numa-aware-cache",
-    "numa-turning-links",
-    "numa-aware"
 );

@@ -1,7 +1,8 @@
 //! How a value is written in a file: one parser and one printer for each type a configuration holds.
 
 use serde::{Serialize, Serializer};
-use tombolo_types::{Bytes, Clock, LineSize, Ps, Rate};
+pub use tombolo_types::Clock;
+use tombolo_types::{Bytes, LineSize, Ps, Rate};
 
 /// A value as a record or a file shows it; reading it back gives the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub struct Fraction {
 }
 
 /// A word chosen from a list: an enum whose variants are the options that exist.
+#[macro_export]
 macro_rules! choice {
     ($(#[doc = $about:literal])* pub enum $Name:ident {
         $( $(#[doc = $doc:literal])* $Variant:ident = $word:literal ),+ $(,)?
@@ -73,7 +75,7 @@ macro_rules! choice {
                 list.split_at(list.len() - 1).0
             };
 
-            fn parse(text: &str, _: tombolo_types::Clock) -> Option<$Name> {
+            fn parse(text: &str, _: $crate::quantity::Clock) -> Option<$Name> {
                 $Name::ALL.iter().copied().find(|option| option.word() == text)
             }
 
@@ -83,7 +85,7 @@ macro_rules! choice {
         }
     };
 }
-pub(crate) use choice;
+pub use choice;
 
 /// Digits with an optional decimal point, as `digits / 10^decimals`.
 struct Decimal {

@@ -17,7 +17,7 @@ pub struct Key {
 }
 
 /// A struct whose fields are keys of one TOML table.
-pub(crate) trait Section: Sized {
+pub trait Section: Sized {
     /// The keys, in the order of the fields.
     const KEYS: &'static [Key];
 
@@ -26,13 +26,13 @@ pub(crate) trait Section: Sized {
 }
 
 /// One table being read.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     /// The table.
-    pub(crate) table: &'a Table,
+    pub table: &'a Table,
     /// Name of the section; empty for the whole file.
-    pub(crate) section: &'static str,
+    pub section: &'static str,
     /// Converts cycles.
-    pub(crate) clock: Clock,
+    pub clock: Clock,
 }
 
 impl Reader<'_> {
@@ -42,7 +42,7 @@ impl Reader<'_> {
     }
 
     /// The value of `key`, or `default` where the key is absent.
-    pub(crate) fn get<T: Quantity>(&self, key: &'static str, default: Option<T>) -> Result<T, ConfigError> {
+    pub fn get<T: Quantity>(&self, key: &'static str, default: Option<T>) -> Result<T, ConfigError> {
         let Some(node) = self.table.entries.get(key) else {
             return default.ok_or_else(|| ConfigError::Missing {
                 place: self.table.place.clone(),
@@ -63,7 +63,7 @@ impl Reader<'_> {
     }
 
     /// The table of section `name`, read as `S`. A missing section reads as an empty one.
-    pub(crate) fn section<S: Section>(&self, name: &'static str) -> Result<S, ConfigError> {
+    pub fn section<S: Section>(&self, name: &'static str) -> Result<S, ConfigError> {
         let empty;
         let table = match self.table.entries.get(name) {
             Some(Node::Table(table)) => table,
@@ -86,7 +86,7 @@ impl Reader<'_> {
     }
 
     /// An error for the first key that is not in `known`.
-    pub(crate) fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), ConfigError> {
+    pub fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), ConfigError> {
         match self.table.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(()),
             Some((key, node)) => Err(ConfigError::UnknownKey {
@@ -101,7 +101,7 @@ impl Reader<'_> {
 }
 
 /// The names of `keys`.
-pub(crate) fn names(keys: &[Key]) -> Vec<&'static str> {
+pub fn names(keys: &[Key]) -> Vec<&'static str> {
     keys.iter().map(|key| key.name).collect()
 }
 

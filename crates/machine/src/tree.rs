@@ -7,15 +7,15 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 /// One value, as text; its key decides what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Leaf {
+pub struct Leaf {
     /// As written, without quotes; a list as its words joined by commas.
-    pub(crate) text: String,
+    pub text: String,
     /// Where it stands.
-    pub(crate) place: Place,
+    pub place: Place,
     /// Where it comes from: what follows `# Source:` on its line; empty where nothing does.
-    pub(crate) source: String,
+    pub source: String,
     /// The value that it replaced, of a file below or before a setting.
-    pub(crate) below: Option<Box<Leaf>>,
+    pub below: Option<Box<Leaf>>,
 }
 
 impl Leaf {
@@ -27,7 +27,7 @@ impl Leaf {
 
 /// A value or a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub enum Node {
     /// A value.
     Leaf(Leaf),
     /// A section.
@@ -36,7 +36,7 @@ pub(crate) enum Node {
 
 impl Node {
     /// Where it stands.
-    pub(crate) fn place(&self) -> &Place {
+    pub fn place(&self) -> &Place {
         match self {
             Node::Leaf(leaf) => &leaf.place,
             Node::Table(table) => &table.place,
@@ -44,7 +44,7 @@ impl Node {
     }
 
     /// The value, or that there is none.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         match self {
             Node::Leaf(leaf) => &leaf.text,
             Node::Table(_) => "a section",
@@ -56,14 +56,14 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Where it begins.
-    pub(crate) place: Place,
+    pub place: Place,
     /// By key.
-    pub(crate) entries: BTreeMap<String, Node>,
+    pub entries: BTreeMap<String, Node>,
 }
 
 impl Table {
     /// Reads the text of the file called `file`.
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
+    pub fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
         let source = Source { file: file.into(), text };
         match DeTable::parse(text) {
             Ok(table) => source.table(table.get_ref(), 0),
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// Every value by dotted path, in order of path.
-    pub(crate) fn leaves(&self) -> Vec<(String, &Leaf)> {
+    pub fn leaves(&self) -> Vec<(String, &Leaf)> {
         let (mut own, mut below) = (Vec::new(), Vec::new());
         for (key, node) in &self.entries {
             match node {
@@ -141,7 +141,7 @@ impl Table {
     }
 
     /// What stands at the dotted `path`.
-    pub(crate) fn find(&self, path: &str) -> Option<&Node> {
+    pub fn find(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
             None => self.entries.get(path),
             Some((section, rest)) => match self.entries.get(section)? {

@@ -3,19 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
-use tombolo_machine::{ConfigError, Description, DesignConfig, MachineConfig, Scale, apply, design, machine};
+use tombolo_machine::{ConfigError, Description, MachineConfig, Scale, machine};
 use tombolo_types::{Ps, Rate};
 
 /// The error of checking `hmg-4x4` with one setting.
 fn refused(path: &str, value: &str) -> String {
     let mut description = machine("hmg-4x4").unwrap();
-    description.set(path, value).unwrap();
-    description.check().unwrap_err().to_string()
-}
-
-/// The error of checking design `name` with one setting.
-fn refused_design(name: &str, path: &str, value: &str) -> String {
-    let mut description = design(name).unwrap();
     description.set(path, value).unwrap();
     description.check().unwrap_err().to_string()
 }
@@ -215,8 +208,6 @@ fn an_unknown_name_lists_what_there_is() {
     let error = machine("hmg-4x5").unwrap_err().to_string();
     assert!(error.contains("no machine is called \"hmg-4x5\" (did you mean hmg-4x4"), "{error}");
     assert!(error.contains("there are hmg-4x4, hmg-4x4-wide, hmg-1x4, numa-1"), "{error}");
-    let error = design("hgm").unwrap_err().to_string();
-    assert!(error.contains("there are no-remote-caching, software-flat"), "{error}");
 }
 
 #[test]
@@ -234,94 +225,6 @@ fn files_that_cannot_be_read_say_why() {
     assert!(message().contains("a description has at most 1048576"));
     fs::write(&path, "a = 1\n[l2\n").unwrap();
     assert!(message().contains("m.toml:2: "), "{}", message());
-}
-
-#[test]
-fn settings_find_the_machine_or_the_designs() {
-    let mut hmg = machine("hmg-4x4").unwrap();
-    let mut designs = [design("nhcc").unwrap(), design("hmg").unwrap()];
-    let settings = ["l2.ways=8", "machine.page_bytes = 64KB", "downgrade=true", "design.placement=interleaved-page"];
-    apply(&settings, &mut hmg, &mut designs).unwrap();
-    let config = hmg.check().unwrap();
-    assert_eq!((config.l2.ways, config.page_bytes), (8, 64 << 10));
-    for description in designs {
-        let config = description.check().unwrap();
-        assert!(config.downgrade);
-        assert_eq!(config.placement.word(), "interleaved-page");
-    }
-}
-
-#[test]
-fn a_setting_that_fits_neither_is_refused() {
-    let error = |setting: &str| apply(&[setting], &mut machine("v100").unwrap(), &mut []).unwrap_err().to_string();
-    assert!(error("l2.ways").contains("expected path=value"));
-    assert!(error("coherense=hmg").contains("did you mean coherence?"), "{}", error("coherense=hmg"));
-    assert!(error("bytes=3").contains("a machine or a design has line, page_bytes"), "{}", error("bytes=3"));
-    assert!(error("design.l2=3").contains("no key l2"), "checked although there is no design");
-    assert!(error("=3").contains("no key"));
-}
-
-#[test]
-fn designs_that_make_no_sense_are_refused_with_the_reason() {
-    for (name, path, value, reason) in [
-        ("hmg", "l1_write", "back", "only \"through\" is allowed"),
-        ("ideal", "l2_write", "back", "any other coherence may write"),
-        ("software-hierarchical", "downgrade", "true", "has no directory"),
-        ("nhcc", "invalidate", "remote", "never invalidates an L2 in bulk"),
-        ("hmg", "l1_coherent", "false", "only ideal"),
-        ("ideal", "promises", "ptx", "it can promise \"nothing\""),
-        ("software-flat", "invalidate", "none", "keep stale lines; it can promise \"nothing\""),
-        ("numa-memory-side", "invalidate", "remote", "never invalidates an L2 in bulk"),
-        ("numa-memory-side", "l2_capacity", "static-halves", "keeps no remote data in L2 caches"),
-        ("no-remote-caching", "l2_capacity", "numa-aware", "keeps no remote data in L2 caches"),
-        ("numa-static-halves", "partition_sample", "1000", "only \"numa-aware\" does"),
-        ("hmg", "partition_reset", "false", "only \"numa-aware\" does"),
-    ] {
-        let error = refused_design(name, path, value);
-        assert!(error.contains(reason), "{name} {path}={value}: {error}");
-    }
-}
-
-#[test]
-fn designs_take_only_the_options_that_exist() {
-    let error = refused_design("hmg", "coherence", "viper");
-    assert!(error.ends_with("\"nhcc\", \"hmg\", \"ideal\""), "{error}");
-    for promises in ["", "ptx,ptx", "ptx,nothing", "strong"] {
-        assert!(refused_design("hmg", "promises", promises).contains("of \"nothing\" alone"));
-    }
-    let mut both = design("hmg").unwrap();
-    both.set("promises", "ptx, kernel-boundary").unwrap();
-    assert_eq!(both.check().unwrap().promises.iter().count(), 2);
-}
-
-#[test]
-fn variants_of_a_design_that_make_sense_are_allowed() {
-    for (name, path, value) in [
-        ("hmg", "l2_write", "back"),
-        ("software-flat", "l2_write", "back"),
-        ("software-hierarchical", "l2_write", "back"),
-        ("no-remote-caching", "l2_write", "back"),
-        ("nhcc", "downgrade", "true"),
-        ("software-flat", "invalidate", "remote"),
-        ("ideal", "l1_coherent", "false"),
-        ("hmg", "l2_capacity", "numa-aware"),
-        ("numa-aware-cache", "partition_sample", "1000"),
-        ("numa-aware-cache", "partition_reset", "false"),
-        ("hmg", "links", "infinite"),
-        ("hmg", "links", "turning"),
-        ("hmg", "cta_scheduling", "interleaved"),
-    ] {
-        let mut description = design(name).unwrap();
-        description.set(path, value).unwrap();
-        assert!(description.check().is_ok(), "{name} {path}={value}");
-    }
-}
-
-#[test]
-fn a_design_of_ones_own_builds_on_a_preset() {
-    let text = "base = \"hmg\"\nname = \"hmg-wb\"\nl2_write = \"back\"\n";
-    let config: DesignConfig = Description::parse("mine.toml", text).unwrap().check().unwrap();
-    assert_eq!((config.name.as_str(), config.l2_write.word()), ("hmg-wb", "back"));
 }
 
 #[test]
@@ -364,9 +267,6 @@ fn a_scale_is_an_exact_fraction() {
 fn a_setting_may_give_its_value_as_a_file_does() {
     let size = |value: &str| with(&[("l2.bytes", value)]).l2.bytes;
     assert_eq!([size("\"3MB\""), size("'3MB'"), size(" \"3MB\" ")], [3 << 20; 3]);
-    let mut design = design("ideal").unwrap();
-    design.set("promises", "[\"nothing\"]").unwrap();
-    assert!(design.check().is_ok());
     for wrong in ["\"3MB", "\"3MB\" \"4MB\"", "\"3MB\"\nx = 1", "[\"3MB\"", "[[1]]", "["] {
         let error = refused("l2.bytes", wrong);
         assert!(

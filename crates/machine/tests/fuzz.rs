@@ -3,11 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use tombolo_machine::{Description, DesignConfig, MachineConfig, Scale};
+use tombolo_machine::{Description, MachineConfig, Scale};
 
 const MACHINES: [&str; 2] =
     [include_str!("../presets/machines/hmg-4x4.toml"), include_str!("../presets/machines/v100.toml")];
-const DESIGN: &str = include_str!("../presets/designs/hmg.toml");
 
 /// Numbers, units and words that reach the limits of every key.
 const VALUES: [&str; 28] = [
@@ -116,15 +115,6 @@ proptest! {
                 }
                 prop_assert!(machine.directory_storage_bytes() > 0);
             }
-        }
-    }
-
-    #[test]
-    fn a_damaged_design_is_refused_or_whole(damages in prop::collection::vec(damage(), 1..4)) {
-        let text = damaged(DESIGN, &damages);
-        match Description::<DesignConfig>::parse("fuzzed", &text).and_then(|description| description.check()) {
-            Err(error) => prop_assert!(!error.to_string().is_empty()),
-            Ok(design) => drop(serde_json::to_string(&design).unwrap()),
         }
     }
 

@@ -1,26 +1,22 @@
-//! What holds for every machine and design that ships.
+//! What holds for every machine that ships.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use serde_json::Value;
 use std::path::PathBuf;
 use tombolo_machine::description::Described;
-use tombolo_machine::{Description, DesignConfig, MachineConfig, Scale};
-use tombolo_machine::{design, list_designs, list_machines, machine};
+use tombolo_machine::{Description, MachineConfig, Scale};
+use tombolo_machine::{list_machines, machine};
 use tombolo_types::{Ps, Rate};
 
 fn machines() -> Vec<MachineConfig> {
     list_machines().iter().map(|listed| machine(listed.name).unwrap().check().unwrap()).collect()
 }
 
-fn designs() -> Vec<DesignConfig> {
-    list_designs().iter().map(|listed| design(listed.name).unwrap().check().unwrap()).collect()
-}
-
 fn preset_files() -> Vec<PathBuf> {
     let folder = |name| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("presets").join(name);
     let files = |name| std::fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
-    files("machines").chain(files("designs")).collect()
+    files("machines").collect()
 }
 
 #[test]
@@ -29,16 +25,11 @@ fn every_preset_loads_under_its_own_name_with_a_line_for_lists() {
         assert_eq!((config.name.as_str(), &config.description), (listed.name, &listed.description));
         assert!(!listed.description.is_empty(), "{}", listed.name);
     }
-    for (config, listed) in designs().iter().zip(list_designs()) {
-        assert_eq!((config.name.as_str(), &config.description), (listed.name, &listed.description));
-        assert!(!listed.description.is_empty(), "{}", listed.name);
-    }
 }
 
 #[test]
 fn every_file_in_the_folders_is_listed() {
-    let listed: Vec<&str> =
-        list_machines().iter().map(|l| l.name).chain(list_designs().iter().map(|l| l.name)).collect();
+    let listed: Vec<&str> = list_machines().iter().map(|listed| listed.name).collect();
     assert_eq!(preset_files().len(), listed.len());
     for file in preset_files() {
         let name = file.file_stem().unwrap().to_str().unwrap();
@@ -63,14 +54,6 @@ fn a_machine_written_down_reads_back_as_itself() {
         let mut record: Value = serde_json::to_value(&config).unwrap();
         assert_eq!(record.as_object_mut().unwrap().remove("scale"), Some("1".into()));
         assert_eq!(Description::<MachineConfig>::parse("x", &toml_of(&record)).unwrap().check().unwrap(), config);
-    }
-}
-
-#[test]
-fn a_design_written_down_reads_back_as_itself() {
-    for config in designs() {
-        let record = serde_json::to_value(&config).unwrap();
-        assert_eq!(Description::<DesignConfig>::parse("x", &toml_of(&record)).unwrap().check().unwrap(), config);
     }
 }
 

@@ -16,7 +16,9 @@ use crate::site::Site;
 use crate::stats::L2Stats;
 use crate::translation::Translation;
 use crate::watch::{Contents, Watch};
-use crate::way_partition::{Split, WayPartition, WayPolicy};
+use crate::way_partition::{Split, WayPartition};
+use std::sync::Arc;
+use tombolo_design::capacity::CapacityPolicy;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
@@ -80,7 +82,7 @@ pub struct SliceShared<D: Contents> {
 
 impl<D: Contents> SliceShared<D> {
     /// Idle.
-    pub fn new<C: Coherence>(site: &Site<C, D>, policy: WayPolicy) -> SliceShared<D> {
+    pub fn new<C: Coherence>(site: &Site<C, D>, policy: &Arc<dyn CapacityPolicy>) -> SliceShared<D> {
         let machine = &*site.machine;
         SliceShared {
             ways: WayPartition::new(crate::convert::way_partition(machine, policy)),

@@ -8,31 +8,12 @@ use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
+use tombolo_design::scheduling::CtaCut;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
-
-/// Which CTAs of a kernel a module runs, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CtaCut {
-    /// A block of neighbours.
-    Contiguous,
-    /// Every so many-th.
-    Interleaved,
-}
-
-impl CtaCut {
-    /// The first CTA of module `module` of `modules`, the step to the next, and one past the last.
-    pub fn of(self, ctas: u32, module: u32, modules: u32) -> (u32, u32, u32) {
-        let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
-        match self {
-            CtaCut::Contiguous => (cut(module), 1, cut(module + 1)),
-            CtaCut::Interleaved => (module.min(ctas), modules, ctas),
-        }
-    }
-}
 
 /// A plan run for a warp.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,11 @@
 //! From the machine's description to the shapes of its pieces.
 
 use crate::cache::{CacheConfig, Index, Replacement};
-use crate::way_partition::{WayPartitionConfig, WayPolicy};
+use crate::way_partition::WayPartitionConfig;
 use crate::{crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, switch, tlb, translation};
+use std::sync::Arc;
+use tombolo_design::Capacity;
+use tombolo_design::capacity::{CapacityPolicy, Shared};
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors};
 
@@ -152,10 +155,12 @@ pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCache
 }
 
 /// The partition of a module's ways. With one module there are no others' lines to share them with.
-pub fn way_partition(machine: &MachineConfig, policy: WayPolicy) -> WayPartitionConfig {
+pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) -> WayPartitionConfig {
     let alone = machine.topology.modules() == 1;
+    let policy = if alone { Capacity::Shared(Shared {}).policy() } else { Arc::clone(policy) };
     WayPartitionConfig {
-        policy: if alone { WayPolicy::Together } else { policy },
+        sample: policy.sample_cycles().map(|cycles| machine.sm.clock.span(cycles.into())),
+        policy,
         l1_ways: machine.l1.ways,
         l2_ways: machine.l2.ways,
         incoming: incoming(machine, machine.gpu_link.lanes),

@@ -11,18 +11,10 @@ use crate::message::{LinkEvent, Message, Out, Packet, Route};
 use crate::switch::Switch;
 use crate::timeline::LinkTimeline;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
+use tombolo_design::links::TurningTimes;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Data;
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
-
-/// How lanes turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turning {
-    /// Between two looks at a link, above zero.
-    pub sample_time: Ps,
-    /// From the end of a lane's drain until it carries the other way.
-    pub switch_time: Ps,
-}
 
 /// The links to the switch, and the switch.
 pub struct Fabric<D: Data> {
@@ -60,14 +52,14 @@ struct TurningLinks<D: Data> {
 
 impl<D: Data> Fabric<D> {
     /// An idle fabric; its lanes turn as `turning` says, or not at all.
-    pub fn new(machine: &MachineConfig, layout: Layout, turning: Option<Turning>) -> Fabric<D> {
+    pub fn new(machine: &MachineConfig, layout: Layout, turning: Option<TurningTimes>) -> Fabric<D> {
         let gpus = usize::from(machine.topology.gpus);
         let links = match turning {
             None => {
                 let port = Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO });
                 Links::Fixed { ports: vec![port; gpus], switch: Switch::new(crate::convert::switch(machine)) }
             }
-            Some(Turning { sample_time, switch_time }) => {
+            Some(TurningTimes { sample_time, switch_time }) => {
                 let (rate, lanes) = (machine.gpu_link.rate, machine.gpu_link.lanes);
                 let link = || TurningLink::new(TurningConfig { rate, lanes, switch_time });
                 Links::Turning(TurningLinks {

@@ -1,7 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::context::{SliceContext, SliceShared, SliceView, SmContext, SmShared};
-use crate::controller::{Controller, CtaCut};
+use crate::controller::Controller;
 use crate::departure::Departure;
 use crate::layout::Unit;
 use crate::message::{Message, Out, Packet};
@@ -10,8 +10,8 @@ use crate::site::Site;
 use crate::slice::{Slice, Wanted};
 use crate::sm::{FillMessage, Sm};
 use crate::watch::{Contents, Watch};
-use crate::way_partition::WayPolicy;
 use std::sync::Arc;
+use tombolo_design::Built;
 use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
@@ -29,15 +29,15 @@ pub struct Module<C, D: Contents> {
 
 impl<C: Coherence, D: Contents> Module<C, D> {
     /// An idle module at `site`.
-    pub fn new(site: Site<C, D>, policy: WayPolicy, share: CtaCut, program: Arc<dyn Program>) -> Module<C, D> {
+    pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
-        let slice_shared = SliceShared::new(&site, policy);
+        let slice_shared = SliceShared::new(&site, &built.capacity);
         Module {
             sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
             sm_shared: SmShared::new(&site, &slice_shared.ways),
             slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
             slice_shared,
-            controller: Controller::new(layout.controller(id), share, program),
+            controller: Controller::new(layout.controller(id), built.cut, program),
             site,
         }
     }

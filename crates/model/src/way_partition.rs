@@ -2,46 +2,28 @@
 //! controller that shifts them (NUMA-GPU, section 5.1).
 //!
 //! A split limits whose line goes for a fill; every way is looked up, so lines that a shift leaves on the wrong side stay
-//! until they are replaced. An empty way has no victim and takes any line, but in static halves, which are two caches. The controller samples once in a while:
-//!
-//! | link in saturated | memory saturated | what it does |
-//! | --- | --- | --- |
-//! | yes | no | one way from local to remote |
-//! | no | yes | one way from remote to local |
-//! | yes | yes | one way toward half |
-//! | no | no | nothing |
+//! until they are replaced. An empty way has no victim and takes any line, unless the policy is strict. What decides is a
+//! [`CapacityPolicy`] of crate `design`; what it is told of a window is measured here.
 //!
 //! One controller a module; its L2 and all its L1s follow it. It is asked at the first event after each sample's time,
 //! with what happened before that, so it needs no event of its own. What comes in is estimated from the reads that
 //! went out: writes of others do not count. A window is held to the lanes that the link has at its end.
 
 use crate::cache::Ways;
+use std::sync::Arc;
+use tombolo_design::capacity::{CapacityPolicy, Level, Window};
 use tombolo_types::{Bytes, Ps, Rate};
 
 /// Share of a window, in hundredths, from which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
 const SATURATED: u128 = 99;
 
-/// How ways are shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WayPolicy {
-    /// Any line in any way.
-    Together,
-    /// Half of the L2's ways to each. L1s are not split. Source: NUMA-GPU, figure 7b.
-    Halves,
-    /// Shifted in L1 and L2 by what is saturated. Source: NUMA-GPU, figure 7d.
-    Shifting {
-        /// Between two samples, not zero.
-        sample: Ps,
-        /// Whether each kernel starts with halves again.
-        reset: bool,
-    },
-}
-
 /// Shape of one module's partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct WayPartitionConfig {
     /// How ways are shared.
-    pub policy: WayPolicy,
+    pub policy: Arc<dyn CapacityPolicy>,
+    /// Between two samples; `None` where nothing shifts.
+    pub sample: Option<Ps>,
     /// Ways of an L1.
     pub l1_ways: u32,
     /// Ways of the L2.
@@ -88,13 +70,6 @@ pub struct LocalWays {
     pub l2: u32,
 }
 
-/// What the controller sees of one window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Window {
-    link: bool,
-    memory: bool,
-}
-
 /// One module's partition.
 #[derive(Clone, Debug)]
 pub struct WayPartition {
@@ -119,20 +94,18 @@ impl WayPartition {
     /// A partition before the first kernel.
     pub fn new(config: WayPartitionConfig) -> WayPartition {
         let mut partition = WayPartition {
-            config,
             l1: Split::WHOLE,
             l2: Split::WHOLE,
             local: LocalWays { since: Ps::ZERO, l1: 0, l2: 0 },
             next_sample: Ps::NEVER,
             incoming: config.incoming,
+            config,
             answers: 0,
             queued: Ps::ZERO,
             history: Vec::new(),
             moves: [0; 2],
         };
-        if config.policy != WayPolicy::Together {
-            partition.halve(Ps::ZERO);
-        }
+        partition.start(Ps::ZERO);
         partition
     }
 
@@ -167,9 +140,9 @@ impl WayPartition {
 
     /// A kernel starts here. `queued`: as for [`WayPartition::sample`].
     pub fn launch(&mut self, now: Ps, queued: Ps) {
-        let WayPolicy::Shifting { sample, reset } = self.config.policy else { return };
-        if reset || self.history.is_empty() {
-            self.halve(now);
+        let Some(sample) = self.config.sample else { return };
+        if self.config.policy.resets() || self.history.is_empty() {
+            self.start(now);
             self.record();
         }
         (self.next_sample, self.answers, self.queued) = (now + sample, 0, queued);
@@ -183,7 +156,7 @@ impl WayPartition {
     /// Ends the window at [`WayPartition::next_sample`]. `queued`: how long, up to then, each channel of memory had
     /// somebody waiting, as a mean of all channels.
     pub fn sample(&mut self, queued: Ps) {
-        let WayPolicy::Shifting { sample, .. } = self.config.policy else { return };
+        let Some(sample) = self.config.sample else { return };
         let came_in = u128::from(self.answers) * 1_000_000_000_000;
         let could = u128::from(self.incoming.0) * u128::from(sample.0);
         let window = Window {
@@ -206,17 +179,10 @@ impl WayPartition {
     }
 
     fn shift(&mut self, window: Window) {
-        let WayPartitionConfig { l1_ways, l2_ways, .. } = self.config;
-        let next = |local: u32, ways: u32| match window {
-            Window { link: true, memory: false } => local.saturating_sub(1).max(1),
-            Window { link: false, memory: true } => (local + 1).min(ways - 1),
-            Window { link: true, memory: true } if local > ways / 2 => local - 1,
-            Window { link: true, memory: true } if local < ways / 2 => local + 1,
-            Window { link: true, memory: true } | Window { link: false, memory: false } => local,
-        };
-        let l1 = if self.local.l1 == 0 { 0 } else { next(self.local.l1, l1_ways) };
-        let l2 = if self.local.l2 == 0 { 0 } else { next(self.local.l2, l2_ways) };
+        let WayPartitionConfig { policy, l1_ways, l2_ways, .. } = &self.config;
+        let next = |local: u32, ways: u32| if local == 0 { 0 } else { policy.shift(local, ways, window) };
         let before = self.local;
+        let (l1, l2) = (next(before.l1, *l1_ways), next(before.l2, *l2_ways));
         self.set(LocalWays { since: self.next_sample, l1, l2 });
         if (l1, l2) != (before.l1, before.l2) {
             self.moves[usize::from(l1 > before.l1 || l2 > before.l2)] += 1;
@@ -224,16 +190,17 @@ impl WayPartition {
         }
     }
 
-    /// Half of the ways to each side; a cache of one way is not split.
-    fn halve(&mut self, since: Ps) {
-        let shifting = matches!(self.config.policy, WayPolicy::Shifting { .. });
-        let l1 = if shifting { self.config.l1_ways / 2 } else { 0 };
-        self.set(LocalWays { since, l1, l2: self.config.l2_ways / 2 });
+    /// The split that a kernel starts with.
+    fn start(&mut self, since: Ps) {
+        let policy = &self.config.policy;
+        let local = |level, ways| policy.start(level, ways).unwrap_or(0);
+        let (l1, l2) = (local(Level::L1, self.config.l1_ways), local(Level::L2, self.config.l2_ways));
+        self.set(LocalWays { since, l1, l2 });
     }
 
     fn set(&mut self, local: LocalWays) {
-        // Static halves are two caches. A shift has no say in what takes an empty way.
-        let side = if matches!(self.config.policy, WayPolicy::Shifting { .. }) { Ways::replacing } else { Ways::only };
+        // Two sides of a strict policy are two caches. Else a split has no say in what takes an empty way.
+        let side = if self.config.policy.is_strict() { Ways::only } else { Ways::replacing };
         let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local, side) };
         self.l1 = split(local.l1, self.config.l1_ways);
         self.l2 = split(local.l2, self.config.l2_ways);
@@ -248,6 +215,7 @@ impl WayPartition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tombolo_design::capacity::{NumaAware, Shared, StaticHalves};
 
     const SAMPLE: Ps = Ps::from_ns(5_000);
     const BUSY: Ps = SAMPLE;
@@ -257,13 +225,22 @@ mod tests {
     const ANSWER: Bytes = Bytes(144);
 
     /// 64 GB/s and 144 bytes: 2200 reads are 99 % of a window.
-    fn partition(policy: WayPolicy) -> WayPartition {
-        let incoming = Rate(64_000_000_000);
-        WayPartition::new(WayPartitionConfig { policy, l1_ways: 4, l2_ways: 16, incoming })
+    fn partition(policy: impl CapacityPolicy + 'static) -> WayPartition {
+        of_ways(policy, 4, 16)
+    }
+
+    fn of_ways(policy: impl CapacityPolicy + 'static, l1_ways: u32, l2_ways: u32) -> WayPartition {
+        let sample = policy.sample_cycles().map(|_| SAMPLE);
+        let (policy, incoming) = (Arc::new(policy), Rate(64_000_000_000));
+        WayPartition::new(WayPartitionConfig { policy, sample, l1_ways, l2_ways, incoming })
+    }
+
+    fn numa_aware(reset: bool) -> NumaAware {
+        NumaAware { sample_time: 5_000, reset }
     }
 
     fn shifting() -> WayPartition {
-        let mut partition = partition(WayPolicy::Shifting { sample: SAMPLE, reset: true });
+        let mut partition = partition(numa_aware(true));
         partition.launch(Ps::ZERO, Ps::ZERO);
         partition
     }
@@ -303,7 +280,7 @@ mod tests {
     #[test]
     fn a_kernel_starts_with_halves_unless_told_to_go_on() {
         for reset in [true, false] {
-            let mut it = partition(WayPolicy::Shifting { sample: SAMPLE, reset });
+            let mut it = partition(numa_aware(reset));
             it.launch(Ps::ZERO, Ps::ZERO);
             window(&mut it, 3000, IDLE);
             it.stop();
@@ -316,11 +293,11 @@ mod tests {
 
     #[test]
     fn halves_stay_and_leave_the_l1_whole() {
-        let mut it = partition(WayPolicy::Halves);
+        let mut it = partition(StaticHalves {});
         it.launch(Ps::ZERO, Ps::ZERO);
         assert_eq!((it.next_sample(), it.l1().is_whole()), (Ps::NEVER, true));
         assert_eq!((it.l2().local, it.l2().remote), (Ways::only(0xff), Ways::only(0xff00)));
-        assert!(partition(WayPolicy::Together).l2().is_whole());
+        assert!(partition(Shared {}).l2().is_whole());
     }
 
     #[test]
@@ -353,9 +330,7 @@ mod tests {
 
     #[test]
     fn a_cache_of_one_way_is_not_split() {
-        let policy = WayPolicy::Shifting { sample: SAMPLE, reset: true };
-        let incoming = Rate(64_000_000_000);
-        let mut it = WayPartition::new(WayPartitionConfig { policy, l1_ways: 1, l2_ways: 32, incoming });
+        let mut it = of_ways(numa_aware(true), 1, 32);
         it.launch(Ps::ZERO, Ps::ZERO);
         assert_eq!(window(&mut it, 3000, IDLE), (0, 15));
         assert!(it.l1().is_whole());

@@ -2,7 +2,7 @@
 //! a protocol is one file beside this one and one line here.
 
 use crate::coherence::Coherence;
-use crate::vi::Options;
+use crate::options::{Facts, Options};
 
 /// What is done with a protocol that is chosen by name.
 pub trait Visitor {
@@ -32,6 +32,15 @@ macro_rules! protocols {
     ($($name:literal => $protocol:ident of $module:ident),+ $(,)?) => {
         /// Names of all protocols.
         pub const PROTOCOLS: &[&str] = &[$($name),+];
+
+        /// The names, as an error message lists them.
+        pub const EXPECTED: &str = {
+            let list = concat!("one of" $(, " \"", $name, "\",")+);
+            list.split_at(list.len() - 1).0
+        };
+
+        /// What is known of each protocol, in the order of [`PROTOCOLS`].
+        pub const FACTS: &[Facts] = &[$(<crate::$module::$protocol::<false> as Coherence>::FACTS),+];
 
         /// Shows `visitor` the protocol called `name` with these options, which may have a broken rule.
         ///
@@ -74,6 +83,11 @@ protocols! {
     "nhcc" => Nhcc of nhcc,
     "hmg" => Hmg of hmg,
     "ideal" => Ideal of ideal,
+}
+
+/// What is known of the protocol called `name`.
+pub fn facts(name: &str) -> Option<&'static Facts> {
+    PROTOCOLS.iter().position(|known| *known == name).map(|at| &FACTS[at])
 }
 
 #[cfg(test)]

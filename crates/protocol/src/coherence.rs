@@ -21,6 +21,7 @@
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
+use crate::options::Facts;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
@@ -286,6 +287,9 @@ pub enum Refusal {
 
 /// A cache-coherence protocol between the L2 caches of the modules.
 pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
+    /// What lists and designs know of it.
+    const FACTS: Facts;
+
     /// One transition of the L2 (and directory) of module `at`.
     ///
     /// # Errors

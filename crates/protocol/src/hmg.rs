@@ -13,7 +13,7 @@
 
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of HMG.
@@ -27,6 +27,8 @@ impl Rules for HmgRules {
     const HIERARCHICAL: bool = true;
     const DIRECTORY: bool = true;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str = "Directories at GPU homes and system homes. Source: HMG, section V.";
+    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
     fn caches(_: Class) -> bool {
         true

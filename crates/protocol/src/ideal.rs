@@ -6,7 +6,7 @@
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules of the ideal.
@@ -20,6 +20,8 @@ impl Rules for IdealRules {
     const HIERARCHICAL: bool = true;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Nothing;
+    const ABOUT: &'static str = "Hierarchical routing, L2 caches that nothing invalidates. Source: HMG, section VI.";
+    const CHOICES: &'static [Choice] = &[Choice::KeepL1];
 
     fn caches(_: Class) -> bool {
         true

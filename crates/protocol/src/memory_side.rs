@@ -9,7 +9,7 @@
 use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules of L2 caches beside memory.
@@ -23,6 +23,9 @@ impl Rules for MemorySideRules {
     const HIERARCHICAL: bool = false;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str =
+        "An L2 caches its own module's memory, for everybody, and nothing else. Source: NUMA-GPU, figure 7a.";
+    const CHOICES: &'static [Choice] = &[Choice::WriteBack];
     const PASSES_READS: bool = true;
 
     fn caches(class: Class) -> bool {

@@ -7,7 +7,7 @@
 
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of NHCC.
@@ -21,6 +21,8 @@ impl Rules for NhccRules {
     const HIERARCHICAL: bool = false;
     const DIRECTORY: bool = true;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str = "A flat directory at the system home. Source: HMG, section IV.";
+    const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
     fn caches(_: Class) -> bool {
         true

@@ -8,7 +8,7 @@
 use crate::plan::{Phase, Sync};
 use crate::software_flat::{flat_acquire, flat_release};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules of the baseline.
@@ -22,6 +22,9 @@ impl Rules for NoRemoteCachingRules {
     const HIERARCHICAL: bool = false;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str =
+        "Data of another GPU is cached in no L2 of the requesting GPU. Source: HMG, baseline of figure 8.";
+    const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
     fn caches(class: Class) -> bool {
         match class {

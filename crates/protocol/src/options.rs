@@ -1,7 +1,8 @@
 //! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
 
 use crate::broken_rule::BrokenRule;
-use tombolo_types::Sectors;
+use crate::topology::Class;
+use tombolo_types::{Promise, Sectors};
 
 /// When a store leaves an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,6 +34,46 @@ pub enum StoreAllocation {
     Literal,
     /// Its bytes stay at its system home alone, and homes record nobody for it: only readers are sharers.
     SharersOnly,
+}
+
+/// What a user may choose of a protocol, where it makes a difference there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// [`Options::bulk`].
+    BulkInvalidation,
+    /// [`Options::downgrade`].
+    Downgrade,
+    /// [`Options::keep_l1`].
+    KeepL1,
+    /// [`Options::write`].
+    WriteBack,
+}
+
+/// What is known of a protocol before it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// One line for lists.
+    pub about: &'static str,
+    /// What it guarantees with the default options.
+    pub promise: Promise,
+    /// Whether homes keep a directory of sharers.
+    pub directory: bool,
+    /// Whether lines of this class may live in an L2.
+    pub caches: fn(Class) -> bool,
+    /// What may be chosen.
+    pub choices: &'static [Choice],
+}
+
+impl Facts {
+    /// Whether `choice` makes a difference.
+    pub fn offers(&self, choice: Choice) -> bool {
+        self.choices.contains(&choice)
+    }
+
+    /// What it guarantees with these options.
+    pub fn promise_with(&self, options: &Options) -> Promise {
+        if options.bulk == BulkInvalidation::None { Promise::Nothing } else { self.promise }
+    }
 }
 
 /// Choices that HMG leaves to the implementation.

@@ -6,7 +6,7 @@
 
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of flat software coherence.
@@ -20,6 +20,9 @@ impl Rules for SoftwareFlatRules {
     const HIERARCHICAL: bool = false;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str =
+        "Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.";
+    const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
     fn caches(_: Class) -> bool {
         true

@@ -10,7 +10,7 @@
 
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of hierarchical software coherence.
@@ -24,6 +24,8 @@ impl Rules for SoftwareHierarchicalRules {
     const HIERARCHICAL: bool = true;
     const DIRECTORY: bool = false;
     const PROMISE: Promise = Promise::Ptx;
+    const ABOUT: &'static str = "Bulk invalidation between an SM and the home of the scope. Source: HMG, section VI.";
+    const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
     fn caches(_: Class) -> bool {
         true

@@ -14,7 +14,7 @@ use crate::coherence::{
 };
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
-pub use crate::options::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
+pub use crate::options::{BulkInvalidation, Choice, Facts, Options, StoreAllocation, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
@@ -27,6 +27,10 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     const DIRECTORY: bool;
     /// What it guarantees.
     const PROMISE: Promise;
+    /// One line for lists.
+    const ABOUT: &'static str;
+    /// What may be chosen of [`Options`].
+    const CHOICES: &'static [Choice];
     /// Whether reads of lines that an L2 may not hold leave nothing there, and are answered by their home.
     const PASSES_READS: bool = false;
 
@@ -61,6 +65,9 @@ impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
 }
 
 impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
+    const FACTS: Facts =
+        Facts { about: R::ABOUT, promise: R::PROMISE, directory: R::DIRECTORY, caches: R::caches, choices: R::CHOICES };
+
     fn step<D: Data>(
         &self,
         topology: &impl Topology,
@@ -150,7 +157,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     }
 
     fn promise(&self) -> Promise {
-        if self.options.bulk == BulkInvalidation::None { Promise::Nothing } else { R::PROMISE }
+        Self::FACTS.promise_with(&self.options)
     }
 
     fn broken_rule(&self) -> Option<BrokenRule> {

@@ -25,7 +25,7 @@ fn record() -> Value {
     let scale = tombolo_machine::Scale::new(1, 32).expect("a scale");
     let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()?.scaled(scale));
     let machine = Arc::new(machine.expect("a preset is sound"));
-    let design = tombolo_machine::design("hmg").and_then(|design| design.check()).expect("a preset is sound");
+    let design = tombolo_design::design("hmg").and_then(|design| design.check()).expect("a preset is sound");
     let workload = bench::find("pathfinder").expect("a workload");
     let given = [("columns", "4096"), ("rows", "12")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");

@@ -171,7 +171,7 @@ fn spec(machine: &str, program: Arc<dyn Program>, threads: usize) -> RunSpec {
 
 fn under(design: &str, machine: &str, program: Arc<dyn Program>, threads: usize) -> RunSpec {
     let machine = preset(machine);
-    let design = tombolo_machine::design(design).expect("a preset").check().expect("a preset is sound");
+    let design = tombolo_design::design(design).expect("a preset").check().expect("a preset is sound");
     let pages = place(&machine, &design, &*program).expect("a generated program is whole");
     RunSpec { machine, design, program, pages: Some(pages), threads }
 }

@@ -28,9 +28,9 @@ pub mod time;
 pub mod timeline;
 mod ways;
 
-pub use placement::{lines_together, place};
+pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Resident, RunError, RunSpec, protocol_options, run, run_checked, run_timed, run_warm, run_watched};
+pub use run::{Resident, RunError, RunSpec, run, run_checked, run_timed, run_warm, run_watched};
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

@@ -1,11 +1,10 @@
-//! The links between GPUs of a run: whether they can do what a design asks, how they are built, what is told of them.
+//! The links between GPUs of a run: how they are built, what is told of them.
 
 use crate::record::LinkRecord;
-use crate::run::{RunError, RunSpec};
 use crate::timeline::Track;
-use tombolo_machine::design::Links;
-use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::fabric::{Fabric, Turning};
+use tombolo_design::Built;
+use tombolo_machine::MachineConfig;
+use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::Layout;
 use tombolo_model::link::LinkStats;
 use tombolo_model::module::Module;
@@ -17,37 +16,11 @@ use tombolo_types::{GpuId, Ps};
 /// Both ways of a link, with the ends of their names.
 const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
 
-/// Whether the machine's links can do what the design has them do.
-pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
-    let (machine, link) = (&spec.machine, &spec.machine.gpu_link);
-    if spec.design.links != Links::Turning || machine.topology.gpus == 1 {
-        return Ok(());
-    }
-    let reason = match (link.lanes, link.rate.is_infinite()) {
-        (1, _) => "gpu_link.lanes is 1, and each way keeps one",
-        (_, true) => "gpu_link.rate is infinite, and no way is ever saturated",
-        (_, false) => return Ok(()),
-    };
-    Err(RunError::Links { design: spec.design.name.clone(), machine: machine.name.clone(), reason })
-}
-
-/// How the links turn, where the design has them do so and there is a switch to turn at.
-pub(crate) fn turning(machine: &MachineConfig, design: &DesignConfig) -> Option<Turning> {
-    let turns = design.links == Links::Turning && machine.topology.gpus > 1;
-    let cycles = |count: u32| machine.sm.clock.span(count.into());
-    turns.then(|| Turning { sample_time: cycles(design.sample_time), switch_time: cycles(design.switch_time) })
-}
-
 /// The links, idle; `window`: that of their timeline, where one is to be kept.
-pub(crate) fn fabric<D: Contents>(
-    machine: &MachineConfig,
-    design: &DesignConfig,
-    layout: Layout,
-    window: Option<Ps>,
-) -> Fabric<D> {
-    let mut fabric = Fabric::new(machine, layout, turning(machine, design));
+pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<Ps>) -> Fabric<D> {
+    let mut fabric = Fabric::new(&built.machine, layout, built.turning);
     if let Some(window) = window {
-        fabric.record(usize::from(machine.topology.gpus), window);
+        fabric.record(usize::from(built.machine.topology.gpus), window);
     }
     fabric
 }

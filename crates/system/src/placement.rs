@@ -9,20 +9,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use tombolo_machine::design::{CtaScheduling, Placement};
-use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::controller::CtaCut;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_design::{DesignConfig, Placement};
+use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{Command, CtaStream, Program, StreamError};
 use tombolo_types::{ModuleId, Page};
-
-/// How a design cuts a grid over the modules.
-pub fn cta_cut(design: &DesignConfig) -> CtaCut {
-    match design.cta_scheduling {
-        CtaScheduling::Contiguous => CtaCut::Contiguous,
-        CtaScheduling::Interleaved => CtaCut::Interleaved,
-    }
-}
 
 /// Places the pages of a program on a machine as a design says.
 ///
@@ -36,28 +28,15 @@ pub fn place(
     let modules = machine.topology.modules() as u8;
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     Ok(Arc::new(match design.placement {
-        Placement::FirstTouch => {
-            let touches = first_touches(cta_cut(design), modules, lines_per_page.trailing_zeros(), program)?;
+        Placement::FirstTouch(_) => {
+            let touches = first_touches(design.scheduling.cut(), modules, lines_per_page.trailing_zeros(), program)?;
             PageTable::from_first_touch(touches, lines_per_page)
         }
-        Placement::InterleavedPage => PageTable::interleaved_by_page(modules, lines_per_page),
-        Placement::InterleavedLine => {
-            PageTable::interleaved_by_line(modules, lines_together(machine, design), lines_per_page)
+        Placement::InterleavedPage(_) => PageTable::interleaved_by_page(modules, lines_per_page),
+        Placement::InterleavedLine(_) => {
+            PageTable::interleaved_by_line(modules, design.lines_together(machine), lines_per_page)
         }
     }))
-}
-
-/// Lines that a design places together on a machine, at least: a page, or, where lines are interleaved, one line, but a
-/// region of the directory where there is one, for its entry needs one home.
-pub fn lines_together(machine: &MachineConfig, design: &DesignConfig) -> u64 {
-    let lines_per_page = machine.page_bytes / machine.line.bytes();
-    match design.placement {
-        Placement::FirstTouch | Placement::InterleavedPage => lines_per_page,
-        Placement::InterleavedLine if design.coherence.has_directory() => {
-            u64::from(machine.directory.lines_per_entry).min(lines_per_page)
-        }
-        Placement::InterleavedLine => 1,
-    }
 }
 
 /// When a module touches a page in a kernel: the least comes first.

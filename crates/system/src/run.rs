@@ -5,19 +5,17 @@ use crate::energy::{Energy, Moved};
 use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
-use crate::placement::{cta_cut, place};
+use crate::placement::place;
 use crate::record::{DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord};
 use crate::timeline::Timeline;
-use crate::ways::{local_ways, way_moves, way_policy};
+use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
 use std::time::Instant;
+use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, EngineStats, HORIZON};
-use tombolo_machine::design::{self, Invalidate, Links};
-use tombolo_machine::machine::{AllocateOnStore, LinkConfig};
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
-use tombolo_model::convert::sectors;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
@@ -28,10 +26,10 @@ use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
-use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
-use tombolo_protocol::{BrokenRule, Coherence, Sharers, Topology};
+use tombolo_protocol::options::Options;
+use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, Line, ModuleId, Ps, Rate, Sectors};
+use tombolo_types::{Bytes, Line, ModuleId, Ps};
 
 /// What to run.
 #[derive(Clone)]
@@ -173,45 +171,28 @@ type Finished = (RunRecord, Option<Timeline>);
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     check(spec)?;
+    let built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     let pages = match &spec.pages {
         Some(pages) => Arc::clone(pages),
         None => place(&spec.machine, &spec.design, &*spec.program)?,
     };
-    let simulation = Simulation::<D> { spec, pages, extras, watch };
-    let name = spec.design.coherence.word();
-    let (options, broken_rule) = (protocol_options(&spec.design), extras.broken_rule);
-    let options = Options { broken_rule, ..on_machine(options, &spec.machine) };
+    let (name, options) = (built.protocol, Options { broken_rule: extras.broken_rule, ..built.options });
+    let simulation = Simulation::<D> { spec, built, pages, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
-    run.expect("a test finds a protocol for every coherence")
+    run.expect("a design's protocol is one of the catalogue")
 }
 
-/// The options of a design's protocol.
-pub fn protocol_options(design: &DesignConfig) -> Options {
-    Options {
-        write: match design.l2_write {
-            design::WritePolicy::Through => WritePolicy::Through,
-            design::WritePolicy::Back => WritePolicy::Back,
-        },
-        downgrade: design.downgrade,
-        bulk: match design.invalidate {
-            Invalidate::All => BulkInvalidation::All,
-            Invalidate::Remote => BulkInvalidation::Remote,
-            Invalidate::None => BulkInvalidation::None,
-        },
-        keep_l1: !design.l1_coherent,
-        stores: StoreAllocation::Literal,
-        sectors: Sectors::default(),
-        broken_rule: None,
+impl RunError {
+    /// Why the design of `spec` does not fit its machine.
+    fn of(spec: &RunSpec, unfit: &Unfit) -> RunError {
+        let (design, machine) = (&spec.design.name, &spec.machine.name);
+        match unfit {
+            Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
+            Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
+                "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
+            )),
+        }
     }
-}
-
-/// The same, with what the machine decides of them.
-fn on_machine(options: Options, machine: &MachineConfig) -> Options {
-    let stores = match machine.directory.allocate_on_store {
-        AllocateOnStore::Literal => StoreAllocation::Literal,
-        AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
-    };
-    Options { stores, sectors: sectors(machine), ..options }
 }
 
 /// Whether the program can run on the machine at all.
@@ -229,7 +210,6 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let lanes = |width: u32| format!("warps of {width} lanes");
         return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
-    links::check(spec)?;
     for kernel in program.kernels() {
         let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
@@ -245,23 +225,10 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Whether a directory entry can name every module.
-fn check_directory(spec: &RunSpec, protocol: &impl Coherence) -> Result<(), RunError> {
-    let modules = spec.machine.topology.modules();
-    if protocol.has_directory() && modules > Sharers::MOST {
-        return Err(RunError::DoesNotFit(format!(
-            "design {}: a directory entry names at most {} modules, machine {} has {modules}",
-            spec.design.name,
-            Sharers::MOST,
-            spec.machine.name
-        )));
-    }
-    Ok(())
-}
-
 /// A run that lacks its protocol.
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
+    built: Built,
     pages: Arc<PageTable>,
     extras: Extras<'a>,
     watch: &'a D::Watch,
@@ -271,15 +238,14 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, pages, extras, watch } = self;
-        check_directory(spec, &protocol)?;
-        let machine = Arc::new(with_links(&spec.machine, spec.design.links));
+        let Simulation { spec, built, pages, extras, watch } = self;
+        let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
         let map = Map::new(&machine, pages);
-        let mut modules = modules::<_, D>(spec, &machine, protocol, &map, watch);
+        let mut modules = modules::<_, D>(spec, &built, protocol, &map, watch);
         warm(&mut modules, &map, extras.resident);
-        let fabric = links::fabric(&machine, &spec.design, layout, extras.window);
-        let mut engine = build(spec, &machine, fabric, protocol, &map, modules);
+        let fabric = links::fabric(&built, layout, extras.window);
+        let mut engine = build(spec, &built, fabric, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -291,36 +257,20 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     }
 }
 
-/// The machine with its links as the design has them, and without those that have nothing on the other side.
-fn with_links(machine: &MachineConfig, links: Links) -> MachineConfig {
-    let mut machine = machine.clone();
-    if links == Links::Infinite {
-        machine.module_link.rate = Rate::INFINITE;
-        machine.gpu_link.rate = Rate::INFINITE;
-    }
-    if machine.topology.modules_per_gpu == 1 {
-        machine.module_link = LinkConfig { rate: Rate::INFINITE, latency: Ps::ZERO };
-    }
-    if machine.topology.gpus == 1 {
-        (machine.gpu_link.rate, machine.gpu_link.latency) = (Rate::INFINITE, Ps::ZERO);
-    }
-    machine
-}
-
 /// The modules, idle.
 fn modules<C: Coherence, D: Contents>(
     spec: &RunSpec,
-    machine: &Arc<MachineConfig>,
+    built: &Built,
     protocol: C,
     map: &Map,
     watch: &D::Watch,
 ) -> Vec<Module<C, D>> {
-    let (layout, share, policy) = (layout(machine), cta_cut(&spec.design), way_policy(machine, &spec.design));
+    let layout = layout(&built.machine);
     let module = |module| {
-        let (machine, map, watch) = (Arc::clone(machine), map.clone(), watch.clone());
+        let (machine, map, watch) = (Arc::clone(&built.machine), map.clone(), watch.clone());
         let weights = Weights::new(&machine);
         let site = Site { module, protocol, layout, machine, map, weights, watch };
-        Module::new(site, policy, share, Arc::clone(&spec.program))
+        Module::new(site, built, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
 }
@@ -336,13 +286,14 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
 
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
-    machine: &Arc<MachineConfig>,
+    built: &Built,
     fabric: Fabric<D>,
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
-    let (layout, turns) = (layout(machine), links::turning(machine, &spec.design).is_some());
+    let (machine, turns) = (&built.machine, built.turning.is_some());
+    let layout = layout(machine);
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), turns);
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
@@ -513,16 +464,4 @@ fn peak_rss_bytes() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kb| kb.trim().parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tombolo_protocol::PROTOCOLS;
-
-    #[test]
-    fn every_coherence_of_a_design_has_a_protocol_and_every_protocol_a_coherence() {
-        let words: Vec<&str> = design::Coherence::ALL.iter().map(|coherence| coherence.word()).collect();
-        assert_eq!(words, PROTOCOLS);
-    }
 }

@@ -1,16 +1,17 @@
 //! The time of a whole program from a run of the part of it that was recorded.
 
-use crate::placement::cta_cut;
 use crate::record::{KernelRecord, RunRecord};
 use std::sync::Arc;
-use tombolo_machine::{DesignConfig, MachineConfig};
-use tombolo_model::controller::{CtaCut, residency};
+use tombolo_design::DesignConfig;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_machine::MachineConfig;
+use tombolo_model::controller::residency;
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
 /// A sample for `machine` under `design`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA;
 /// running it is refused.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
-    let blocks = match cta_cut(design) {
+    let blocks = match design.scheduling.cut() {
         CtaCut::Contiguous => machine.topology.modules() as u64,
         CtaCut::Interleaved => 1,
     };

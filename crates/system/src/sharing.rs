@@ -4,10 +4,10 @@
 //! Counted are line transactions as they leave the coalescers: no cache is in front, so that the answer is the
 //! program's and the placement's alone.
 
-use crate::placement::cta_cut;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{Accesses, Command, CtaStream, Op, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
@@ -49,7 +49,7 @@ pub fn inter_gpu_sharing(
         let Command::Launch { kernel, .. } = *command else { continue };
         let ctas = program.kernels()[kernel as usize].ctas;
         for module in 0..modules {
-            let (first, step, end) = cta_cut(design).of(ctas, module, modules);
+            let (first, step, end) = design.scheduling.cut().of(ctas, module, modules);
             for cta in (first..end).step_by(step as usize) {
                 program.cta(kernel, cta, &mut stream)?;
                 tally.cta(ModuleId(module as u8), &stream);

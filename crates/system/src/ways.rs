@@ -1,24 +1,10 @@
-//! How ways of caches are shared: what a design asks of the model, and what came of it.
+//! How ways of caches were shared.
 
 use crate::record::{LocalWaysRecord, WaysRecord};
-use tombolo_machine::design::L2Capacity;
-use tombolo_machine::{DesignConfig, MachineConfig};
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
-use tombolo_model::way_partition::{LocalWays, WayPolicy};
+use tombolo_model::way_partition::LocalWays;
 use tombolo_protocol::Coherence;
-
-/// How a design shares the ways of caches.
-pub(crate) fn way_policy(machine: &MachineConfig, design: &DesignConfig) -> WayPolicy {
-    match design.l2_capacity {
-        L2Capacity::Shared => WayPolicy::Together,
-        L2Capacity::StaticHalves => WayPolicy::Halves,
-        L2Capacity::NumaAware => WayPolicy::Shifting {
-            sample: machine.sm.clock.span(design.partition_sample.into()),
-            reset: design.partition_reset,
-        },
-    }
-}
 
 /// Shifts of ways of all modules.
 pub(crate) fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {

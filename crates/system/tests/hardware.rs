@@ -13,7 +13,7 @@ use tombolo_workload::trace;
 
 fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine(name).expect("a preset");
-    tombolo_machine::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 

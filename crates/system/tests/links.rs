@@ -22,7 +22,7 @@ fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("numa-4").expect("a preset");
     let mut all = vec!["topology.sms_per_module=1", "gpu_link.rate=8GB/s", "sm.posted_stores=1024"];
     all.extend(settings);
-    tombolo_machine::apply(&all, &mut machine, &mut []).expect("settings a machine has");
+    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
@@ -106,7 +106,7 @@ fn links_that_are_saturated_both_ways_gain_nothing() {
 #[test]
 fn a_longer_switch_time_costs_the_lanes_that_turn() {
     let time_of = |switch: &str| time(&timed("numa-turning-links", &[switch], &TO_ONE).0);
-    let (quick, slow) = (time_of("switch_time=10"), time_of("switch_time=4000"));
+    let (quick, slow) = (time_of("links.switch_time=10"), time_of("links.switch_time=4000"));
     assert!(slow > quick * 1.003, "{slow} and {quick}");
     assert!(slow < quick * 1.1, "seven turns of 4 us each in a quarter of a millisecond");
 }

@@ -239,7 +239,7 @@ fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
     // A direct-mapped L2 of one line a slice: the second region evicts the first.
     let machine = machine(&["l2.slices=1", "l2.bytes=2KB", "l2.ways=16"]);
     let run = |downgrade: bool| {
-        let design = design("hmg", &[&format!("design.downgrade={downgrade}")]);
+        let design = design("hmg", &[&format!("design.coherence.downgrade={downgrade}")]);
         let store = kernel([0], |_, warp| _ = warp.write([0]));
         let program = Directed::new(vec![touch(0, 0..128), reads([1], 0..1), reads([1], 4..68), store]);
         simulate(&machine, design, program).coherence["invalidations_by_store"]
@@ -252,7 +252,7 @@ fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
 fn the_ideal_keeps_its_l1_only_where_the_design_says_so() {
     let machine = machine(&[]);
     let hits = |coherent: bool| {
-        let design = design("ideal", &[&format!("design.l1_coherent={coherent}")]);
+        let design = design("ideal", &[&format!("design.coherence.l1_coherent={coherent}")]);
         let program = Directed::new(vec![reads([0], 0..8), reads([0], 0..8)]);
         simulate(&machine, design, program).l1.hits
     };

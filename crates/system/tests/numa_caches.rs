@@ -50,10 +50,10 @@ const DESIGNS: [(&str, &[&str]); 10] = [
     ("numa-coherent", &[]),
     ("numa-coherent-write-through", &[]),
     ("numa-no-invalidation", &[]),
-    ("numa-aware-cache", &["design.partition_sample=500"]),
+    ("numa-aware-cache", &["design.capacity.sample_time=500"]),
     ("software-hierarchical", &["design.l2_write=back"]),
     ("no-remote-caching", &["design.l2_write=back"]),
-    ("hmg", &["design.l2_write=back", "design.l2_capacity=numa-aware"]),
+    ("hmg", &["design.l2_write=back", "design.capacity=numa-aware"]),
 ];
 
 /// The software designs with L2 caches that write back.
@@ -100,7 +100,7 @@ fn a_boundary_writes_local_dirty_lines_to_memory_and_drops_them_unless_told_to_s
     let lines = 256;
     let kernels = || vec![writes(0, 0..lines, Mask::ALL), reads([0], 0..lines)];
     let run = |invalidate: &str| {
-        let settings = ["design.l2_write=back", &format!("design.invalidate={invalidate}")];
+        let settings = ["design.l2_write=back", &format!("design.coherence.invalidate={invalidate}")];
         let record = simulate(&machine, design("software-flat", &settings), Directed::new(kernels()));
         (record.dram.write_bytes, record.dram.read_bytes, record.l2.hits)
     };
@@ -227,16 +227,14 @@ fn ways_reckon_with_the_lanes_that_come_in() {
         ctas
     };
     // Samples long enough that one read is far below a hundredth.
-    let samples = ["design.sample_time=20000", "design.partition_sample=20000", "design.l2_write=through"];
-    let to_remote = |links: &str| {
-        let mut settings = samples.to_vec();
-        let links = format!("design.links={links}");
-        settings.push(&links);
+    let samples = ["design.capacity.sample_time=20000", "design.l2_write=through"];
+    let to_remote = |links: &[&str]| {
+        let settings = [&samples, links].concat();
         let record = simulate(&machine, design("numa-aware", &settings), Directed::new(vec![touch.clone(), body()]));
         (record.ways.to_remote, link(&record, "gpu1.out").lanes_turned > 0)
     };
-    assert_eq!(to_remote("static"), (0, false));
-    let (moved, turned) = to_remote("turning");
+    assert_eq!(to_remote(&["links=static"]), (0, false));
+    let (moved, turned) = to_remote(&["links.sample_time=20000"]);
     assert!(turned && moved > 0, "{moved} moves");
 }
 

@@ -1,8 +1,10 @@
 //! Machine, designs, settings and scale: from the command line to checked configurations.
 
 use crate::failure::Failure;
+use crate::output::complain;
 use std::sync::Arc;
-use tombolo_machine::{DesignConfig, MachineConfig, Scale, apply, design, machine};
+use tombolo_design::{DesignConfig, apply, design};
+use tombolo_machine::{Description, MachineConfig, Scale, machine};
 
 /// Which machine, and how changed.
 #[derive(clap::Args)]
@@ -24,6 +26,8 @@ pub(crate) struct Hardware {
     pub(crate) machine: Arc<MachineConfig>,
     /// The designs, in the order given.
     pub(crate) designs: Vec<DesignConfig>,
+    /// What to tell of how they were written.
+    pub(crate) notes: Vec<String>,
 }
 
 impl MachineArguments {
@@ -45,8 +49,21 @@ impl MachineArguments {
         let machine = Arc::new(machine.check()?.scaled(self.scale)?);
         let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
-        Ok(Hardware { machine, designs })
+        let notes = told(&described);
+        Ok(Hardware { machine, designs, notes })
     }
+}
+
+/// Tells what there is to note of how designs were written, each note once, and returns it.
+pub(crate) fn told(designs: &[Description<DesignConfig>]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in designs.iter().flat_map(Description::notes) {
+        if !notes.contains(note) {
+            complain(&format!("note: {note}"));
+            notes.push(note.clone());
+        }
+    }
+    notes
 }
 
 /// An error where a name occurs twice: results go by name.

@@ -9,7 +9,8 @@ use crate::suite::{Body, Case, HostCopy};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thiserror::Error;
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{Projection, Resident, RunError, RunSpec, run_warm, sample};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program, StreamError};
@@ -275,7 +276,7 @@ mod tests {
         ] {
             described.set(key, value).unwrap();
         }
-        let design = tombolo_machine::design("mi300a").unwrap().check().unwrap();
+        let design = tombolo_design::design("mi300a").unwrap().check().unwrap();
         Estimator { machine: Arc::new(described.check().unwrap()), design, samples }
     }
 

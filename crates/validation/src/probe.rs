@@ -9,7 +9,8 @@ use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
 use serde::Serialize;
 use std::sync::Arc;
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_system::{RunSpec, run};
 use tombolo_types::Rate;
 use tombolo_workload::bench::{Mode, Request, find, footprint, record};
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_below_the_rate_of_its_memory_and_near_it() {
-        let design = tombolo_machine::design("v100").unwrap().check().unwrap();
+        let design = tombolo_design::design("v100").unwrap().check().unwrap();
         for rate in ["900GB/s", "450GB/s"] {
             let mut machine = tombolo_machine::machine("v100").unwrap();
             machine.set("dram.rate", rate).unwrap();
@@ -273,7 +274,7 @@ mod tests {
         };
         for probe in PROBES.iter().filter(short) {
             let machine = Arc::new(tombolo_machine::machine(probe.machine).unwrap().check().unwrap());
-            let design = tombolo_machine::design(probe.design()).unwrap().check().unwrap();
+            let design = tombolo_design::design(probe.design()).unwrap().check().unwrap();
             let Finding { name, published, simulated, limit, .. } = probe.find(&machine, &design).unwrap();
             assert_eq!(limit.is_some(), probe.quantity == Quantity::Gigabytes, "{name}");
             assert!(

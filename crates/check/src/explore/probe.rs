@@ -252,6 +252,8 @@ mod tests {
     }
 
     impl Coherence for Crooked {
+        const FACTS: tombolo_protocol::options::Facts = <Hmg as Coherence>::FACTS;
+
         fn step<D: Data>(
             &self,
             topology: &impl Topology,

@@ -11,7 +11,7 @@ const LINES: u64 = 256;
 pub(super) fn remote_share() -> Result<Measured, String> {
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
     let settings = ["topology.sms_per_module=1", "l1.sector_bytes=128"];
-    tombolo_machine::apply(&settings, &mut machine, &mut []).map_err(|error| error.to_string())?;
+    tombolo_design::apply(&settings, &mut machine, &mut []).map_err(|error| error.to_string())?;
     let machine = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
     let own = |socket: u64| Cta::sharing(socket * LINES..(socket + 1) * LINES, 1, |warp, line| _ = warp.read([line]));
     let record = simulate(&machine, "numa-traditional", vec![(0..4).map(own).collect()])?;

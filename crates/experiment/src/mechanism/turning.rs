@@ -53,10 +53,10 @@ fn gain(pairs: &[(u64, u64)]) -> Result<Measured, String> {
 /// Every GPU touches its array; then each first of a pair writes its own part of the second's array.
 fn writes(links: &str, pairs: &[(u64, u64)]) -> Result<(RunRecord, Timeline), String> {
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
-    let mut designs = [tombolo_machine::design("numa-turning-links").map_err(|error| error.to_string())?];
+    let mut designs = [tombolo_design::design("numa-turning-links").map_err(|error| error.to_string())?];
     let links = format!("links={links}");
     let settings = ["topology.sms_per_module=1", "gpu_link.rate=8GB/s", "sm.posted_stores=1024", &links];
-    tombolo_machine::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
+    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
     let machine = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
     let design = designs[0].check().map_err(|error| error.to_string())?;
     let array = |gpu: u64| gpu * 4 * LINES..(gpu * 4 + 3) * LINES;

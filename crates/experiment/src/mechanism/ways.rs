@@ -76,6 +76,6 @@ fn of_one(socket: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
 fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
     let small = ["topology.sms_per_module=1", "l2.slices=1", "l2.bytes=64KB", "l1.bytes=512B", "l1.sector_bytes=128"];
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
-    tombolo_machine::apply(&[&small, settings].concat(), &mut machine, &mut []).map_err(|error| error.to_string())?;
+    tombolo_design::apply(&[&small, settings].concat(), &mut machine, &mut []).map_err(|error| error.to_string())?;
     machine.check().map(Arc::new).map_err(|error| error.to_string())
 }

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "a fixture shared by test files, each of which uses its part")]
 
 use std::sync::Arc;
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_system::directed::Directed;
 use tombolo_system::{RunRecord, RunSpec, run};
 
@@ -11,15 +12,15 @@ pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
     let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128"];
     all.extend(settings);
-    tombolo_machine::apply(&all, &mut machine, &mut []).expect("settings a machine has");
+    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
 /// A preset design with settings applied.
 pub fn design(name: &str, settings: &[&str]) -> DesignConfig {
     let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
-    let mut designs = [tombolo_machine::design(name).expect("a preset")];
-    tombolo_machine::apply(settings, &mut machine, &mut designs).expect("settings a design has");
+    let mut designs = [tombolo_design::design(name).expect("a preset")];
+    tombolo_design::apply(settings, &mut machine, &mut designs).expect("settings a design has");
     let [design] = designs;
     design.check().expect("a design that fits")
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use tombolo_machine::{DesignConfig, MachineConfig};
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
 use tombolo_system::{RunSpec, run};
 use tombolo_types::stream::Program;
 
@@ -38,14 +39,14 @@ type Golden = BTreeMap<String, BTreeMap<String, String>>;
 
 fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine(name).expect("a preset");
-    tombolo_machine::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
 fn design(name: &str, settings: &[&str]) -> DesignConfig {
     let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
-    let mut designs = [tombolo_machine::design(name).expect("a preset")];
-    tombolo_machine::apply(settings, &mut machine, &mut designs).expect("settings a design has");
+    let mut designs = [tombolo_design::design(name).expect("a preset")];
+    tombolo_design::apply(settings, &mut machine, &mut designs).expect("settings a design has");
     let [design] = designs;
     design.check().expect("a design that fits")
 }
@@ -56,7 +57,7 @@ fn designs(only: &[&str]) -> Vec<(String, DesignConfig)> {
         return only.iter().map(|&name| (name.to_owned(), design(name, &[]))).collect();
     }
     let presets =
-        tombolo_machine::list_designs().into_iter().map(|listed| (listed.name.to_owned(), design(listed.name, &[])));
+        tombolo_design::list_designs().into_iter().map(|listed| (listed.name.to_owned(), design(listed.name, &[])));
     let variants = VARIANTS.map(|(name, set)| (format!("{name} {}", set.join(" ")), design(name, set)));
     presets.chain(variants).collect()
 }

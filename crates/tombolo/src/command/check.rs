@@ -1,7 +1,7 @@
 //! `check`: whether designs keep what they promise, by exhausting small programs.
 
 use crate::failure::Failure;
-use crate::hardware::refuse_twice;
+use crate::hardware::{refuse_twice, told};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
 use crate::threads::ThreadsArgument;
@@ -12,9 +12,8 @@ use std::time::Instant;
 use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
 use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
 use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
+use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
-use tombolo_machine::{DesignConfig, design, list_designs};
-use tombolo_system::protocol_options;
 
 const STATUS: &str =
     "Exit status: 0 every test was run and nothing is wrong; 1 a violation was found, or a broken protocol was not
@@ -113,9 +112,11 @@ impl Arguments {
     fn designs(&self) -> Result<Vec<DesignConfig>, Failure> {
         let shipped = || list_designs().iter().map(|listed| listed.name.to_owned()).collect();
         let names: Vec<String> = if self.designs.is_empty() { shipped() } else { self.designs.clone() };
-        let described: Vec<DesignConfig> = names.iter().map(|name| design(name)?.check()).collect::<Result<_, _>>()?;
-        refuse_twice("--design", described.iter().map(|design| design.name.as_str()))?;
-        Ok(described)
+        let described = names.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
+        let checked: Vec<DesignConfig> = described.iter().map(|one| one.check()).collect::<Result<_, _>>()?;
+        told(&described);
+        refuse_twice("--design", checked.iter().map(|design| design.name.as_str()))?;
+        Ok(checked)
     }
 
     fn cases(&self) -> Result<Vec<Case>, Failure> {
@@ -150,7 +151,7 @@ impl Arguments {
 
 /// The part of a design that is checked.
 fn checked(design: &DesignConfig) -> Design {
-    Design::new(&design.name, design.coherence.word(), protocol_options(design), design.promises.strongest())
+    Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())
         .expect("a test finds a protocol for every coherence")
 }
 

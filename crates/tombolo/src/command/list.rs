@@ -5,7 +5,8 @@ use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use std::process::ExitCode;
-use tombolo_machine::{list_designs, list_machines};
+use tombolo_design::list_designs;
+use tombolo_machine::list_machines;
 use tombolo_workload::bench::{Workload, aliases, list};
 
 /// What to list.

@@ -100,6 +100,7 @@ impl Arguments {
         }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
+        record.notes.extend(hardware.notes.iter().cloned());
         let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
         let shown = Shown { sampled: source.sample.is_some(), kernels: self.kernels, time: self.time.choice() };
         self.output.give(&answer, true, |colours| summary::text(&record, &source, shown, colours))?;

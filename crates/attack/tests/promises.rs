@@ -1,0 +1,41 @@
+//! What a design that ships promises, held to what the explorer finds.
+
+use std::collections::HashSet;
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify};
+use tombolo_design::{DesignConfig, design, list_designs};
+use tombolo_types::Promise;
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+/// The designs whose protocol, with its options, no design before has.
+fn distinct() -> Vec<DesignConfig> {
+    let mut seen = HashSet::new();
+    let shipped = list_designs().into_iter().map(|listed| {
+        design(listed.name).and_then(|design| design.check()).unwrap_or_else(|error| panic!("{}: {error}", listed.name))
+    });
+    shipped.filter(|design| seen.insert((design.coherence.protocol(), design.options()))).collect()
+}
+
+/// What the tests of kernel boundaries and a small budget find of `design`, as if it promised `promise`.
+fn found(design: &DesignConfig, promise: Promise) -> DesignReport {
+    let checked = Design::new(&design.name, design.coherence.protocol(), design.options(), promise);
+    let budget = Budget { states_of_placement: 20_000, states_of_test: 6_000, walks: 2, ..Budget::default() };
+    let checked = [checked.expect("its protocol is one of the catalogue")];
+    verify(&checked, &Case::kernels(), budget, THREADS, &()).remove(0)
+}
+
+#[test]
+fn a_preset_promises_what_it_keeps_and_no_less() {
+    for design in distinct() {
+        let report = found(&design, Promise::Ptx);
+        let wrong = report.tests.iter().filter(|test| test.verdict == Verdict::Violation).count();
+        let keeps = wrong == 0;
+        let promised = design.promises.contains(Promise::Ptx);
+        assert_eq!(
+            keeps, promised,
+            "{}: {wrong} tests are violated, and it promises {:?}",
+            design.name, design.promises
+        );
+    }
+}

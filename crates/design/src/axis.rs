@@ -1,0 +1,240 @@
+//! Axes and their options: one declaration gives a type, its keys, its reader and its record.
+
+use crate::DesignConfig;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tombolo_machine::error::{ConfigError, near};
+use tombolo_machine::quantity::Plain;
+use tombolo_machine::section::Reader;
+use tombolo_machine::spelling::{AxisOption, KIND};
+use tombolo_machine::tree::Node;
+use tombolo_machine::{Conflict, Key};
+use tombolo_types::Clock;
+
+/// One option: a struct whose fields are the keys that it reads.
+pub trait Choice: Sized {
+    /// The word in a file.
+    const WORD: &'static str;
+    /// One line for lists.
+    const ABOUT: &'static str;
+    /// The keys, in the order of the fields.
+    const KEYS: &'static [Key];
+
+    /// Reads the keys; each has a default.
+    ///
+    /// # Errors
+    /// A value that its key cannot take.
+    fn read(reader: &Reader<'_>) -> Result<Self, ConfigError>;
+
+    /// The keys with their values.
+    fn values(&self) -> Vec<(&'static str, Plain)>;
+}
+
+/// A choice between options.
+pub trait Axis: Sized {
+    /// The options, in the order of lists.
+    fn options() -> Vec<AxisOption>;
+
+    /// The keys of all options.
+    fn keys() -> Vec<Key>;
+
+    /// The words of the options, as an error lists them.
+    fn expected() -> &'static str;
+
+    /// Reads the option called `word`; `None` where there is none.
+    ///
+    /// # Errors
+    /// A value that a key of the option cannot take.
+    fn read(word: &str, reader: &Reader<'_>) -> Result<Option<Self>, ConfigError>;
+
+    /// The word of the option, and its keys with their values.
+    fn written(&self) -> (&'static str, Vec<(&'static str, Plain)>);
+
+    /// Why the option cannot stand beside the rest of `design`. `key`: the axis.
+    fn conflict(&self, key: &'static str, design: &DesignConfig) -> Option<Conflict>;
+}
+
+/// Reads the axis called `name` from a whole file.
+pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str) -> Result<A, ConfigError> {
+    let missing = || ConfigError::Missing {
+        place: file.table.place.clone(),
+        key: name.to_owned(),
+        expected: A::expected().to_owned(),
+    };
+    // Short spellings are written out before, so a value is a table.
+    let Some(Node::Table(table)) = file.table.entries.get(name) else { return Err(missing()) };
+    let Some(kind) = table.entries.get(KIND) else { return Err(missing()) };
+    let reader = Reader { table, section: name, clock: file.clock };
+    let option = match kind {
+        Node::Leaf(leaf) => A::read(&leaf.text, &reader)?,
+        Node::Table(_) => None,
+    };
+    let option = option.ok_or_else(|| ConfigError::Value {
+        place: kind.place().clone(),
+        key: name.to_owned(),
+        value: kind.text().to_owned(),
+        expected: A::expected().to_owned(),
+    })?;
+    refuse_unread::<A>(&reader, kind.text())?;
+    Ok(option)
+}
+
+/// An error for the first key that the option called `word` does not read.
+fn refuse_unread<A: Axis>(reader: &Reader<'_>, word: &str) -> Result<(), ConfigError> {
+    let options = A::options();
+    let own = options.iter().find(|option| option.word == word).map(|option| &option.keys[..]).unwrap_or_default();
+    let unread = reader.table.entries.iter().find(|(key, _)| *key != KIND && !own.contains(&key.as_str()));
+    let Some((key, node)) = unread else { return Ok(()) };
+    let readers: Vec<&str> =
+        options.iter().filter(|option| option.keys.contains(&key.as_str())).map(|option| option.word).collect();
+    let path = format!("{}.{key}", reader.section);
+    if readers.is_empty() {
+        let known: Vec<String> = std::iter::once(KIND).chain(own.iter().copied()).map(str::to_owned).collect();
+        return Err(ConfigError::UnknownKey {
+            place: node.place().clone(),
+            near: near(key, known.iter().map(String::as_str)),
+            within: format!("{} = \"{word}\"", reader.section),
+            key: path,
+            keys: known,
+        });
+    }
+    Err(ConfigError::Refused {
+        place: node.place().clone(),
+        value: node.text().to_owned(),
+        reason: format!("{} = \"{word}\" does not read it; only {} does", reader.section, readers.join(", ")),
+        key: path,
+    })
+}
+
+/// An axis as a record shows it: its word, or a table where the option has keys.
+pub(crate) struct Written<'a, A>(pub(crate) &'a A);
+
+impl<A: Axis> Serialize for Written<'_, A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (word, values) = self.0.written();
+        if values.is_empty() {
+            return serializer.serialize_str(word);
+        }
+        let mut map = serializer.serialize_map(Some(values.len() + 1))?;
+        map.serialize_entry(KIND, word)?;
+        values.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        map.end()
+    }
+}
+
+/// The keys of a section that is an axis: its kind, then those of all options, each once.
+pub(crate) fn section<A: Axis>(about: &'static str) -> Vec<Key> {
+    let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected() }];
+    for key in A::keys() {
+        if keys.iter().all(|known| known.name != key.name) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// Ten to the ninth: no key of a design is a time, so any clock reads it.
+pub(crate) fn clock() -> Clock {
+    Clock::from_hz(1_000_000_000)
+}
+
+/// Declares an option: a struct with a key a field, each with its default.
+macro_rules! option {
+    ($(#[doc = $about:literal])+ pub struct $Name:ident = $word:literal {
+        $( $(#[doc = $doc:literal])+ $field:ident : $Type:ty = $default:expr ),* $(,)?
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub struct $Name { $( $(#[doc = $doc])+ pub $field: $Type ),* }
+
+        impl $crate::axis::Choice for $Name {
+            const WORD: &'static str = $word;
+            const ABOUT: &'static str = concat!($($about),+).trim_ascii_start();
+            const KEYS: &'static [tombolo_machine::Key] = &[$(tombolo_machine::Key {
+                name: stringify!($field),
+                doc: concat!($($doc),+).trim_ascii_start(),
+                expected: <$Type as tombolo_machine::quantity::Quantity>::EXPECTED,
+            }),*];
+
+            fn read(
+                #[allow(unused_variables, reason = "an option may have no keys")]
+                reader: &tombolo_machine::section::Reader<'_>,
+            ) -> Result<Self, tombolo_machine::ConfigError> {
+                Ok($Name { $($field: reader.get(stringify!($field), Some($default))?),* })
+            }
+
+            fn values(&self) -> Vec<(&'static str, tombolo_machine::quantity::Plain)> {
+                vec![$((stringify!($field), tombolo_machine::quantity::Quantity::print(&self.$field))),*]
+            }
+        }
+    };
+}
+pub(crate) use option;
+
+/// Declares an axis: an enum with a variant an option, each called like its struct.
+macro_rules! axis {
+    ($(#[doc = $about:literal])+ pub enum $Name:ident { $($Option:ident),+ $(,)? } $(refused by $conflict:path)?) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Name { $(
+            #[doc = concat!("See [`struct@", stringify!($Option), "`].")]
+            $Option($Option)
+        ),+ }
+
+        impl $Name {
+            /// The word in a file.
+            pub fn word(&self) -> &'static str {
+                match self { $($Name::$Option(_) => <$Option as $crate::axis::Choice>::WORD),+ }
+            }
+        }
+
+        impl $crate::axis::Axis for $Name {
+            fn options() -> Vec<tombolo_machine::spelling::AxisOption> {
+                vec![$(tombolo_machine::spelling::AxisOption {
+                    word: <$Option as $crate::axis::Choice>::WORD,
+                    about: <$Option as $crate::axis::Choice>::ABOUT,
+                    keys: tombolo_machine::section::names(<$Option as $crate::axis::Choice>::KEYS),
+                }),+]
+            }
+
+            fn keys() -> Vec<tombolo_machine::Key> {
+                [$(<$Option as $crate::axis::Choice>::KEYS),+].concat()
+            }
+
+            fn expected() -> &'static str {
+                static LIST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+                    let words = [$(<$Option as $crate::axis::Choice>::WORD),+];
+                    format!("one of {}", words.map(|word| format!("{word:?}")).join(", "))
+                });
+                &LIST
+            }
+
+            fn read(
+                word: &str,
+                reader: &tombolo_machine::section::Reader<'_>,
+            ) -> Result<Option<Self>, tombolo_machine::ConfigError> {
+                $(if word == <$Option as $crate::axis::Choice>::WORD {
+                    return <$Option as $crate::axis::Choice>::read(reader).map(|option| Some($Name::$Option(option)));
+                })+
+                Ok(None)
+            }
+
+            fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::Plain)>) {
+                match self { $($Name::$Option(option) => {
+                    (<$Option as $crate::axis::Choice>::WORD, $crate::axis::Choice::values(option))
+                }),+ }
+            }
+
+            fn conflict(
+                &self,
+                #[allow(unused_variables, reason = "few axes refuse anything")] key: &'static str,
+                #[allow(unused_variables, reason = "few axes refuse anything")] design: &$crate::DesignConfig,
+            ) -> Option<tombolo_machine::Conflict> {
+                $(return $conflict(self, key, design);)?
+                #[allow(unreachable_code, reason = "where the axis refuses nothing")]
+                None
+            }
+        }
+    };
+}
+pub(crate) use axis;

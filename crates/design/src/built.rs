@@ -1,0 +1,85 @@
+//! What a model is built from: a design on a machine, every option resolved.
+
+use crate::DesignConfig;
+use crate::capacity::CapacityPolicy;
+use crate::links::TurningTimes;
+use crate::scheduling::CtaCut;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_machine::machine::AllocateOnStore;
+use tombolo_protocol::Sharers;
+use tombolo_protocol::options::{Options, StoreAllocation};
+use tombolo_types::Sectors;
+
+/// What a model is built from.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The machine, its links as the design has them.
+    pub machine: Arc<MachineConfig>,
+    /// Name of the protocol in the catalogue.
+    pub protocol: &'static str,
+    /// The protocol's options, without a broken rule.
+    pub options: Options,
+    /// What decides how ways are shared.
+    pub capacity: Arc<dyn CapacityPolicy>,
+    /// How lanes turn; `None` where none do.
+    pub turning: Option<TurningTimes>,
+    /// How a grid is cut over the modules.
+    pub cut: CtaCut,
+}
+
+/// Why a design does not fit a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// Lanes cannot turn there; why not.
+    Links(&'static str),
+    /// A directory entry cannot name every module.
+    Directory {
+        /// Modules that an entry names at most.
+        most: usize,
+        /// Modules of the machine.
+        modules: usize,
+    },
+}
+
+impl DesignConfig {
+    /// The options of the protocol, as far as the design decides them.
+    pub fn options(&self) -> Options {
+        Options {
+            write: self.l2_write.of_protocol(),
+            downgrade: self.coherence.downgrade,
+            bulk: self.coherence.bulk(),
+            keep_l1: !self.coherence.l1_coherent,
+            stores: StoreAllocation::Literal,
+            sectors: Sectors::default(),
+            broken_rule: None,
+        }
+    }
+
+    /// What a model of `machine` under this design is built from.
+    ///
+    /// # Errors
+    /// The machine cannot do what the design asks of it.
+    pub fn build(&self, machine: &MachineConfig) -> Result<Built, Unfit> {
+        if let Some(reason) = self.links.refused_by(machine) {
+            return Err(Unfit::Links(reason));
+        }
+        let modules = machine.topology.modules();
+        if self.coherence.facts().directory && modules > Sharers::MOST {
+            return Err(Unfit::Directory { most: Sharers::MOST, modules });
+        }
+        let stores = match machine.directory.allocate_on_store {
+            AllocateOnStore::Literal => StoreAllocation::Literal,
+            AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
+        };
+        let sectors = Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32);
+        Ok(Built {
+            machine: Arc::new(self.links.of_machine(machine)),
+            protocol: self.coherence.protocol(),
+            options: Options { stores, sectors, ..self.options() },
+            capacity: self.capacity.policy(),
+            turning: self.links.times(machine),
+            cut: self.scheduling.cut(),
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Ways that shift by what is saturated (NUMA-GPU, section 5.1).
+//!
+//! | link in saturated | memory saturated | what it does |
+//! | --- | --- | --- |
+//! | yes | no | one way from local to remote |
+//! | no | yes | one way from remote to local |
+//! | yes | yes | one way toward half |
+//! | no | no | nothing |
+
+use super::{CapacityPolicy, Level, Window};
+use crate::axis::option;
+
+/// Cycles between two samples. Source: NUMA-GPU, section 5.1: a 5K cycles period.
+const SAMPLE_TIME: u32 = 5_000;
+
+option! {
+    /// Shifted, in L1 caches too, by whether memory or the link is saturated. Source: NUMA-GPU, figure 7d.
+    pub struct NumaAware = "numa-aware" {
+        /// Cycles of the SM clock between two samples. Source of the default: NUMA-GPU, section 5.1.
+        sample_time: u32 = SAMPLE_TIME,
+        /// Whether each kernel starts with half of the ways to each. Source of the default: NUMA-GPU, section 5.1.
+        reset: bool = true,
+    }
+}
+
+impl CapacityPolicy for NumaAware {
+    /// Halves; a cache of one way is not split.
+    fn start(&self, _: Level, ways: u32) -> Option<u32> {
+        (ways > 1).then_some(ways / 2)
+    }
+
+    fn sample_cycles(&self) -> Option<u32> {
+        Some(self.sample_time)
+    }
+
+    fn resets(&self) -> bool {
+        self.reset
+    }
+
+    fn shift(&self, local: u32, ways: u32, window: Window) -> u32 {
+        match window {
+            Window { link: true, memory: false } => local.saturating_sub(1).max(1),
+            Window { link: false, memory: true } => (local + 1).min(ways - 1),
+            Window { link: true, memory: true } if local > ways / 2 => local - 1,
+            Window { link: true, memory: true } if local < ways / 2 => local + 1,
+            Window { link: true, memory: true } | Window { link: false, memory: false } => local,
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! One LRU order for all lines.
+
+use super::{CapacityPolicy, Level};
+use crate::axis::option;
+
+option! {
+    /// One LRU order for all.
+    pub struct Shared = "shared" {}
+}
+
+impl CapacityPolicy for Shared {
+    fn start(&self, _: Level, _: u32) -> Option<u32> {
+        None
+    }
+}

@@ -1,0 +1,23 @@
+//! Two caches in one L2: half beside the module's memory, half for remote data (NUMA-GPU, figure 7b).
+
+use super::{CapacityPolicy, Level};
+use crate::axis::option;
+
+option! {
+    /// Half of the ways to each. Source: NUMA-GPU, figure 7b.
+    pub struct StaticHalves = "static-halves" {}
+}
+
+impl CapacityPolicy for StaticHalves {
+    /// L1 caches are not split.
+    fn start(&self, level: Level, ways: u32) -> Option<u32> {
+        match level {
+            Level::L1 => None,
+            Level::L2 => (ways > 1).then_some(ways / 2),
+        }
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+}

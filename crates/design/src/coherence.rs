@@ -1,0 +1,156 @@
+//! Coherence: which protocol of the catalogue, and what a user may choose of it.
+
+use crate::DesignConfig;
+use crate::axis::Axis;
+use std::hash::{Hash, Hasher};
+use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_machine::section::Reader;
+use tombolo_machine::spelling::AxisOption;
+use tombolo_machine::{ConfigError, Conflict, Key, choice};
+use tombolo_protocol::catalogue::{self, PROTOCOLS};
+use tombolo_protocol::options::{BulkInvalidation, Choice, Facts};
+
+choice! {
+    /// Which lines of an L2 a software bulk invalidation drops.
+    pub enum Invalidate {
+        /// All of them.
+        All = "all",
+        /// Those homed elsewhere.
+        Remote = "remote",
+        /// None of them, nor is anything released: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
+        None = "none",
+    }
+}
+
+/// Who keeps caches coherent, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Coherence {
+    protocol: &'static str,
+    facts: &'static Facts,
+    /// Which lines of an L2 a bulk invalidation drops.
+    pub invalidate: Invalidate,
+    /// Whether an L2 tells the home when it evicts the last clean line of a region.
+    pub downgrade: bool,
+    /// Whether L1 caches obey acquires.
+    pub l1_coherent: bool,
+}
+
+impl PartialEq for Coherence {
+    fn eq(&self, other: &Coherence) -> bool {
+        self.written() == other.written()
+    }
+}
+
+impl Eq for Coherence {}
+
+impl Hash for Coherence {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.protocol, self.invalidate, self.downgrade, self.l1_coherent).hash(state);
+    }
+}
+
+/// The keys of all protocols, each with the choice of a protocol that it makes.
+const KEYS: [(Choice, Key); 3] = [
+    (
+        Choice::BulkInvalidation,
+        Key {
+            name: "invalidate",
+            doc: "Which lines of an L2 a bulk invalidation drops.",
+            expected: Invalidate::EXPECTED,
+        },
+    ),
+    (
+        Choice::Downgrade,
+        Key {
+            name: "downgrade",
+            doc: "Whether an L2 tells the home when it evicts the last clean line of a region.",
+            expected: bool::EXPECTED,
+        },
+    ),
+    (
+        Choice::KeepL1,
+        Key { name: "l1_coherent", doc: "Whether L1 caches obey acquires as under HMG.", expected: bool::EXPECTED },
+    ),
+];
+
+fn keys_of(facts: &Facts) -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(|(choice, _)| facts.offers(*choice)).map(|(_, key)| key.name)
+}
+
+impl Coherence {
+    /// Name of the protocol in the catalogue.
+    pub fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
+    /// What is known of the protocol.
+    pub fn facts(&self) -> &'static Facts {
+        self.facts
+    }
+
+    /// Why it cannot promise more than it does.
+    pub(crate) fn weakness(&self) -> String {
+        if self.invalidate == Invalidate::None {
+            return "L2 caches that ignore bulk invalidations keep stale lines".to_owned();
+        }
+        format!("{} gives no stronger guarantee", self.protocol)
+    }
+
+    /// The protocol's word for what a bulk invalidation drops.
+    pub(crate) fn bulk(&self) -> BulkInvalidation {
+        match self.invalidate {
+            Invalidate::All => BulkInvalidation::All,
+            Invalidate::Remote => BulkInvalidation::Remote,
+            Invalidate::None => BulkInvalidation::None,
+        }
+    }
+
+    fn value(&self, key: &str) -> Plain {
+        match key {
+            "invalidate" => self.invalidate.print(),
+            "downgrade" => self.downgrade.print(),
+            "l1_coherent" => self.l1_coherent.print(),
+            other => panic!("coherence has no key {other}"),
+        }
+    }
+}
+
+impl Axis for Coherence {
+    fn options() -> Vec<AxisOption> {
+        let option = |(word, facts): (&&'static str, &Facts)| AxisOption {
+            word,
+            about: facts.about,
+            keys: keys_of(facts).collect(),
+        };
+        PROTOCOLS.iter().zip(catalogue::FACTS).map(option).collect()
+    }
+
+    fn keys() -> Vec<Key> {
+        KEYS.iter().map(|(_, key)| *key).collect()
+    }
+
+    fn expected() -> &'static str {
+        catalogue::EXPECTED
+    }
+
+    fn read(word: &str, reader: &Reader<'_>) -> Result<Option<Coherence>, ConfigError> {
+        let Some(protocol) = PROTOCOLS.iter().find(|protocol| **protocol == word) else { return Ok(None) };
+        let facts = catalogue::facts(protocol).expect("it is one of the catalogue");
+        let coherence = Coherence {
+            protocol,
+            facts,
+            invalidate: reader.get("invalidate", Some(Invalidate::All))?,
+            downgrade: reader.get("downgrade", Some(false))?,
+            l1_coherent: reader.get("l1_coherent", Some(true))?,
+        };
+        Ok(Some(coherence))
+    }
+
+    fn written(&self) -> (&'static str, Vec<(&'static str, Plain)>) {
+        (self.protocol, keys_of(self.facts).map(|key| (key, self.value(key))).collect())
+    }
+
+    fn conflict(&self, _: &'static str, _: &DesignConfig) -> Option<Conflict> {
+        None
+    }
+}

@@ -1,0 +1,98 @@
+//! Links: what the links between modules and GPUs can do.
+
+use crate::axis::{axis, option};
+use tombolo_machine::MachineConfig;
+use tombolo_types::{Ps, Rate};
+
+axis! {
+    /// What the links between modules and GPUs can do.
+    pub enum Links { Static, Turning, Infinite }
+}
+
+option! {
+    /// The machine's rate each way.
+    pub struct Static = "static" {}
+}
+
+/// Cycles between two looks at a link. Source: NUMA-GPU, section 4.1: a moderate 5K cycles.
+pub const SAMPLE_TIME: u32 = 5_000;
+/// Cycles that a lane takes to turn. Source: NUMA-GPU, section 4.1: a pessimistic 100 cycles.
+const SWITCH_TIME: u32 = 100;
+
+option! {
+    /// Lanes between GPUs and their switch turn toward the way that is saturated. Source: NUMA-GPU, section 4.
+    pub struct Turning = "turning" {
+        /// Cycles of the SM clock between two looks at a link. Source of the default: NUMA-GPU, section 4.1.
+        sample_time: u32 = SAMPLE_TIME,
+        /// Cycles of the SM clock that a lane takes to turn once its packets have drained. Source of the default:
+        /// NUMA-GPU, section 4.1.
+        switch_time: u32 = SWITCH_TIME,
+    }
+}
+
+option! {
+    /// No limit of rate; latencies stay.
+    pub struct Infinite = "infinite" {}
+}
+
+/// How lanes turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurningTimes {
+    /// Between two looks at a link, above zero.
+    pub sample_time: Ps,
+    /// From the end of a lane's drain until it carries the other way.
+    pub switch_time: Ps,
+}
+
+impl Links {
+    /// Whether lanes turn.
+    pub fn turn(self) -> bool {
+        matches!(self, Links::Turning(_))
+    }
+
+    /// Cycles of the SM clock between two looks at a link; of links that nobody looks at, those that turning links have
+    /// by default.
+    pub fn sample_time(self) -> u32 {
+        match self {
+            Links::Turning(turning) => turning.sample_time,
+            Links::Static(_) | Links::Infinite(_) => SAMPLE_TIME,
+        }
+    }
+
+    /// How lanes turn on `machine`; `None` where they do not, or where there is no switch to turn at.
+    pub(crate) fn times(self, machine: &MachineConfig) -> Option<TurningTimes> {
+        let Links::Turning(turning) = self else { return None };
+        let cycles = |count: u32| machine.sm.clock.span(count.into());
+        (machine.topology.gpus > 1).then(|| TurningTimes {
+            sample_time: cycles(turning.sample_time),
+            switch_time: cycles(turning.switch_time),
+        })
+    }
+
+    /// Why the links of `machine` cannot do so.
+    pub(crate) fn refused_by(self, machine: &MachineConfig) -> Option<&'static str> {
+        let link = &machine.gpu_link;
+        match (link.lanes, link.rate.is_infinite()) {
+            _ if !self.turn() || machine.topology.gpus == 1 => None,
+            (1, _) => Some("gpu_link.lanes is 1, and each way keeps one"),
+            (_, true) => Some("gpu_link.rate is infinite, and no way is ever saturated"),
+            (_, false) => None,
+        }
+    }
+
+    /// `machine` with these links, and without those that have nothing on the other side.
+    pub(crate) fn of_machine(self, machine: &MachineConfig) -> MachineConfig {
+        let mut machine = machine.clone();
+        if matches!(self, Links::Infinite(_)) {
+            machine.module_link.rate = Rate::INFINITE;
+            machine.gpu_link.rate = Rate::INFINITE;
+        }
+        if machine.topology.modules_per_gpu == 1 {
+            (machine.module_link.rate, machine.module_link.latency) = (Rate::INFINITE, Ps::ZERO);
+        }
+        if machine.topology.gpus == 1 {
+            (machine.gpu_link.rate, machine.gpu_link.latency) = (Rate::INFINITE, Ps::ZERO);
+        }
+        machine
+    }
+}

@@ -1,0 +1,31 @@
+//! The designs that ship, embedded in the program. Adding one is a file and a line here.
+
+use tombolo_machine::preset::Preset;
+
+macro_rules! presets {
+    ($($name:literal),+ $(,)?) => {
+        &[$(Preset { name: $name, text: include_str!(concat!("../presets/", $name, ".toml")) }),+]
+    };
+}
+
+/// Designs, in the order of lists.
+pub(crate) const DESIGNS: &[Preset] = presets!(
+    "no-remote-caching",
+    "software-flat",
+    "software-hierarchical",
+    "nhcc",
+    "hmg",
+    "ideal",
+    "v100",
+    "h100",
+    "mi300a",
+    "numa-traditional",
+    "numa-memory-side",
+    "numa-static-halves",
+    "numa-coherent",
+    "numa-coherent-write-through",
+    "numa-no-invalidation",
+    "numa-aware-cache",
+    "numa-turning-links",
+    "numa-aware"
+);

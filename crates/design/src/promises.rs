@@ -1,0 +1,53 @@
+//! Promises: what a program may rely on.
+
+use crate::DesignConfig;
+use tombolo_machine::Conflict;
+use tombolo_machine::quantity::{Plain, Quantity};
+use tombolo_types::{Clock, Promise};
+
+/// The promises of a design: at least one, none twice; `nothing` stands alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promises(Vec<Promise>);
+
+impl Promises {
+    /// Whether `promise` is among them.
+    pub fn contains(&self, promise: Promise) -> bool {
+        self.0.contains(&promise)
+    }
+
+    /// The most that is promised.
+    pub fn strongest(&self) -> Promise {
+        self.iter().max().unwrap_or(Promise::Nothing)
+    }
+
+    /// All, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = Promise> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl Quantity for Promises {
+    const EXPECTED: &'static str = "a list of \"ptx\" and \"kernel-boundary\", each at most once, or of \"nothing\" alone (--set promises=ptx,kernel-boundary)";
+
+    fn parse(text: &str, _: Clock) -> Option<Promises> {
+        let words = text.split(',').map(|word| Promise::of(word.trim()));
+        let promises = words.collect::<Option<Vec<Promise>>>()?;
+        let repeated = promises.iter().enumerate().any(|(at, promise)| promises[..at].contains(promise));
+        let contradictory = promises.len() > 1 && promises.contains(&Promise::Nothing);
+        (!repeated && !contradictory).then_some(Promises(promises))
+    }
+
+    fn print(&self) -> Plain {
+        Plain::List(self.0.iter().map(|promise| promise.word()).collect())
+    }
+}
+
+/// No more than what the protocol gives with the design's options.
+pub(crate) fn conflict(design: &DesignConfig) -> Option<Conflict> {
+    let options = design.options();
+    let most = design.coherence.facts().promise_with(&options);
+    (design.promises.strongest() > most).then(|| Conflict {
+        key: "promises",
+        reason: format!("{}; it can promise {:?} at most", design.coherence.weakness(), most.word()),
+    })
+}

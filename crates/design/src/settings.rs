@@ -1,0 +1,59 @@
+//! Settings of a machine and its designs, told apart by their paths.
+
+use crate::DesignConfig;
+use std::sync::Arc;
+use tombolo_machine::description::{refuse_unknown_path, settable, starts, tops};
+use tombolo_machine::error::{ConfigError, Place, near};
+use tombolo_machine::{Described, Description, MachineConfig};
+
+/// Applies settings `path=value` in order. A path begins with `machine.` or `design.`, or with a section or key that only
+/// one of the two has. A design's setting applies to each of `designs`; a key of an option applies to those that chose
+/// the option, and to all where none did, so that reading them says why not.
+///
+/// # Errors
+/// A setting that is none, or whose path nobody has.
+pub fn apply(
+    settings: &[impl AsRef<str>],
+    machine: &mut Description<MachineConfig>,
+    designs: &mut [Description<DesignConfig>],
+) -> Result<(), ConfigError> {
+    let mut of_designs = Vec::new();
+    for setting in settings {
+        let text = setting.as_ref();
+        let (path, value) = text.split_once('=').ok_or_else(|| ConfigError::Setting { text: text.to_owned() })?;
+        let (path, value) = (path.trim(), value.trim());
+        let first = path.split('.').next().unwrap_or_default();
+        if first == DesignConfig::KIND || starts::<DesignConfig>(first) {
+            // The path is checked even where there is no design to set it on.
+            refuse_unknown_path::<DesignConfig>(path, &Arc::from(text))?;
+            designs.iter_mut().try_for_each(|design| design.set(path, value))?;
+            of_designs.push(path);
+        } else if first == MachineConfig::KIND || starts::<MachineConfig>(first) {
+            machine.set(path, value)?;
+        } else {
+            return Err(unknown_everywhere(path, text));
+        }
+    }
+    of_designs.iter().for_each(|path| drop_where_unread(path, designs));
+    Ok(())
+}
+
+/// Undoes the setting of `path` where the option chosen does not read it, if another design's does.
+fn drop_where_unread(path: &str, designs: &mut [Description<DesignConfig>]) {
+    let mut without = designs.to_vec();
+    let dropped: Vec<bool> = without.iter_mut().map(|design| design.drop_if_unread(path)).collect();
+    if dropped.contains(&false) {
+        designs.clone_from_slice(&without);
+    }
+}
+
+fn unknown_everywhere(path: &str, setting: &str) -> ConfigError {
+    let known = [settable::<MachineConfig>(), settable::<DesignConfig>()].concat();
+    ConfigError::UnknownKey {
+        place: Place::Setting(setting.into()),
+        key: path.to_owned(),
+        near: near(path, known.iter().map(String::as_str)),
+        within: "a machine or a design".to_owned(),
+        keys: [tops::<MachineConfig>(), tops::<DesignConfig>()].concat(),
+    }
+}

@@ -1,0 +1,50 @@
+//! Write policy: when a cache passes a store on.
+
+use crate::DesignConfig;
+use crate::axis::{axis, option};
+use tombolo_machine::Conflict;
+use tombolo_protocol::options::{self, Choice};
+
+axis! {
+    /// When a cache passes a store on.
+    pub enum WritePolicy { Through, Back } refused by conflict
+}
+
+option! {
+    /// At once; its lines stay clean.
+    pub struct Through = "through" {}
+}
+
+option! {
+    /// On eviction or release; its lines may be dirty.
+    pub struct Back = "back" {}
+}
+
+impl WritePolicy {
+    /// The protocol's word for it.
+    pub(crate) fn of_protocol(self) -> options::WritePolicy {
+        match self {
+            WritePolicy::Through(_) => options::WritePolicy::Through,
+            WritePolicy::Back(_) => options::WritePolicy::Back,
+        }
+    }
+}
+
+/// An L1 writes through; an L2 does what its protocol allows.
+fn conflict(policy: &WritePolicy, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
+    match policy {
+        WritePolicy::Through(_) => None,
+        WritePolicy::Back(_) if key == "l1_write" => {
+            let reason =
+                "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed";
+            Some(Conflict { key: "l1_write.kind", reason: reason.to_owned() })
+        }
+        WritePolicy::Back(_) if !design.coherence.facts().offers(Choice::WriteBack) => {
+            let protocol = design.coherence.protocol();
+            let reason =
+                format!("{protocol} is defined with caches that write through; other protocols may write \"back\"");
+            Some(Conflict { key: "l2_write.kind", reason })
+        }
+        WritePolicy::Back(_) => None,
+    }
+}

@@ -1,0 +1,111 @@
+//! Sections that are a choice between options, and the ways to write them.
+//!
+//! `links = "turning"` is short for a table `[links]` with `kind = "turning"`. A key belongs to the options that read
+//! it: where a file above or a setting chooses another option, keys of the option below it go.
+
+use crate::description::Described;
+use crate::tree::{Leaf, Node, Table};
+
+/// Key of a choice's word.
+pub const KIND: &str = "kind";
+
+/// A section that is a choice between options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Name of the section.
+    pub name: &'static str,
+    /// What there is to choose from.
+    pub options: Vec<AxisOption>,
+}
+
+/// One option of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisOption {
+    /// The word in a file.
+    pub word: &'static str,
+    /// One line for lists.
+    pub about: &'static str,
+    /// The keys that it reads.
+    pub keys: Vec<&'static str>,
+}
+
+impl Axis {
+    /// The axis of `T` called `name`.
+    pub(crate) fn named<T: Described>(name: &str) -> Option<Axis> {
+        T::axes().into_iter().find(|axis| axis.name == name)
+    }
+
+    /// Whether the option called `word` reads `key`.
+    pub(crate) fn reads(&self, word: &str, key: &str) -> bool {
+        let option = self.options.iter().find(|option| option.word == word);
+        key == KIND || option.is_some_and(|option| option.keys.contains(&key))
+    }
+}
+
+/// A path as it is written, and the same in full.
+pub(crate) struct Spelled {
+    /// In full.
+    pub(crate) path: String,
+    /// Where the path is an earlier one: what to write today.
+    pub(crate) note: Option<String>,
+}
+
+/// The full spelling of `path`.
+pub(crate) fn in_full<T: Described>(path: &str) -> Spelled {
+    let alias = T::aliases().iter().find(|(earlier, _)| *earlier == path);
+    let today = alias.map_or(path, |(_, today)| today);
+    let note = alias.map(|(earlier, today)| format!("key {earlier} of a {} is now {today}", T::KIND));
+    let path = if Axis::named::<T>(today).is_some() { format!("{today}.{KIND}") } else { today.to_owned() };
+    Spelled { path, note }
+}
+
+/// A path as errors name it: an axis by its own name.
+pub fn shown(path: &str) -> &str {
+    path.strip_suffix(KIND).and_then(|axis| axis.strip_suffix('.')).unwrap_or(path)
+}
+
+/// Writes out what a file spells shortly or as it was; what there is to note of that goes to `notes`.
+pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>) {
+    let leaves: Vec<(String, Leaf)> = tree
+        .entries
+        .iter()
+        .filter_map(|(key, node)| match node {
+            Node::Leaf(leaf) => Some((key.clone(), leaf.clone())),
+            Node::Table(_) => None,
+        })
+        .collect();
+    let spelled: Vec<(String, String, Leaf)> = leaves
+        .into_iter()
+        .filter_map(|(key, leaf)| {
+            let Spelled { path, note } = in_full::<T>(&key);
+            notes.extend(note.map(|note| format!("{}: {note}", leaf.place)));
+            (path != key).then_some((key, path, leaf))
+        })
+        .collect();
+    spelled.iter().for_each(|(key, ..)| _ = tree.entries.remove(key));
+    spelled.into_iter().for_each(|(_, path, leaf)| tree.put(&path, leaf));
+}
+
+/// Takes from `below` the keys of options that `above` replaces by others.
+pub(crate) fn drop_replaced<T: Described>(below: &mut Table, above: &Table) {
+    for axis in T::axes() {
+        let kind = |tree: &Table| tree.find(&format!("{}.{KIND}", axis.name)).map(|node| node.text().to_owned());
+        let (Some(now), true) = (kind(above), kind(below).is_some()) else { continue };
+        if let Some(Node::Table(table)) = below.entries.get_mut(axis.name) {
+            table.entries.retain(|key, _| axis.reads(&now, key));
+        }
+    }
+}
+
+/// A copy of `tree` without keys of files whose option a setting replaced.
+pub(crate) fn without_replaced<T: Described>(tree: &Table) -> Table {
+    let mut tree = tree.clone();
+    for axis in T::axes() {
+        let Some(Node::Table(table)) = tree.entries.get_mut(axis.name) else { continue };
+        let Some(Node::Leaf(kind)) = table.entries.get(KIND).cloned() else { continue };
+        if kind.place.is_setting() {
+            table.entries.retain(|key, node| axis.reads(&kind.text, key) || node.place().is_setting());
+        }
+    }
+    tree
+}
