@@ -187,9 +187,8 @@ mod tests {
         let locals = [None, R, RW];
         for local in locals {
             for remote in [None, R, RW] {
-                let operations = |state: State| {
-                    (state.invalidation(local).is_done(), state.flush(local, remote).is_done())
-                };
+                let operations =
+                    |state: State| (state.invalidation(local).is_done(), state.flush(local, remote).is_done());
                 assert_eq!(operations(NP), (false, false));
                 assert_eq!(operations(V), (false, false));
                 assert_eq!(operations(D), (false, remote.is_some()));

@@ -135,11 +135,8 @@ impl Table {
             self.running.push(Running { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
             return Boundary::nothing(self.modules);
         }
-        let every = |module| Operation {
-            invalidate: Some(Extent::Cache),
-            flush: Some(Extent::Cache),
-            turn: self.turn(module),
-        };
+        let every =
+            |module| Operation { invalidate: Some(Extent::Cache), flush: Some(Extent::Cache), turn: self.turn(module) };
         let boundary = Boundary { modules: self.modules().map(every).collect() };
         let ask = |state| (None, Why::Unlabelled, Why::Unlabelled, state);
         self.modules().for_each(|module| why(&account(None, module, ask(State::NotPresent))));
@@ -461,7 +458,16 @@ impl Table {
             for (module, finding) in self.modules().zip(findings) {
                 let &Finding { before, local, remote, invalidate, flush } = finding;
                 let after = row.cell(module).state;
-                why(&Account { structure: Some(row.structure), module, local, remote, before, after, invalidate, flush });
+                why(&Account {
+                    structure: Some(row.structure),
+                    module,
+                    local,
+                    remote,
+                    before,
+                    after,
+                    invalidate,
+                    flush,
+                });
             }
         }
     }

@@ -120,7 +120,9 @@ impl<'a> Group<'a> {
         (0..modules).filter_map(|home| {
             let homed = self.parts.iter().map(|part| {
                 let at = part.homes.get(usize::from(home));
-                at.unwrap_or_else(|| panic!("a label of {:?} does not say what is homed at module{home}", part.structure))
+                at.unwrap_or_else(|| {
+                    panic!("a label of {:?} does not say what is homed at module{home}", part.structure)
+                })
             });
             let lines: LineSet = homed.flat_map(|homed| homed.intersection(&used.lines).ranges().to_vec()).collect();
             let touch = self.touch(&Use { lines, ..used.clone() }, ModuleSet::only(ModuleId(home)));

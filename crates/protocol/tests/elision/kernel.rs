@@ -6,16 +6,16 @@ use tombolo_types::{Line, ModuleId};
 
 /// The labels of one structure.
 #[derive(Clone, Debug)]
-pub struct OwnLabel {
-    pub structure: Lines,
-    pub homes: Vec<LineSet>,
-    pub asserted: bool,
-    pub uses: Vec<Use>,
+pub(crate) struct OwnLabel {
+    pub(crate) structure: Lines,
+    pub(crate) homes: Vec<LineSet>,
+    pub(crate) asserted: bool,
+    pub(crate) uses: Vec<Use>,
 }
 
 /// How labels are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Labelling {
+pub(crate) enum Labelling {
     /// The whole structure for whoever touches it, in one mode for all: Listing 1.
     Modes,
     /// What each user touches, as line sets, each in its own mode.
@@ -26,21 +26,26 @@ pub enum Labelling {
 
 /// A kernel, or what the host does between two.
 #[derive(Clone, Debug)]
-pub struct Kernel {
-    pub accesses: Vec<Access>,
+pub(crate) struct Kernel {
+    pub(crate) accesses: Vec<Access>,
     /// `None`: it has none.
-    pub labels: Option<Vec<OwnLabel>>,
+    pub(crate) labels: Option<Vec<OwnLabel>>,
 }
 
 impl Kernel {
     /// A kernel with labels that are true.
-    pub fn labelled(machine: &Machine, structures: &[Lines], accesses: Vec<Access>, labelling: Labelling) -> Kernel {
+    pub(crate) fn labelled(
+        machine: &Machine,
+        structures: &[Lines],
+        accesses: Vec<Access>,
+        labelling: Labelling,
+    ) -> Kernel {
         let labels = structures.iter().filter_map(|&structure| label(machine, structure, &accesses, labelling));
         Kernel { labels: Some(labels.collect()), accesses }
     }
 
     /// The modules it runs on.
-    pub fn on(&self) -> ModuleSet {
+    pub(crate) fn on(&self) -> ModuleSet {
         self.accesses.iter().fold(ModuleSet::NONE, |on, access| match access.user {
             User::Module(module) => on.and(ModuleSet::only(module)),
             User::Host => on,
@@ -48,13 +53,13 @@ impl Kernel {
     }
 
     /// Shows `then` the packet of its launch.
-    pub fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
+    pub(crate) fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
         let labels: Option<Vec<Label<'_>>> = self.labels.as_ref().map(|labels| labels.iter().map(of).collect());
         then(&Packet { kernel, on: self.on(), labels: labels.as_deref() })
     }
 
     /// Whether some grain that one of the two writes is accessed by the other.
-    pub fn conflicts(&self, other: &Kernel) -> bool {
+    pub(crate) fn conflicts(&self, other: &Kernel) -> bool {
         self.accesses.iter().any(|mine| other.accesses.iter().any(|theirs| conflict(mine, theirs)))
     }
 }
@@ -64,7 +69,7 @@ fn conflict(one: &Access, other: &Access) -> bool {
 }
 
 /// Whether no grain that one user writes is accessed by another.
-pub fn is_race_free(accesses: &[Access]) -> bool {
+pub(crate) fn is_race_free(accesses: &[Access]) -> bool {
     accesses.iter().all(|one| accesses.iter().all(|other| one.user == other.user || !conflict(one, other)))
 }
 
@@ -92,7 +97,7 @@ fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: La
 }
 
 /// The lines of a structure that are homed at each module.
-pub fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
+pub(crate) fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
     let at = |module| {
         let lines = (structure.first.0..structure.end.0).filter(|&line| machine.homes[line as usize] == module);
         lines.map(|line| Lines::new(Line(line), Line(line + 1))).collect()
@@ -101,6 +106,6 @@ pub fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
 }
 
 /// Accesses of `user` to these grains.
-pub fn accesses(user: User, grains: impl IntoIterator<Item = usize>, write: bool) -> Vec<Access> {
+pub(crate) fn accesses(user: User, grains: impl IntoIterator<Item = usize>, write: bool) -> Vec<Access> {
     grains.into_iter().map(|grain| Access { user, grain, write }).collect()
 }

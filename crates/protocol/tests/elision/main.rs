@@ -1,6 +1,10 @@
 //! Elision against truth: no load returns an old value and nothing stored is lost, whatever is elided.
 
+mod cases;
+mod counts;
+mod directed;
 mod kernel;
+mod mutants;
 mod search;
 mod sound;
 mod truth;

@@ -2,33 +2,37 @@
 
 use crate::kernel::Kernel;
 use crate::truth::{Access, Machine, World, Wrong};
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::hash::Hash;
 use std::rc::Rc;
 use tombolo_protocol::elision::{Elision, KernelId, ModuleSet};
 
 /// What may be searched: a machine and its kernels.
 #[derive(Clone, Debug)]
-pub struct Scenario {
-    pub machine: Machine,
-    pub kernels: Vec<Kernel>,
+pub(crate) struct Scenario {
+    pub(crate) machine: Machine,
+    pub(crate) kernels: Vec<Kernel>,
     /// Kernels that may run at a time.
-    pub streams: usize,
+    pub(crate) streams: usize,
+    /// Whether an operation that is needed and not done counts as wrong before a load shows it.
+    pub(crate) oracle: bool,
 }
 
 /// A sequence that goes wrong: the shortest.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub(crate) struct Trace {
     /// Kernels launched, in order.
-    pub launches: Vec<usize>,
-    pub wrong: Wrong,
+    pub(crate) launches: Vec<usize>,
+    pub(crate) wrong: Wrong,
 }
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
-    pub states: usize,
-    pub trace: Option<Trace>,
+pub(crate) struct Found {
+    pub(crate) states: usize,
+    /// Whether these are all.
+    pub(crate) complete: bool,
+    pub(crate) trace: Option<Trace>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,12 +44,17 @@ struct State<E> {
 
 /// In which order a kernel's accesses are performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     LoadsFirst,
     StoresFirst,
 }
 
-const ORDERS: [Order; 2] = [Order::LoadsFirst, Order::StoresFirst];
+/// The orders that differ for a kernel.
+fn orders(kernel: &Kernel) -> &'static [Order] {
+    let stores = kernel.accesses.iter().filter(|access| access.write).count();
+    let mixed = stores > 0 && stores < kernel.accesses.len();
+    if mixed { &[Order::LoadsFirst, Order::StoresFirst] } else { &[Order::LoadsFirst] }
+}
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -58,9 +67,9 @@ enum Event {
 }
 
 /// Searches until something goes wrong or all states are visited.
-pub fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> Found {
+pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> Found {
     let start = Rc::new(State { world: World::new(&scenario.machine), elision: empty, running: Vec::new() });
-    let mut seen = HashMap::from([(Rc::clone(&start), 0_usize)]);
+    let mut seen = HashSet::from([Rc::clone(&start)]);
     let mut reached = vec![(start, None::<(usize, Event)>)];
     let mut next = 0;
     while next < reached.len() && reached.len() < most {
@@ -69,31 +78,38 @@ pub fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, mos
             let mut after = State::clone(&state);
             if let Err(wrong) = step(scenario, &mut after, event) {
                 let launches = launches(&reached, next, event);
-                return Found { states: reached.len(), trace: Some(Trace { launches, wrong }) };
+                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
             }
             let after = Rc::new(after);
-            seen.entry(Rc::clone(&after)).or_insert_with(|| {
-                reached.push((after, Some((next, event))));
-                reached.len() - 1
-            });
+            if !seen.insert(Rc::clone(&after)) {
+                continue;
+            }
+            let idle = after.running.is_empty();
+            let whole = if idle { ends(&scenario.machine, &after.world, &after.elision) } else { Ok(()) };
+            if let Err(wrong) = whole {
+                let launches = launches(&reached, next, event);
+                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
+            }
+            reached.push((after, Some((next, event))));
         }
         next += 1;
     }
-    assert!(next == reached.len(), "not all states were visited: {} are known", reached.len());
-    Found { states: reached.len(), trace: None }
+    Found { states: reached.len(), complete: next == reached.len(), trace: None }
 }
 
 fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
     let all = 0..scenario.kernels.len();
     if scenario.streams == 1 {
-        return all.flat_map(|kernel| ORDERS.map(|order| Event::Run(kernel, order))).collect();
+        return all
+            .flat_map(|kernel| orders(&scenario.kernels[kernel]).iter().map(move |&o| Event::Run(kernel, o)))
+            .collect();
     }
     let mut events: Vec<Event> = running.iter().map(|&kernel| Event::Finish(kernel)).collect();
     if running.len() < scenario.streams {
         let apart = |&kernel: &usize| {
-            !running.iter().any(|&other| {
-                other == kernel || scenario.kernels[kernel].conflicts(&scenario.kernels[other])
-            })
+            !running
+                .iter()
+                .any(|&other| other == kernel || scenario.kernels[kernel].conflicts(&scenario.kernels[other]))
         };
         events.extend(all.filter(apart).flat_map(|kernel| [false, true].map(|between| Event::Launch(kernel, between))));
     }
@@ -130,7 +146,7 @@ fn step<E: Elision + Clone>(scenario: &Scenario, state: &mut State<E>, event: Ev
             finish(scenario, state, kernel)?;
         }
     }
-    if state.running.is_empty() { ends(&scenario.machine, &state.world, &state.elision) } else { Ok(()) }
+    Ok(())
 }
 
 fn launch<E: Elision>(
@@ -147,7 +163,8 @@ fn launch<E: Elision>(
     let (invalidate, flush) = state.world.needed(machine, accesses);
     for (module, operation) in boundary.iter() {
         let lacks = |needed: ModuleSet, done: bool| needed.contains(module) && !done;
-        if lacks(invalidate, operation.invalidate.is_some()) || lacks(flush, operation.flush.is_some()) {
+        let lacks_any = lacks(invalidate, operation.invalidate.is_some()) || lacks(flush, operation.flush.is_some());
+        if scenario.oracle && lacks_any {
             return Err(Wrong::NotDone(module));
         }
     }
@@ -165,7 +182,7 @@ fn finish<E: Elision>(scenario: &Scenario, state: &mut State<E>, kernel: usize) 
 }
 
 /// Performs a kernel's accesses.
-pub fn perform(machine: &Machine, world: &mut World, accesses: &[Access], order: Order) -> Result<(), Wrong> {
+pub(crate) fn perform(machine: &Machine, world: &mut World, accesses: &[Access], order: Order) -> Result<(), Wrong> {
     let first = match order {
         Order::LoadsFirst => false,
         Order::StoresFirst => true,
@@ -175,7 +192,7 @@ pub fn perform(machine: &Machine, world: &mut World, accesses: &[Access], order:
 }
 
 /// Whether nothing would be lost if the program ended here.
-pub fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Wrong> {
+pub(crate) fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Wrong> {
     let mut world = world.clone();
     let boundary = elision.clone().end(&mut |_| {});
     world.perform(machine, &boundary, |_| Ok(()))?;

@@ -8,7 +8,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// Where a remote access is served, and what an L2 holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub(crate) enum Reading {
     /// H: at the home's memory, past both L2s. An L2 holds lines homed at its module.
     HomeMemory,
     /// P: an L2 holds all that its module touches. It asks the home's L2, then memory. A write-back updates the home
@@ -18,7 +18,7 @@ pub enum Reading {
 
 /// An L2 that does not do what an operation promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// An invalidation drops dirty bytes, too.
     InvalidationDropsDirty,
     /// A flush makes lines that were written in part wholly valid. Source: the authors' public simulator.
@@ -27,38 +27,40 @@ pub enum Fault {
 
 /// The machine: what does not change.
 #[derive(Clone, Debug)]
-pub struct Machine {
-    pub reading: Reading,
-    pub modules: u8,
+pub(crate) struct Machine {
+    pub(crate) reading: Reading,
+    pub(crate) modules: u8,
     /// The home of each line.
-    pub homes: Vec<ModuleId>,
+    pub(crate) homes: Vec<ModuleId>,
     /// Grains of a line.
-    pub grains: usize,
+    pub(crate) grains: usize,
     /// Whether a store that misses fetches the rest of its line.
-    pub store_fetches: bool,
-    pub fault: Option<Fault>,
+    pub(crate) store_fetches: bool,
+    pub(crate) fault: Option<Fault>,
 }
 
 /// One access to one grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
-    pub user: User,
-    pub grain: usize,
-    pub write: bool,
+pub(crate) struct Access {
+    pub(crate) user: User,
+    pub(crate) grain: usize,
+    pub(crate) write: bool,
 }
 
 /// A copy of a grain in an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Copy {
     Absent,
-    Clean { current: bool },
+    Clean {
+        current: bool,
+    },
     /// Always current: nobody may store to what is dirty elsewhere.
     Dirty,
 }
 
 /// What memory and the L2s hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct World {
+pub(crate) struct World {
     /// Whether memory holds the value stored last, by grain.
     memory: Vec<bool>,
     /// By module, then grain.
@@ -67,7 +69,7 @@ pub struct World {
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub(crate) enum Wrong {
     /// A load returned an old value.
     Stale(User, usize),
     /// A store finds an older one dirty in another L2, to be written back over it.
@@ -79,13 +81,13 @@ pub enum Wrong {
 }
 
 impl World {
-    pub fn new(machine: &Machine) -> World {
+    pub(crate) fn new(machine: &Machine) -> World {
         let grains = machine.homes.len() * machine.grains;
         World { memory: vec![true; grains], copies: vec![vec![Copy::Absent; grains]; usize::from(machine.modules)] }
     }
 
     /// Performs an access.
-    pub fn access(&mut self, machine: &Machine, access: Access) -> Result<(), Wrong> {
+    pub(crate) fn access(&mut self, machine: &Machine, access: Access) -> Result<(), Wrong> {
         if access.write { self.store(machine, access) } else { self.load(machine, access) }
     }
 
@@ -154,7 +156,7 @@ impl World {
     }
 
     /// Does what a boundary says. `between` may do something before the flushes and before the last invalidations.
-    pub fn perform(
+    pub(crate) fn perform(
         &mut self,
         machine: &Machine,
         boundary: &Boundary,
@@ -199,22 +201,22 @@ impl World {
     }
 
     /// Whether memory holds all that was stored.
-    pub fn is_whole(&self) -> Result<(), Wrong> {
+    pub(crate) fn is_whole(&self) -> Result<(), Wrong> {
         self.memory.iter().position(|current| !current).map_or(Ok(()), |grain| Err(Wrong::Lost(grain)))
     }
 
     /// Grains that are dirty in the module's L2.
-    pub fn dirty(&self, module: ModuleId) -> usize {
+    pub(crate) fn dirty(&self, module: ModuleId) -> usize {
         self.copies[index(module)].iter().filter(|copy| **copy == Copy::Dirty).count()
     }
 
     /// Grains that are valid in the module's L2.
-    pub fn valid(&self, module: ModuleId) -> usize {
+    pub(crate) fn valid(&self, module: ModuleId) -> usize {
         self.copies[index(module)].iter().filter(|copy| **copy != Copy::Absent).count()
     }
 
     /// The modules whose L2s must be invalidated, and flushed, for these accesses to find what was stored last.
-    pub fn needed(&self, machine: &Machine, accesses: &[Access]) -> (ModuleSet, ModuleSet) {
+    pub(crate) fn needed(&self, machine: &Machine, accesses: &[Access]) -> (ModuleSet, ModuleSet) {
         let (mut invalidate, mut flush) = (ModuleSet::NONE, ModuleSet::NONE);
         for access in accesses.iter().filter(|access| !access.write) {
             let Access { user, grain, .. } = *access;
@@ -265,7 +267,7 @@ impl Machine {
     }
 
     /// The line that holds a grain.
-    pub fn lines(&self, grain: usize) -> Lines {
+    pub(crate) fn lines(&self, grain: usize) -> Lines {
         let line = (grain / self.grains) as u64;
         Lines::new(Line(line), Line(line + 1))
     }
