@@ -12,7 +12,7 @@
 //! L1s are invalidated at every launch and write-throughs awaited at every end: no table elides these.
 //! Explicit synchronisation inside a kernel leaves the table alone (CPElide, III-B).
 //!
-//! - [`never`]: no elision. [`chiplet_table`]: CPElide's table. [`home_aware`]: the same where homes are known.
+//! - [`Never`]: no elision. [`chiplet_table`]: CPElide's table. [`home_aware`]: the same where homes are known.
 //! - `table`: the three passes over the rows, for both tables. `touch`: from labels to what a table looks at.
 //! - [`lines`]: ranges of lines. [`broken`]: broken rules that the tests against truth must catch.
 //!
@@ -299,6 +299,14 @@ pub struct Account {
     pub invalidate: Why,
     /// Whether it asks for a flush, and why.
     pub flush: Why,
+}
+
+impl Account {
+    /// What is done for a whole cache, whatever it holds.
+    fn of_cache(module: ModuleId, invalidate: Why, flush: Why) -> Account {
+        let state = State::NotPresent;
+        Account { structure: None, module, local: None, remote: None, before: state, after: state, invalidate, flush }
+    }
 }
 
 /// Decides what a kernel's boundaries do. Its value is the whole of its state.

@@ -1,7 +1,7 @@
 //! No elision: every kernel's boundary flushes and invalidates every L2. What the host does between kernels needs
 //! neither, but for a release that is still outstanding: its writes reach memory at once.
 
-use super::{Account, Boundary, Elision, Extent, KernelId, ModuleSet, Operation, Packet, State, Turn, Why};
+use super::{Account, Boundary, Elision, Extent, KernelId, ModuleSet, Operation, Packet, Turn, Why};
 use tombolo_types::ModuleId;
 
 /// When a kernel's stores are released.
@@ -32,17 +32,9 @@ impl Never {
     fn all(&self, why: &mut dyn FnMut(&Account), operation: impl Fn(ModuleId) -> Operation) -> Boundary {
         let modules = (0..self.modules).map(ModuleId).map(|module| {
             let operation = operation(module);
-            let reason = |done: bool| if done { Why::Always } else { Why::NotPresent };
-            why(&Account {
-                structure: None,
-                module,
-                local: None,
-                remote: None,
-                before: State::NotPresent,
-                after: State::NotPresent,
-                invalidate: reason(operation.invalidate.is_some()),
-                flush: reason(operation.flush.is_some()),
-            });
+            let reason = |done: bool, otherwise: Why| if done { Why::Always } else { otherwise };
+            let invalidate = reason(operation.invalidate.is_some(), Why::StaleUnused);
+            why(&Account::of_cache(module, invalidate, reason(operation.flush.is_some(), Why::Clean)));
             operation
         });
         Boundary { modules: modules.collect() }

@@ -79,9 +79,15 @@ impl Directed {
     /// Runs a kernel that does to each structure what is said. What is labelled R/W is written where no other part
     /// names it, and not read.
     pub(crate) fn run(&mut self, structures: &[(u64, Vec<Part>)]) -> Done {
+        let kernel = self.kernel(structures);
+        self.launch(&kernel)
+    }
+
+    /// That kernel.
+    pub(crate) fn kernel(&self, structures: &[(u64, Vec<Part>)]) -> Kernel {
         let labels: Vec<OwnLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
         let accesses = structures.iter().flat_map(|(number, parts)| self.accesses(*number, parts)).collect();
-        self.launch(&Kernel { accesses, labels: Some(labels) })
+        Kernel { accesses, labels: Some(labels) }
     }
 
     pub(crate) fn launch(&mut self, kernel: &Kernel) -> Done {

@@ -3,8 +3,11 @@
 mod cases;
 mod counts;
 mod directed;
+mod figures;
 mod kernel;
 mod mutants;
+mod random;
 mod search;
 mod sound;
 mod truth;
+mod unsound;

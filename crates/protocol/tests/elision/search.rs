@@ -116,7 +116,10 @@ fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
     events
 }
 
-fn launches<E>(reached: &[(Rc<State<E>>, Option<(usize, Event)>)], mut at: usize, last: Event) -> Vec<usize> {
+/// A state, and by which event from which one it was reached first.
+type Reached<E> = (Rc<State<E>>, Option<(usize, Event)>);
+
+fn launches<E>(reached: &[Reached<E>], mut at: usize, last: Event) -> Vec<usize> {
     let launched = |event| match event {
         Event::Run(kernel, _) | Event::Launch(kernel, _) => Some(kernel),
         Event::Finish(_) => None,

@@ -105,10 +105,11 @@ impl World {
     }
 
     fn store(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Wrong> {
-        if let User::Module(module) = user {
-            if machine.store_fetches && machine.caches(module, grain) {
-                self.fetch(machine, module, grain);
-            }
+        if let User::Module(module) = user
+            && machine.store_fetches
+            && machine.caches(module, grain)
+        {
+            self.fetch(machine, module, grain);
         }
         self.memory[grain] = false;
         for (module, copies) in (0..).map(ModuleId).zip(&mut self.copies) {
@@ -220,11 +221,11 @@ impl World {
         let (mut invalidate, mut flush) = (ModuleSet::NONE, ModuleSet::NONE);
         for access in accesses.iter().filter(|access| !access.write) {
             let Access { user, grain, .. } = *access;
-            let cached = |module| machine.caches(module, grain);
-            if let User::Module(module) = user {
-                if cached(module) && self.copies[index(module)][grain] == (Copy::Clean { current: false }) {
-                    invalidate = invalidate.and(ModuleSet::only(module));
-                }
+            if let User::Module(module) = user
+                && machine.caches(module, grain)
+                && self.copies[index(module)][grain] == (Copy::Clean { current: false })
+            {
+                invalidate = invalidate.and(ModuleSet::only(module));
             }
             for module in (0..machine.modules).map(ModuleId).filter(|&module| user != User::Module(module)) {
                 let serves = user != User::Host && machine.reading == Reading::Cached && machine.home(grain) == module;
