@@ -1,8 +1,8 @@
 //! The chiplet table of a command processor that knows the homes of pages. Ours, not CPElide's.
 //!
-//! Where an L2 holds nothing but lines homed at its own module, a module's use of another's lines leaves no copy of
-//! them in its own L2. So of all uses, only the part homed at a module matters to that module's row: a halo that is
-//! read across modules makes nobody stale. States and passes are those of [`super::chiplet_table`].
+//! Take an L2 that holds nothing but lines homed at its own module. A module's use of another's lines leaves no copy
+//! of them there. So of all uses, only the part homed at a module matters to that module's row: a halo that is read
+//! across modules makes nobody stale. States and passes are those of [`super::chiplet_table`].
 //!
 //! Sound only under such a coherence protocol: [`Holds::Own`].
 
@@ -75,5 +75,19 @@ impl Elision for HomeAware {
 
     fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
         self.0.end(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_l2s_that_hold_their_own_lines_have_it() {
+        let made = |holds| HomeAware::new(TableConfig::default(), 4, holds, None).map(|table| table.rows());
+        assert_eq!(made(Holds::Own), Ok(0));
+        assert_eq!(made(Holds::All), Err(NotHomeAware::HoldsOtherHomes));
+        assert_eq!(made(Holds::Nothing), Err(NotHomeAware::HoldsNothing));
+        assert!(NotHomeAware::HoldsOtherHomes.to_string().contains("they hold others"));
     }
 }

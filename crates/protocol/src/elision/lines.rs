@@ -47,17 +47,42 @@ impl Lines {
 
 /// A set of lines as ranges: ascending, no two touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct LineSet(Vec<Lines>);
+pub struct LineSet(Ranges);
+
+/// Most sets are one range, and an explorer copies very many of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Ranges {
+    #[default]
+    None,
+    One(Lines),
+    /// At least two.
+    Many(Vec<Lines>),
+}
+
+/// Ranges that are ascending, no two of which touch.
+impl From<Vec<Lines>> for Ranges {
+    fn from(ranges: Vec<Lines>) -> Ranges {
+        match ranges.as_slice() {
+            [] => Ranges::None,
+            [one] => Ranges::One(*one),
+            _ => Ranges::Many(ranges),
+        }
+    }
+}
 
 impl LineSet {
     /// Whether no line is in it.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranges().is_empty()
     }
 
     /// Its ranges, ascending.
     pub fn ranges(&self) -> &[Lines] {
-        &self.0
+        match &self.0 {
+            Ranges::None => &[],
+            Ranges::One(range) => std::slice::from_ref(range),
+            Ranges::Many(ranges) => ranges,
+        }
     }
 
     /// Whether some line is in both.
@@ -67,11 +92,13 @@ impl LineSet {
 
     /// Adds the lines of `other`.
     pub fn add(&mut self, other: &LineSet) {
-        match (self.0.as_mut_slice(), other.0.as_slice()) {
-            (_, []) => {}
-            ([], _) => self.0.clone_from(&other.0),
-            ([mine], [theirs]) if mine.overlaps(*theirs) => *mine = mine.hull(*theirs),
-            _ => *self = self.0.iter().chain(&other.0).copied().collect(),
+        match (&mut self.0, &other.0) {
+            (_, Ranges::None) => {}
+            (mine @ Ranges::None, theirs) => mine.clone_from(theirs),
+            (Ranges::One(mine), Ranges::One(theirs)) if mine.overlaps(*theirs) => *mine = mine.hull(*theirs),
+            (Ranges::One(_) | Ranges::Many(_), Ranges::One(_) | Ranges::Many(_)) => {
+                *self = self.ranges().iter().chain(other.ranges()).copied().collect();
+            }
         }
     }
 
@@ -82,29 +109,30 @@ impl LineSet {
 
     /// The set in at most `most` ranges: the smallest gaps are filled, of equal ones the lowest first.
     pub fn limited(self, most: usize) -> LineSet {
-        let pieces = self.0.len();
-        if pieces <= most {
+        let pieces = self.ranges();
+        if pieces.len() <= most {
             return self;
         }
-        let mut gaps: Vec<usize> = (1..pieces).collect();
-        gaps.sort_by_key(|&later| (self.0[later - 1].gap(self.0[later]), later));
-        let mut filled = vec![false; pieces];
-        gaps.iter().take(pieces - most).for_each(|&later| filled[later] = true);
+        let mut gaps: Vec<usize> = (1..pieces.len()).collect();
+        gaps.sort_by_key(|&later| (pieces[later - 1].gap(pieces[later]), later));
+        let mut filled = vec![false; pieces.len()];
+        gaps.iter().take(pieces.len() - most).for_each(|&later| filled[later] = true);
         let mut ranges: Vec<Lines> = Vec::with_capacity(most);
-        for (range, filled) in self.0.into_iter().zip(filled) {
+        for (range, filled) in pieces.iter().zip(filled) {
             match ranges.last_mut() {
-                Some(last) if filled => *last = last.hull(range),
-                Some(_) | None => ranges.push(range),
+                Some(last) if filled => *last = last.hull(*range),
+                Some(_) | None => ranges.push(*range),
             }
         }
-        LineSet(ranges)
+        LineSet(ranges.into())
     }
 
     /// Ranges of lines that are in both, ascending.
     fn common(&self, other: &LineSet) -> impl Iterator<Item = Lines> {
-        self.0.iter().flat_map(|&mine| {
-            let from = other.0.partition_point(|theirs| theirs.end <= mine.first);
-            let theirs = other.0[from..].iter().take_while(move |theirs| theirs.first < mine.end);
+        self.ranges().iter().flat_map(|&mine| {
+            let others = other.ranges();
+            let from = others.partition_point(|theirs| theirs.end <= mine.first);
+            let theirs = others[from..].iter().take_while(move |theirs| theirs.first < mine.end);
             theirs.map(move |theirs| Lines { first: mine.first.max(theirs.first), end: mine.end.min(theirs.end) })
         })
     }
@@ -112,7 +140,7 @@ impl LineSet {
 
 impl From<Lines> for LineSet {
     fn from(lines: Lines) -> LineSet {
-        LineSet(vec![lines])
+        LineSet(Ranges::One(lines))
     }
 }
 
@@ -128,7 +156,7 @@ impl FromIterator<Lines> for LineSet {
             }
             touches
         });
-        LineSet(ranges)
+        LineSet(ranges.into())
     }
 }
 

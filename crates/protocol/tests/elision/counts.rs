@@ -3,7 +3,7 @@
 use crate::cases::{Kind, module};
 use crate::directed::{Directed, R, RW};
 use crate::kernel::Kernel;
-use tombolo_protocol::elision::{BrokenElision, TableConfig, User, When, Why};
+use tombolo_protocol::elision::{BrokenElision, Operations, TableConfig, User, When, Why};
 
 const MODULES: u8 = 4;
 const LINES: u64 = 4;
@@ -117,19 +117,47 @@ fn a_halo_costs_no_invalidation_where_homes_are_known() {
 fn columns_of_the_asking_rows_alone_cost_more() {
     let operations = |broken| {
         let mut program = Directed::with(Kind::Chiplet, MODULES, 2, LINES, TableConfig::default(), broken);
-        let (own, other) = (program.own(0), program.own(1));
+        let own = program.own(0);
         let mut run = |structures: &[(u64, u8)], mode| {
             let parts = structures.iter().map(|&(number, at)| (number, vec![(module(at), mode, own.clone())]));
             program.run(&parts.collect::<Vec<_>>())
         };
         run(&[(0, 0), (1, 0)], RW);
         run(&[(0, 1)], R);
-        let last = run(&[(1, 1)], R);
-        let _ = other;
-        last
+        run(&[(1, 1)], R)
     };
     assert_eq!(operations(None), NOTHING, "the flush for the first array has cleaned the second");
     assert_eq!(operations(Some(BrokenElision::ColumnsOfAskingRows)), (vec![], vec![0]));
+}
+
+#[test]
+fn ranged_operations_leave_other_arrays_alone() {
+    let flushed = |operations| {
+        let config = TableConfig { operations, ..TableConfig::default() };
+        let mut program = Directed::with(Kind::Chiplet, MODULES, 2, LINES, config, None);
+        let own = program.own(0);
+        let part = |at, mode| vec![(module(at), mode, own.clone())];
+        program.run(&[(0, part(0, RW)), (1, part(0, RW))]);
+        assert_eq!(program.run(&[(0, part(1, R))]), (vec![], vec![0]));
+        (program.flushed as u64, program.world.dirty(tombolo_types::ModuleId(0)) as u64)
+    };
+    assert_eq!(flushed(Operations::Cache), (2 * LINES, 0));
+    assert_eq!(flushed(Operations::Range), (LINES, LINES));
+}
+
+#[test]
+fn more_ranges_than_a_row_holds_are_one_and_take_an_entry_each_otherwise() {
+    let rows = |ranges| {
+        let config = TableConfig { ranges, ..TableConfig::default() };
+        let mut program = Directed::with(Kind::Chiplet, MODULES, 1, LINES, config, None);
+        let parts = [0..1, 2..3, 8..9].map(|range| (module(0), RW, range));
+        program.run(&[(0, parts.to_vec())]);
+        let between = program.run(&[(0, vec![(module(1), R, 5..6)])]);
+        (program.elision.rows(), between.1.len())
+    };
+    assert_eq!(rows(1), (1, 1), "the hull overlaps what is read");
+    assert_eq!(rows(2), (2, 0), "the smaller gap is filled: 0..3 and 8..9");
+    assert_eq!(rows(3), (3, 0));
 }
 
 #[test]
