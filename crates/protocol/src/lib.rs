@@ -26,6 +26,7 @@ pub mod coherence;
 pub mod data;
 pub mod directory;
 pub mod drain;
+pub mod elision;
 pub mod front;
 pub mod hmg;
 pub mod host;

@@ -1,0 +1,93 @@
+//! The chiplet table of a command processor that knows the homes of pages. Ours, not CPElide's.
+//!
+//! Take an L2 that holds nothing but lines homed at its own module. A module's use of another's lines leaves no copy
+//! of them there. So of all uses, only the part homed at a module matters to that module's row: a halo that is read
+//! across modules makes nobody stale. States and passes are those of [`super::chiplet_table`].
+//!
+//! Sound only under such a coherence protocol: [`Holds::Own`].
+
+use super::table::{Reach, Table, TableConfig};
+use super::{Account, Boundary, BrokenElision, Elision, Holds, KernelId, Packet};
+use std::fmt;
+
+/// The home-aware table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HomeAware(Table);
+
+/// Why a coherence protocol cannot have the home-aware table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotHomeAware {
+    /// An L2 holds lines of other homes.
+    HoldsOtherHomes,
+    /// An L2 holds nothing that an operation would be for; what stands for a flush there is not proved.
+    HoldsNothing,
+}
+
+impl fmt::Display for NotHomeAware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotHomeAware::HoldsOtherHomes => {
+                "the home-aware table needs L2s that hold lines of their own module only; here they hold others, too"
+            }
+            NotHomeAware::HoldsNothing => {
+                "the home-aware table needs L2s with dirty or stale lines at boundaries; here they have none"
+            }
+        })
+    }
+}
+
+impl std::error::Error for NotHomeAware {}
+
+impl HomeAware {
+    /// An empty table for a machine of `modules` modules whose L2s hold `holds`.
+    ///
+    /// # Errors
+    /// Where it would not be sound, or has nothing to elide.
+    pub fn new(
+        config: TableConfig,
+        modules: u8,
+        holds: Holds,
+        broken: Option<BrokenElision>,
+    ) -> Result<HomeAware, NotHomeAware> {
+        match (holds, broken) {
+            (Holds::Own, _) | (Holds::All, Some(BrokenElision::HomesIgnored)) => {
+                Ok(HomeAware(Table::new(config, Reach::Home, modules, broken)))
+            }
+            (Holds::All, _) => Err(NotHomeAware::HoldsOtherHomes),
+            (Holds::Nothing, _) => Err(NotHomeAware::HoldsNothing),
+        }
+    }
+
+    /// Entries in use, one for each range of the module that has most: at most [`TableConfig::rows`].
+    pub fn rows(&self) -> usize {
+        self.0.entries()
+    }
+}
+
+impl Elision for HomeAware {
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.0.launch(packet, why)
+    }
+
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.0.finish(kernel, why)
+    }
+
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.0.end(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_l2s_that_hold_their_own_lines_have_it() {
+        let made = |holds| HomeAware::new(TableConfig::default(), 4, holds, None).map(|table| table.rows());
+        assert_eq!(made(Holds::Own), Ok(0));
+        assert_eq!(made(Holds::All), Err(NotHomeAware::HoldsOtherHomes));
+        assert_eq!(made(Holds::Nothing), Err(NotHomeAware::HoldsNothing));
+        assert!(NotHomeAware::HoldsOtherHomes.to_string().contains("they hold others"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Ranges of lines, and sets of them: what a label says of one array and one module.
+
+use std::ops::Range;
+use tombolo_types::{Line, LineSize};
+
+/// Consecutive lines, at least one: from `first` up to the line before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lines {
+    /// The first line.
+    pub first: Line,
+    /// The line after the last one.
+    pub end: Line,
+}
+
+impl Lines {
+    /// The lines from `first` up to the one before `end`.
+    ///
+    /// # Panics
+    /// Where that is none.
+    pub fn new(first: Line, end: Line) -> Lines {
+        assert!(first < end, "a range from {first} up to before {end} holds no line");
+        Lines { first, end }
+    }
+
+    /// The lines that hold any of `bytes`, of which there is at least one: rounded outward at both ends.
+    ///
+    /// A line that two modules write in part is in the ranges of both, so that these overlap.
+    pub fn covering(bytes: Range<u64>, size: LineSize) -> Lines {
+        Lines::new(size.line_of(bytes.start), Line(size.line_of(bytes.end - 1).0 + 1))
+    }
+
+    /// Whether some line is in both.
+    pub fn overlaps(self, other: Lines) -> bool {
+        self.first < other.end && other.first < self.end
+    }
+
+    /// The smallest range that holds both.
+    pub fn hull(self, other: Lines) -> Lines {
+        Lines { first: self.first.min(other.first), end: self.end.max(other.end) }
+    }
+
+    /// Lines between it and a later range; 0 where they touch or overlap.
+    pub fn gap(self, later: Lines) -> u64 {
+        later.first.0.saturating_sub(self.end.0)
+    }
+}
+
+/// A set of lines as ranges: ascending, no two touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LineSet(Ranges);
+
+/// Most sets are one range, and an explorer copies very many of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Ranges {
+    #[default]
+    None,
+    One(Lines),
+    /// At least two.
+    Many(Vec<Lines>),
+}
+
+/// Ranges that are ascending, no two of which touch.
+impl From<Vec<Lines>> for Ranges {
+    fn from(ranges: Vec<Lines>) -> Ranges {
+        match ranges.as_slice() {
+            [] => Ranges::None,
+            [one] => Ranges::One(*one),
+            _ => Ranges::Many(ranges),
+        }
+    }
+}
+
+impl LineSet {
+    /// Whether no line is in it.
+    pub fn is_empty(&self) -> bool {
+        self.ranges().is_empty()
+    }
+
+    /// Its ranges, ascending.
+    pub fn ranges(&self) -> &[Lines] {
+        match &self.0 {
+            Ranges::None => &[],
+            Ranges::One(range) => std::slice::from_ref(range),
+            Ranges::Many(ranges) => ranges,
+        }
+    }
+
+    /// Whether some line is in both.
+    pub fn overlaps(&self, other: &LineSet) -> bool {
+        self.common(other).next().is_some()
+    }
+
+    /// Adds the lines of `other`.
+    pub fn add(&mut self, other: &LineSet) {
+        match (&mut self.0, &other.0) {
+            (_, Ranges::None) => {}
+            (mine @ Ranges::None, theirs) => mine.clone_from(theirs),
+            (Ranges::One(mine), Ranges::One(theirs)) if mine.overlaps(*theirs) => *mine = mine.hull(*theirs),
+            (Ranges::One(_) | Ranges::Many(_), Ranges::One(_) | Ranges::Many(_)) => {
+                *self = self.ranges().iter().chain(other.ranges()).copied().collect();
+            }
+        }
+    }
+
+    /// The lines that are in both.
+    pub fn intersection(&self, other: &LineSet) -> LineSet {
+        self.common(other).collect()
+    }
+
+    /// The set in at most `most` ranges: the smallest gaps are filled, of equal ones the lowest first.
+    pub fn limited(self, most: usize) -> LineSet {
+        let pieces = self.ranges();
+        if pieces.len() <= most {
+            return self;
+        }
+        let mut gaps: Vec<usize> = (1..pieces.len()).collect();
+        gaps.sort_by_key(|&later| (pieces[later - 1].gap(pieces[later]), later));
+        let mut filled = vec![false; pieces.len()];
+        gaps.iter().take(pieces.len() - most).for_each(|&later| filled[later] = true);
+        let mut ranges: Vec<Lines> = Vec::with_capacity(most);
+        for (range, filled) in pieces.iter().zip(filled) {
+            match ranges.last_mut() {
+                Some(last) if filled => *last = last.hull(*range),
+                Some(_) | None => ranges.push(*range),
+            }
+        }
+        LineSet(ranges.into())
+    }
+
+    /// Ranges of lines that are in both, ascending.
+    fn common(&self, other: &LineSet) -> impl Iterator<Item = Lines> {
+        self.ranges().iter().flat_map(|&mine| {
+            let others = other.ranges();
+            let from = others.partition_point(|theirs| theirs.end <= mine.first);
+            let theirs = others[from..].iter().take_while(move |theirs| theirs.first < mine.end);
+            theirs.map(move |theirs| Lines { first: mine.first.max(theirs.first), end: mine.end.min(theirs.end) })
+        })
+    }
+}
+
+impl From<Lines> for LineSet {
+    fn from(lines: Lines) -> LineSet {
+        LineSet(Ranges::One(lines))
+    }
+}
+
+/// Ranges in any order, which may overlap.
+impl FromIterator<Lines> for LineSet {
+    fn from_iter<I: IntoIterator<Item = Lines>>(ranges: I) -> LineSet {
+        let mut ranges: Vec<Lines> = ranges.into_iter().collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|later, earlier| {
+            let touches = later.first <= earlier.end;
+            if touches {
+                *earlier = earlier.hull(*later);
+            }
+            touches
+        });
+        LineSet(ranges.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(ranges: &[(u64, u64)]) -> LineSet {
+        ranges.iter().map(|&(first, end)| Lines::new(Line(first), Line(end))).collect()
+    }
+
+    #[test]
+    fn a_line_that_is_used_in_part_is_used() {
+        let size = LineSize::new(64).expect("a power of two");
+        let lines = |bytes| Lines::covering(bytes, size);
+        assert_eq!(lines(0..64), Lines::new(Line(0), Line(1)));
+        assert_eq!(lines(63..65), Lines::new(Line(0), Line(2)));
+        assert!(lines(0..100).overlaps(lines(100..200)), "both use the second line");
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        assert_eq!(set(&[(4, 6), (0, 2), (2, 3), (5, 9)]), set(&[(0, 3), (4, 9)]));
+        let mut sum = set(&[(0, 3)]);
+        sum.add(&set(&[(8, 9)]));
+        sum.add(&set(&[(3, 5)]));
+        assert_eq!(sum, set(&[(0, 5), (8, 9)]));
+    }
+
+    #[test]
+    fn sets_overlap_where_their_intersection_has_a_line() {
+        let mine = set(&[(0, 3), (6, 9)]);
+        for (theirs, common) in
+            [(set(&[(3, 6)]), set(&[])), (set(&[(2, 7)]), set(&[(2, 3), (6, 7)])), (set(&[(8, 20)]), set(&[(8, 9)]))]
+        {
+            assert_eq!(mine.intersection(&theirs), common);
+            assert_eq!(mine.overlaps(&theirs), !common.is_empty());
+            assert_eq!(theirs.overlaps(&mine), !common.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_smallest_gaps_are_filled_first() {
+        let pieces = set(&[(0, 1), (4, 5), (6, 7), (9, 10)]);
+        assert_eq!(pieces.clone().limited(4), pieces);
+        assert_eq!(pieces.clone().limited(3), set(&[(0, 1), (4, 7), (9, 10)]));
+        assert_eq!(pieces.clone().limited(2), set(&[(0, 1), (4, 10)]));
+        assert_eq!(pieces.limited(1), set(&[(0, 10)]));
+    }
+}

@@ -1,0 +1,221 @@
+//! The three passes of a launch over all rows: what each asks for, what the operations do, what the launch leaves.
+
+use super::row::{Cell, Row};
+use super::{Table, Touch};
+use crate::elision::{Account, Boundary, BrokenElision, Extent, LineSet, Mode, ModuleSet, Operations, State, Why};
+use tombolo_types::ModuleId;
+
+/// What pass 1 finds for one cell.
+#[derive(Clone, Copy)]
+pub(super) struct Finding {
+    before: State,
+    local: Option<Mode>,
+    remote: Option<Mode>,
+    invalidate: Why,
+    flush: Why,
+}
+
+impl Finding {
+    /// That of a cell which nobody accesses.
+    pub(super) fn idle(before: State, invalidate: Why, flush: Why) -> Finding {
+        Finding { before, local: None, remote: None, invalidate, flush }
+    }
+}
+
+impl Table {
+    /// A finding for each row and module.
+    pub(super) fn with(&self, finding: impl Fn(&Row, ModuleId, &Cell) -> Finding) -> Vec<Vec<Finding>> {
+        let of_row = |row: &Row| self.modules().map(|module| finding(row, module, row.cell(module))).collect();
+        self.rows.iter().map(of_row).collect()
+    }
+
+    /// Pass 1: what each row asks for.
+    pub(super) fn findings(&self, touches: &[Touch]) -> Vec<Vec<Finding>> {
+        self.with(|row, module, cell| {
+            let (local, remote) = self.accesses(row, module, touches);
+            let asserted = touches.iter().any(|touch| touch.asserted && row.has(touch));
+            let reason = |why: Why| if asserted && why.is_done() { Why::Asserted } else { why };
+            let (invalidate, flush) = (cell.state.invalidation(local), cell.state.flush(local, remote));
+            let (invalidate, flush) = match (self.broken, invalidate, flush) {
+                (Some(BrokenElision::StaleTakenAsValid), Why::StaleUsed, flush) => (Why::Current, flush),
+                (Some(BrokenElision::SharedDirtyKept), invalidate, Why::DirtyShared) => (invalidate, Why::NotShared),
+                (Some(_) | None, invalidate, flush) => (invalidate, flush),
+            };
+            Finding { before: cell.state, local, remote, invalidate: reason(invalidate), flush: reason(flush) }
+        })
+    }
+
+    /// How the launch uses the row on the module, and how anybody else uses the lines that it holds or is to use.
+    fn accesses(&self, row: &Row, module: ModuleId, touches: &[Touch]) -> (Option<Mode>, Option<Mode>) {
+        let local = touches.iter().filter(|touch| touch.is_local(module) && row.has(touch)).map(|touch| touch.mode);
+        let local = local.max();
+        let mut range = row.cell(module).lines.clone();
+        range.add(&row.local(touches, module));
+        if range.is_empty() || self.broken == Some(BrokenElision::OverlapTakenAsDisjoint) {
+            return (local, None);
+        }
+        let counts = self.broken != Some(BrokenElision::RunningForgotten);
+        let running = self.running.iter().filter(|_| counts);
+        let running = running.flat_map(|running| running.touches.iter().flatten());
+        let others = touches.iter().chain(running).filter(|touch| touch.is_remote(module) && row.has(touch));
+        let remote = others.filter(|touch| touch.lines.overlaps(&range)).map(|touch| touch.mode).max();
+        let unlabelled = self.running.iter().any(|running| running.may_write_beside(module));
+        (local, if unlabelled && counts { Some(Mode::ReadWrite) } else { remote })
+    }
+
+    /// The boundary that a launch asks for.
+    pub(super) fn asked(
+        &self,
+        touches: &[Touch],
+        findings: &[Vec<Finding>],
+        evicted: &[Row],
+        why: &mut dyn FnMut(&Account),
+    ) -> Boundary {
+        let mut boundary = Boundary::nothing(self.modules);
+        self.ask(&mut boundary, findings);
+        for module in self.modules() {
+            let operation = &mut boundary.modules[usize::from(module.0)];
+            operation.turn = self.turn(module);
+            for cell in evicted.iter().map(|row| row.cell(module)).filter(|cell| cell.state != State::NotPresent) {
+                if self.broken != Some(BrokenElision::EvictionSilent) {
+                    self.reach(&mut operation.invalidate, &cell.lines);
+                    if cell.state.is_dirty() {
+                        self.reach(&mut operation.flush, &cell.lines);
+                    }
+                }
+            }
+            if self.untracked.contains(module) && touches.iter().any(|touch| touch.is_local(module)) {
+                operation.invalidate = Some(Extent::Cache);
+                why(&Account::of_cache(module, Why::Untracked, Why::Clean));
+            }
+        }
+        boundary
+    }
+
+    /// Adds the operations that findings ask for.
+    pub(super) fn ask(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
+        for (row, findings) in self.rows.iter().zip(findings) {
+            for (module, finding) in self.modules().zip(findings) {
+                let operation = &mut boundary.modules[usize::from(module.0)];
+                if finding.invalidate.is_done() {
+                    self.reach(&mut operation.invalidate, &row.cell(module).lines);
+                }
+                if finding.flush.is_done() {
+                    self.reach(&mut operation.flush, &row.cell(module).lines);
+                }
+            }
+        }
+    }
+
+    /// Extends an operation to `lines`.
+    fn reach(&self, extent: &mut Option<Extent>, lines: &LineSet) {
+        match (self.config.operations, extent) {
+            (Operations::Range, Some(Extent::Lines(reached))) => reached.add(lines),
+            (Operations::Range, extent @ None) => *extent = Some(Extent::Lines(lines.clone())),
+            (Operations::Range, Some(Extent::Cache)) => {}
+            (Operations::Cache, extent) => *extent = Some(Extent::Cache),
+        }
+    }
+
+    /// Pass 2: what the operations do to the rows of each module, but those that a running kernel uses there.
+    pub(super) fn perform(&mut self, boundary: &Boundary, findings: &[Vec<Finding>]) {
+        let cleans_busy = self.broken == Some(BrokenElision::BusyRowCleaned);
+        let busy = |row: &Row| self.modules().map(|module| !cleans_busy && self.busy(row, module)).collect();
+        let busy: Vec<Vec<bool>> = self.rows.iter().map(busy).collect();
+        for (module, operation) in boundary.iter() {
+            let index = usize::from(module.0);
+            let changed = if self.broken == Some(BrokenElision::ColumnsOfModuleZero) { 0 } else { index };
+            for ((row, findings), busy) in self.rows.iter_mut().zip(findings).zip(&busy) {
+                if !busy[changed] {
+                    let finding = findings[index];
+                    let cell = &mut row.cells[changed];
+                    if reaches(operation.invalidate.as_ref(), finding.invalidate, self.broken) {
+                        cell.state = cell.state.invalidated();
+                    }
+                    if reaches(operation.flush.as_ref(), finding.flush, self.broken) {
+                        cell.state = flushed(cell.state, self.broken);
+                    }
+                    if cell.state == State::NotPresent {
+                        cell.lines = LineSet::default();
+                    }
+                }
+            }
+            if operation.invalidate == Some(Extent::Cache) && !self.is_unlabelled() {
+                self.untracked = self.untracked.without(ModuleSet::only(module));
+            }
+        }
+    }
+
+    /// Pass 3: the launch's own transition.
+    pub(super) fn transition(&mut self, touches: &[Touch]) {
+        let accesses = |row: &Row| self.modules().map(|module| self.accesses(row, module, touches)).collect();
+        let accesses: Vec<Vec<_>> = self.rows.iter().map(accesses).collect();
+        for (row, accesses) in self.rows.iter_mut().zip(accesses) {
+            for (module, (local, remote)) in (0..self.modules).map(ModuleId).zip(accesses) {
+                let new = row.local(touches, module);
+                let cell = &mut row.cells[usize::from(module.0)];
+                cell.state = launched(cell.state, local, remote, self.broken);
+                if self.broken == Some(BrokenElision::RangeReplaced) && !new.is_empty() {
+                    cell.lines = LineSet::default();
+                }
+                cell.lines.add(&new);
+                cell.lines = std::mem::take(&mut cell.lines).limited(usize::from(self.config.ranges));
+            }
+        }
+    }
+
+    /// Tells of every row and module. The rows are those of the findings.
+    pub(super) fn report(&self, findings: &[Vec<Finding>], why: &mut dyn FnMut(&Account)) {
+        for (row, findings) in self.rows.iter().zip(findings) {
+            for (module, finding) in self.modules().zip(findings) {
+                let &Finding { before, local, remote, invalidate, flush } = finding;
+                let after = row.cell(module).state;
+                why(&Account {
+                    structure: Some(row.structure),
+                    module,
+                    local,
+                    remote,
+                    before,
+                    after,
+                    invalidate,
+                    flush,
+                });
+            }
+        }
+    }
+}
+
+/// Whether an operation of this extent reaches the lines of a row that asked for it, or did not, for this reason.
+fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -> bool {
+    match extent {
+        None => false,
+        Some(Extent::Cache) => broken != Some(BrokenElision::ColumnsOfAskingRows) || asked.is_done(),
+        Some(Extent::Lines(_)) => asked.is_done(),
+    }
+}
+
+/// [`State::flushed`] with a broken rule in it.
+fn flushed(state: State, broken: Option<BrokenElision>) -> State {
+    match broken {
+        Some(BrokenElision::ReleaseSetsNotPresent) if state.is_dirty() => State::NotPresent,
+        Some(_) | None => state.flushed(),
+    }
+}
+
+/// [`State::launched`] with a broken rule in it.
+fn launched(state: State, local: Option<Mode>, remote: Option<Mode>, broken: Option<BrokenElision>) -> State {
+    let by_local = |state: State| state.launched(local, None);
+    // A remote write flushes, then marks as stale.
+    let by_remote = |state: State| match (remote, state) {
+        (Some(Mode::ReadWrite), State::Valid | State::Dirty | State::Stale | State::DirtyStale) => State::Stale,
+        (Some(Mode::ReadWrite), State::NotPresent) => State::NotPresent,
+        (None | Some(Mode::Read), state) => state,
+    };
+    match broken {
+        Some(BrokenElision::LocalBeforeRemote) => by_remote(by_local(state)),
+        Some(BrokenElision::RemoteBeforeLocal) => by_local(by_remote(state)),
+        Some(BrokenElision::RemoteWriteLeavesValid) if state == State::Valid && local.is_none() => state,
+        Some(BrokenElision::StaleBytesForgotten) if state.launched(local, remote) == State::DirtyStale => State::Dirty,
+        Some(_) | None => state.launched(local, remote),
+    }
+}

@@ -1,0 +1,83 @@
+//! Rows that come, leave and go: room for what a launch touches.
+
+use super::row::{Cell, Row};
+use super::{Table, Touch};
+use crate::elision::{Account, Boundary, BrokenElision, ModuleSet, State, Why};
+
+impl Table {
+    /// Gives each structure touched one row, the most recent. Returns rows that left for that; `None` where there is
+    /// no room.
+    pub(super) fn make_room(&mut self, touches: &[Touch]) -> Option<Vec<Row>> {
+        for touch in touches {
+            let named = |row: &mut Row| row.has(touch);
+            let mut row = Row::new(touch.structure, self.modules);
+            let before = self.rows.len();
+            self.rows.extract_if(.., named).for_each(|older| row.take_up(older));
+            let is_new = self.rows.len() == before;
+            if !is_new || self.modules().any(|module| touch.is_local(module)) {
+                self.rows.push(row);
+            }
+        }
+        let mut evicted = Vec::new();
+        while self.entries_with(touches) > usize::from(self.config.rows) {
+            let ignores_busy = self.broken == Some(BrokenElision::BusyRowEvicted);
+            let may_leave = |row: &Row| {
+                let is_busy = self.modules().any(|module| self.busy(row, module));
+                !touches.iter().any(|touch| row.has(touch)) && (ignores_busy || !is_busy)
+            };
+            let oldest = self.rows.iter().position(may_leave)?;
+            evicted.push(self.rows.remove(oldest));
+        }
+        Some(evicted)
+    }
+
+    /// Entries that the rows take at most with what is touched in them.
+    fn entries_with(&self, touches: &[Touch]) -> usize {
+        let most = |row: &Row| {
+            let cells = self.modules().map(|module| {
+                let new = row.local(touches, module).limited(usize::from(self.config.ranges));
+                let mut all = row.cell(module).lines.clone();
+                all.add(&new);
+                new.ranges().len().max(all.limited(usize::from(self.config.ranges)).ranges().len())
+            });
+            cells.max().unwrap_or(0).max(1)
+        };
+        self.rows.iter().map(most).sum()
+    }
+
+    /// What the rows evicted leave behind.
+    pub(super) fn leave(&mut self, evicted: Vec<Row>, boundary: &Boundary, why: &mut dyn FnMut(&Account)) {
+        for row in evicted {
+            for (module, operation) in boundary.iter() {
+                let before = row.cell(module).state;
+                let invalidated = if operation.invalidate.is_some() { before.invalidated() } else { before };
+                let after = if operation.flush.is_some() { invalidated.flushed() } else { invalidated };
+                let forgets = [Some(BrokenElision::EvictionSilent), Some(BrokenElision::EvictionLeavesCopies)];
+                if after != State::NotPresent && !forgets.contains(&self.broken) {
+                    self.untracked = self.untracked.and(ModuleSet::only(module));
+                }
+                if before != State::NotPresent {
+                    let flush = if before.is_dirty() { Why::Evicted } else { Why::Clean };
+                    let cache = Account::of_cache(module, Why::Evicted, flush);
+                    why(&Account { structure: Some(row.structure), before, after, ..cache });
+                }
+            }
+        }
+    }
+
+    /// Makes rows that no running kernel uses say that nothing is held.
+    pub(super) fn forget_idle_rows(&mut self) {
+        let idle = |row: &Row| self.modules().all(|module| !self.busy(row, module));
+        let idle: Vec<bool> = self.rows.iter().map(idle).collect();
+        for (row, _) in self.rows.iter_mut().zip(idle).filter(|(_, idle)| *idle) {
+            row.cells.fill(Cell::default());
+        }
+    }
+
+    /// Removes rows of which no module holds anything (III-C, "Removing Entries").
+    pub(super) fn tidy(&mut self) {
+        let broken = self.broken == Some(BrokenElision::LiveRowRemoved);
+        let stays = |state: State| if broken { state.is_dirty() } else { state != State::NotPresent };
+        self.rows.retain(|row| row.cells.iter().any(|cell| stays(cell.state)));
+    }
+}

@@ -1,0 +1,57 @@
+//! One row of the table: what each module's L2 may hold of one structure.
+
+use super::Touch;
+use crate::elision::{LineSet, Lines, State};
+use tombolo_types::ModuleId;
+
+/// What one module's L2 may hold of one structure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Cell {
+    pub(super) state: State,
+    /// None where the state is [`State::NotPresent`].
+    pub(super) lines: LineSet,
+}
+
+/// One structure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Row {
+    pub(super) structure: Lines,
+    /// By module.
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Row {
+    pub(super) fn new(structure: Lines, modules: u8) -> Row {
+        Row { structure, cells: vec![Cell::default(); usize::from(modules)] }
+    }
+
+    pub(super) fn cell(&self, module: ModuleId) -> &Cell {
+        &self.cells[usize::from(module.0)]
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.cells.iter().map(|cell| cell.lines.ranges().len()).max().unwrap_or(0).max(1)
+    }
+
+    /// Whether the touch is of this row's structure.
+    pub(super) fn has(&self, touch: &Touch) -> bool {
+        self.structure.overlaps(touch.structure)
+    }
+
+    /// The lines of this row that a launch uses on the module.
+    pub(super) fn local(&self, touches: &[Touch], module: ModuleId) -> LineSet {
+        let mut lines = LineSet::default();
+        let local = touches.iter().filter(|touch| touch.is_local(module) && self.has(touch));
+        local.for_each(|touch| lines.add(&touch.lines));
+        lines
+    }
+
+    /// Becomes one row with another.
+    pub(super) fn take_up(&mut self, other: Row) {
+        self.structure = self.structure.hull(other.structure);
+        for (cell, other) in self.cells.iter_mut().zip(other.cells) {
+            cell.state = cell.state.joined(other.state);
+            cell.lines.add(&other.lines);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! From a launch's labels to its touches: who uses which lines, and whose L2 that concerns.
+//!
+//! Structures beyond those that a kernel may have in the table are combined first (CPElide, III-B, "Coarsening Data
+//! Structure Labels"): neighbours in memory, contiguous ones before others, then those closest to each other.
+
+use super::table::{Reach, TableConfig};
+use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
+use tombolo_types::ModuleId;
+
+/// One user's use of one structure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Touch {
+    /// The structure; of several combined the hull.
+    pub(super) structure: Lines,
+    pub(super) user: User,
+    pub(super) mode: Mode,
+    pub(super) lines: LineSet,
+    /// The modules whose L2 may hold these lines, or old copies of them.
+    pub(super) concerns: ModuleSet,
+    /// Whether nothing is to be done for the structure.
+    pub(super) asserted: bool,
+}
+
+impl Touch {
+    /// Whether it is a use by `module` that may leave lines in its L2.
+    pub(super) fn is_local(&self, module: ModuleId) -> bool {
+        self.user == User::Module(module) && self.concerns.contains(module)
+    }
+
+    /// Whether it is a use by another user of lines that the L2 of `module` may hold.
+    pub(super) fn is_remote(&self, module: ModuleId) -> bool {
+        self.user != User::Module(module) && self.concerns.contains(module)
+    }
+}
+
+/// Structures of one kernel that share a row.
+struct Group<'a> {
+    structure: Lines,
+    parts: Vec<&'a Label<'a>>,
+}
+
+/// What a launch with these labels touches.
+pub(super) fn touches(
+    labels: &[Label<'_>],
+    config: TableConfig,
+    reach: Reach,
+    modules: u8,
+    broken: Option<BrokenElision>,
+) -> Vec<Touch> {
+    let mut touches = Vec::new();
+    for group in combined(labels, usize::from(config.structures)) {
+        for used in group.uses(modules, broken) {
+            let used = Use { lines: used.lines.limited(usize::from(config.ranges)), ..used };
+            match reach {
+                Reach::Every => touches.push(group.touch(&used, ModuleSet::first(modules))),
+                Reach::Home => touches.extend(group.at_homes(&used, modules)),
+            }
+        }
+    }
+    touches
+}
+
+/// The structures in ascending order, as at most `most` groups of neighbours.
+fn combined<'a>(labels: &'a [Label<'a>], most: usize) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> =
+        labels.iter().map(|label| Group { structure: label.structure, parts: vec![label] }).collect();
+    groups.sort_by_key(|group| group.structure);
+    let gap = |groups: &[Group<'_>], at: usize| groups[at - 1].structure.gap(groups[at].structure);
+    while groups.len() > most.max(1) {
+        let closest = (1..groups.len()).min_by_key(|&at| (gap(&groups, at), at)).expect("there are two groups");
+        let mut later = groups.remove(closest);
+        let group = &mut groups[closest - 1];
+        group.structure = group.structure.hull(later.structure);
+        group.parts.append(&mut later.parts);
+    }
+    groups
+}
+
+impl<'a> Group<'a> {
+    /// A use for each user: the union of its lines in all parts, and the more conservative mode.
+    fn uses(&self, modules: u8, broken: Option<BrokenElision>) -> Vec<Use> {
+        let users = (0..modules).map(|module| User::Module(ModuleId(module))).chain([User::Host]);
+        let users = users.filter(|&user| user != User::Host || broken != Some(BrokenElision::HostIgnored));
+        users.filter_map(|user| self.used_by(user, broken)).collect()
+    }
+
+    /// The use of one user; `None` where it uses no part.
+    fn used_by(&self, user: User, broken: Option<BrokenElision>) -> Option<Use> {
+        let counted = match broken {
+            Some(BrokenElision::CoarseningDropsUsers) => 1,
+            Some(_) | None => self.parts.len(),
+        };
+        let uses = self.parts[..counted].iter().flat_map(|part| part.uses);
+        let mut uses = uses.filter(|used| used.user == user).map(|used| rounded(used, broken));
+        let mut all = uses.next()?;
+        for used in uses {
+            all.lines.add(&used.lines);
+            all.mode = match broken {
+                Some(BrokenElision::CoarseningWeakensMode) => all.mode.min(used.mode),
+                Some(_) | None => all.mode.max(used.mode),
+            };
+        }
+        (!all.lines.is_empty()).then_some(all)
+    }
+
+    /// The touch of a use that concerns these modules.
+    fn touch(&self, used: &Use, concerns: ModuleSet) -> Touch {
+        Touch {
+            structure: self.structure,
+            user: used.user,
+            mode: used.mode,
+            lines: used.lines.clone(),
+            concerns,
+            asserted: self.parts.iter().all(|part| part.asserted),
+        }
+    }
+
+    /// A touch for each home of the lines used, which concerns that home alone.
+    fn at_homes(&self, used: &Use, modules: u8) -> impl Iterator<Item = Touch> {
+        (0..modules).filter_map(|home| {
+            let homed = self.parts.iter().map(|part| {
+                let at = part.homes.get(usize::from(home));
+                at.unwrap_or_else(|| {
+                    panic!("a label of {:?} does not say what is homed at module{home}", part.structure)
+                })
+            });
+            let lines: LineSet = homed.flat_map(|homed| homed.intersection(&used.lines).ranges().to_vec()).collect();
+            let touch = self.touch(&Use { lines, ..used.clone() }, ModuleSet::only(ModuleId(home)));
+            (!touch.lines.is_empty()).then_some(touch)
+        })
+    }
+}
+
+/// A use as it is labelled, which is as it is unless the rule that rounds ends outward is broken.
+fn rounded(used: &Use, broken: Option<BrokenElision>) -> Use {
+    let shortened = |range: &Lines| match range.end.0 - range.first.0 {
+        1 => *range,
+        _ => Lines::new(range.first, tombolo_types::Line(range.end.0 - 1)),
+    };
+    let lines = match broken {
+        Some(BrokenElision::EndsRoundedDown) => used.lines.ranges().iter().map(shortened).collect(),
+        Some(_) | None => used.lines.clone(),
+    };
+    Use { lines, ..*used }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Line;
+
+    fn lines(first: u64, end: u64) -> Lines {
+        Lines::new(Line(first), Line(end))
+    }
+
+    fn used(user: u8, mode: Mode, range: Lines) -> Use {
+        Use { user: User::Module(ModuleId(user)), mode, lines: range.into() }
+    }
+
+    fn label(structure: Lines, uses: &[Use]) -> Label<'_> {
+        Label { structure, homes: &[], asserted: false, uses }
+    }
+
+    fn structures(labels: &[Label<'_>], most: usize) -> Vec<Lines> {
+        combined(labels, most).iter().map(|group| group.structure).collect()
+    }
+
+    #[test]
+    fn contiguous_structures_are_combined_before_close_ones() {
+        let labels = [(20, 30), (0, 10), (11, 20), (40, 50)].map(|(first, end)| label(lines(first, end), &[]));
+        assert_eq!(structures(&labels, 4), [lines(0, 10), lines(11, 20), lines(20, 30), lines(40, 50)]);
+        assert_eq!(structures(&labels, 3), [lines(0, 10), lines(11, 30), lines(40, 50)]);
+        assert_eq!(structures(&labels, 2), [lines(0, 30), lines(40, 50)]);
+        assert_eq!(structures(&labels, 1), [lines(0, 50)]);
+    }
+
+    #[test]
+    fn a_combined_row_has_all_users_and_the_more_conservative_mode() {
+        let first = [used(0, Mode::Read, lines(0, 4))];
+        let second = [used(0, Mode::ReadWrite, lines(12, 13)), used(1, Mode::Read, lines(14, 16))];
+        let labels = [label(lines(0, 10), &first), label(lines(12, 20), &second)];
+        let config = TableConfig { structures: 1, ..TableConfig::default() };
+        let touches = touches(&labels, config, Reach::Every, 2, None);
+        let found: Vec<_> = touches.iter().map(|touch| (touch.user, touch.mode, touch.lines.clone())).collect();
+        let user = |module| User::Module(ModuleId(module));
+        assert_eq!(
+            found,
+            [(user(0), Mode::ReadWrite, lines(0, 13).into()), (user(1), Mode::Read, lines(14, 16).into())]
+        );
+        assert!(touches.iter().all(|touch| touch.structure == lines(0, 20)));
+    }
+
+    #[test]
+    fn by_homes_a_use_concerns_the_homes_of_its_lines() {
+        let uses = [used(0, Mode::Read, lines(0, 6))];
+        let homes = [lines(0, 4).into(), lines(4, 8).into()];
+        let labels = [Label { homes: &homes, ..label(lines(0, 8), &uses) }];
+        let touches = touches(&labels, TableConfig::default(), Reach::Home, 2, None);
+        let found: Vec<_> = touches.iter().map(|touch| (touch.concerns, touch.lines.clone())).collect();
+        assert_eq!(found, [(ModuleSet(1), lines(0, 4).into()), (ModuleSet(2), lines(4, 6).into())]);
+        assert!(touches[0].is_local(ModuleId(0)) && touches[1].is_remote(ModuleId(1)));
+        assert!(!touches[1].is_local(ModuleId(0)), "it keeps no copy of lines homed elsewhere");
+    }
+}

@@ -1,0 +1,250 @@
+//! Small machines with kernels, in which all sequences are searched.
+
+use crate::kernel::{Kernel, Labelling, accesses, is_race_free};
+use crate::search::{Found, Scenario, search};
+use crate::truth::{Access, Machine, Reading};
+use tombolo_protocol::elision::{
+    Account, Boundary, BrokenElision, ChipletTable, Elision, Holds, HomeAware, KernelId, Lines, Never, Operations,
+    Packet, TableConfig, User, When,
+};
+use tombolo_types::{Line, ModuleId};
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Chiplet,
+    Home,
+    Never(When),
+}
+
+/// Any of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Any {
+    Chiplet(ChipletTable),
+    Home(HomeAware),
+    Never(Never),
+}
+
+impl Any {
+    pub(crate) fn new(kind: Kind, config: TableConfig, machine: &Machine, broken: Option<BrokenElision>) -> Any {
+        let holds = match machine.reading {
+            Reading::HomeMemory => Holds::Own,
+            Reading::Cached => Holds::All,
+        };
+        match kind {
+            Kind::Chiplet => Any::Chiplet(ChipletTable::new(config, machine.modules, broken)),
+            Kind::Home => Any::Home(HomeAware::new(config, machine.modules, holds, broken).expect("it is sound here")),
+            Kind::Never(when) => Any::Never(Never::new(when, machine.modules)),
+        }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Any::Chiplet(table) => table.rows(),
+            Any::Home(table) => table.rows(),
+            Any::Never(_) => 0,
+        }
+    }
+
+    fn inner(&mut self) -> &mut dyn Elision {
+        match self {
+            Any::Chiplet(table) => table,
+            Any::Home(table) => table,
+            Any::Never(never) => never,
+        }
+    }
+}
+
+impl Elision for Any {
+    fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.inner().launch(packet, why)
+    }
+
+    fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.inner().finish(kernel, why)
+    }
+
+    fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
+        self.inner().end(why)
+    }
+}
+
+/// What one user may do in a kernel: grains read, grains written.
+pub(crate) type Part = (&'static [usize], &'static [usize]);
+
+/// A small machine, its kernels and what decides.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) scenario: Scenario,
+    pub(crate) kind: Kind,
+    pub(crate) config: TableConfig,
+}
+
+impl Case {
+    pub(crate) fn search(&self, broken: Option<BrokenElision>, most: usize) -> Found {
+        search(&self.scenario, Any::new(self.kind, self.config, &self.scenario.machine, broken), most)
+    }
+}
+
+/// Three modules, lines of two grains with these homes.
+pub(crate) fn machine(reading: Reading, homes: &[u8]) -> Machine {
+    let homes = homes.iter().map(|&home| ModuleId(home)).collect();
+    Machine { reading, modules: 3, homes, grains: 2, store_fetches: false, fault: None }
+}
+
+/// Structures of so many lines, one behind the other.
+pub(crate) fn structures(lengths: &[u64]) -> Vec<Lines> {
+    let mut next = 0;
+    let one = |&length: &u64| {
+        next += length;
+        Lines::new(Line(next - length), Line(next))
+    };
+    lengths.iter().map(one).collect()
+}
+
+pub(crate) fn module(module: u8) -> User {
+    User::Module(ModuleId(module))
+}
+
+fn of(user: User, (reads, writes): Part) -> Vec<Access> {
+    [accesses(user, reads.iter().copied(), false), accesses(user, writes.iter().copied(), true)].concat()
+}
+
+/// All race-free combinations in which each of at most `most` modules does one of `parts`.
+pub(crate) fn combinations(modules: u8, parts: &[Part], most: usize) -> Vec<Vec<Access>> {
+    let mut kernels: Vec<(usize, Vec<Access>)> = vec![(0, Vec::new())];
+    for user in 0..modules {
+        let longer = |(active, kernel): &(usize, Vec<Access>)| {
+            let with = parts.iter().map(|&part| (active + 1, [kernel.as_slice(), &of(module(user), part)].concat()));
+            let with = with.filter(|(active, kernel)| *active <= most && is_race_free(kernel));
+            with.chain([(*active, kernel.clone())]).collect::<Vec<_>>()
+        };
+        kernels = kernels.iter().flat_map(longer).collect();
+    }
+    kernels.into_iter().map(|(_, kernel)| kernel).filter(|kernel| !kernel.is_empty()).collect()
+}
+
+/// One structure of two lines: parts of a line, both lines, and a write beside a halo.
+const ONE: [Part; 6] =
+    [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[], &[0, 1, 2, 3]), (&[1, 2], &[3])];
+
+/// The same for L2s that hold more, where there are many more states.
+const ONE_CACHED: [Part; 4] = [(&[], &[0]), (&[], &[1]), (&[0, 1, 2, 3], &[]), (&[1, 2], &[3])];
+
+/// Two structures of a line each.
+const TWO: [Part; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]), (&[1], &[2])];
+
+const TWO_CACHED: [Part; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
+
+const DEFAULT: TableConfig = TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache };
+const RANGED: TableConfig = TableConfig { operations: Operations::Range, ..DEFAULT };
+const TIGHT: TableConfig = TableConfig { rows: 1, ..DEFAULT };
+const COARSE: TableConfig = TableConfig { structures: 1, ..DEFAULT };
+
+fn case(
+    name: &'static str,
+    machine: &Machine,
+    lengths: &[u64],
+    kernels: Vec<Vec<Access>>,
+    labelling: Labelling,
+    (kind, config): (Kind, TableConfig),
+) -> Case {
+    let structures = structures(lengths);
+    let labelled = |accesses| Kernel::labelled(machine, &structures, accesses, labelling);
+    let kernels = kernels.into_iter().map(labelled).collect();
+    Case { name, scenario: Scenario { machine: machine.clone(), kernels, streams: 1, oracle: true }, kind, config }
+}
+
+/// Every case in which one kernel runs after the other.
+pub(crate) fn one_stream() -> Vec<Case> {
+    use Kind::{Chiplet, Home, Never};
+    use Labelling::{Exact, Modes, OneMode};
+    let h = |homes| machine(Reading::HomeMemory, homes);
+    let p = |homes| machine(Reading::Cached, homes);
+    let (one, one_cached) = (combinations(3, &ONE, 3), combinations(3, &ONE_CACHED, 3));
+    let (two, two_cached) = (combinations(3, &TWO, 2), combinations(3, &TWO_CACHED, 2));
+    let mut cases = vec![
+        case("one structure", &h(&[0, 1]), &[2], one.clone(), Exact, (Chiplet, DEFAULT)),
+        case("one structure, homes", &h(&[0, 1]), &[2], one.clone(), Exact, (Home, DEFAULT)),
+        case("one structure, one mode", &h(&[1, 1]), &[2], one_cached.clone(), OneMode, (Chiplet, DEFAULT)),
+        case("one structure, modes", &h(&[0, 1]), &[2], one.clone(), Modes, (Chiplet, DEFAULT)),
+        case("one structure, ranged", &h(&[0, 1]), &[2], one_cached.clone(), Exact, (Chiplet, RANGED)),
+        case("one structure, cached", &p(&[0, 1]), &[2], one_cached, Exact, (Chiplet, DEFAULT)),
+        case("two structures", &h(&[0, 1]), &[1, 1], two.clone(), Exact, (Chiplet, DEFAULT)),
+        case("two structures, homes", &h(&[0, 0]), &[1, 1], two.clone(), Exact, (Home, DEFAULT)),
+        case("two structures, cached", &p(&[0, 1]), &[1, 1], two_cached.clone(), Exact, (Chiplet, DEFAULT)),
+        case("two structures, ranged", &h(&[0, 0]), &[1, 1], two_cached.clone(), Exact, (Chiplet, RANGED)),
+        case("tight", &h(&[0, 0]), &[1, 1], two.clone(), Exact, (Chiplet, TIGHT)),
+        case("tight, cached", &p(&[0, 1]), &[1, 1], two_cached.clone(), Exact, (Chiplet, TIGHT)),
+        case("coarse", &h(&[0, 0]), &[1, 1], two.clone(), Exact, (Chiplet, COARSE)),
+        case("coarse, homes", &h(&[0, 1]), &[1, 1], two, Exact, (Home, COARSE)),
+        case("no elision", &h(&[0, 1]), &[2], one.clone(), Exact, (Never(When::EndThenLaunch), DEFAULT)),
+        case("no elision, launch", &h(&[0, 1]), &[2], one, Exact, (Never(When::Launch), DEFAULT)),
+        case("no elision, cached", &p(&[0, 1]), &[1, 1], two_cached, Exact, (Never(When::Launch), DEFAULT)),
+    ];
+    cases[5].scenario.machine.store_fetches = true;
+    for (name, reading, config) in [
+        ("host", Reading::HomeMemory, DEFAULT),
+        ("host, cached", Reading::Cached, DEFAULT),
+        ("host, homes", Reading::HomeMemory, DEFAULT),
+    ] {
+        let machine = machine(reading, &[0, 1]);
+        let mut kernels = combinations(3, &[(&[0, 1], &[]), (&[], &[0]), (&[], &[2])], 2);
+        kernels.extend(
+            [(&[0][..], &[][..]), (&[0, 1, 2, 3], &[]), (&[], &[1]), (&[], &[0, 1, 2, 3])].map(|p| of(User::Host, p)),
+        );
+        let kind = if name == "host, homes" { Home } else { Chiplet };
+        cases.push(case(name, &machine, &[1, 1], kernels, Exact, (kind, config)));
+    }
+    for (name, reading) in [("unlabelled", Reading::HomeMemory), ("unlabelled, cached", Reading::Cached)] {
+        let machine = machine(reading, &[0, 1]);
+        let mut with = case(name, &machine, &[1, 1], combinations(3, &TWO_CACHED, 2), Exact, (Chiplet, DEFAULT));
+        with.scenario.kernels.iter_mut().step_by(3).for_each(|kernel| kernel.labels = None);
+        cases.push(with);
+    }
+    cases
+}
+
+/// Every case in which two kernels may run side by side.
+pub(crate) fn two_streams() -> Vec<Case> {
+    use Kind::{Chiplet, Home, Never};
+    let parts: [Part; 5] = [(&[0], &[]), (&[], &[0]), (&[], &[1]), (&[1, 2], &[]), (&[], &[3])];
+    let mut cases = Vec::new();
+    for (name, reading, lengths, kind, config) in [
+        ("streams", Reading::HomeMemory, &[2][..], Chiplet, DEFAULT),
+        ("streams, cached", Reading::Cached, &[2], Chiplet, DEFAULT),
+        ("streams, homes", Reading::HomeMemory, &[2], Home, DEFAULT),
+        ("streams, two structures", Reading::HomeMemory, &[1, 1], Chiplet, DEFAULT),
+        ("streams, tight", Reading::HomeMemory, &[1, 1], Chiplet, TIGHT),
+        ("streams, tight, cached", Reading::Cached, &[1, 1], Chiplet, TIGHT),
+        ("streams, ranged", Reading::HomeMemory, &[1, 1], Chiplet, RANGED),
+        ("streams, unlabelled", Reading::HomeMemory, &[1, 1], Chiplet, DEFAULT),
+        ("streams, no elision", Reading::HomeMemory, &[2], Never(When::EndThenLaunch), DEFAULT),
+        ("streams, no elision, launch", Reading::Cached, &[2], Never(When::Launch), DEFAULT),
+    ] {
+        let mut machine = machine(reading, &[0, 0]);
+        machine.modules = 2;
+        let kernels = combinations(2, &parts, 1);
+        let mut with = case(name, &machine, lengths, kernels, Labelling::Exact, (kind, config));
+        with.scenario.streams = 2;
+        if name == "streams, unlabelled" {
+            with.scenario.kernels.iter_mut().step_by(3).for_each(|kernel| kernel.labels = None);
+        }
+        cases.push(with);
+    }
+    // The home is neither who writes nor who reads: a write-back passes nobody's copy.
+    let third = machine(Reading::Cached, &[2]);
+    let kernels = combinations(2, &[(&[0], &[]), (&[1], &[]), (&[], &[1])], 1);
+    let mut with = case("streams, cached, third home", &third, &[1], kernels, Labelling::Exact, (Chiplet, DEFAULT));
+    with.scenario.streams = 2;
+    cases.push(with);
+    cases
+}
+
+/// A table that knows homes where an L2 holds lines of others. Only a broken rule lets it be made.
+pub(crate) fn homes_where_all_is_cached() -> Case {
+    let machine = machine(Reading::Cached, &[0, 1]);
+    let kernels = combinations(3, &ONE_CACHED, 2);
+    case("homes, cached", &machine, &[2], kernels, Labelling::Exact, (Kind::Home, DEFAULT))
+}

@@ -1,0 +1,150 @@
+//! Directed programs: a machine on which a test launches one kernel after the other and sees what is done.
+
+use crate::cases::{Any, Kind, module};
+use crate::kernel::{Kernel, OwnLabel, homes};
+use crate::search::{Order, perform};
+use crate::truth::{Access, Machine, Reading, World};
+use std::ops::Range;
+use tombolo_protocol::elision::{
+    Account, Boundary, BrokenElision, Elision, KernelId, Lines, Mode, TableConfig, Use, User,
+};
+use tombolo_types::{Line, ModuleId};
+
+pub(crate) const R: Mode = Mode::Read;
+pub(crate) const RW: Mode = Mode::ReadWrite;
+
+/// User, mode, lines of the structure from its first.
+pub(crate) type Part = (User, Mode, Range<u64>);
+
+/// Structures of `lines` lines for each module, of which each module is home to its own part.
+pub(crate) struct Directed {
+    pub(crate) machine: Machine,
+    pub(crate) world: World,
+    pub(crate) elision: Any,
+    /// Lines of a structure.
+    pub(crate) lines: u64,
+    /// Dirty lines that the last boundary flushed.
+    pub(crate) flushed: usize,
+    /// What the last boundary said.
+    pub(crate) accounts: Vec<Account>,
+}
+
+/// What a boundary did: modules invalidated, modules flushed.
+pub(crate) type Done = (Vec<u8>, Vec<u8>);
+
+impl Directed {
+    pub(crate) fn new(kind: Kind, modules: u8, structures: u64, lines: u64) -> Directed {
+        Directed::with(kind, modules, structures, lines, TableConfig::default(), None)
+    }
+
+    pub(crate) fn with(
+        kind: Kind,
+        modules: u8,
+        structures: u64,
+        lines: u64,
+        config: TableConfig,
+        broken: Option<BrokenElision>,
+    ) -> Directed {
+        let all = 0..structures * lines * u64::from(modules);
+        let homes = all.map(|line| ModuleId((line / lines % u64::from(modules)) as u8)).collect();
+        let reading = Reading::HomeMemory;
+        let machine = Machine { reading, modules, homes, grains: 1, store_fetches: false, fault: None };
+        let (world, elision) = (World::new(&machine), Any::new(kind, config, &machine, broken));
+        let lines = lines * u64::from(modules);
+        Directed { machine, world, elision, lines, flushed: 0, accounts: Vec::new() }
+    }
+
+    /// The part of a structure that is homed at a module.
+    pub(crate) fn own(&self, module: u8) -> Range<u64> {
+        let part = self.lines / u64::from(self.machine.modules);
+        u64::from(module) * part..(u64::from(module) + 1) * part
+    }
+
+    /// `own` with `halo` lines more at each end.
+    pub(crate) fn around(&self, module: u8, halo: u64) -> Range<u64> {
+        let own = self.own(module);
+        own.start.saturating_sub(halo)..(own.end + halo).min(self.lines)
+    }
+
+    /// A part for each module.
+    pub(crate) fn each(&self, mode: Mode, range: impl Fn(u8) -> Range<u64>) -> Vec<Part> {
+        (0..self.machine.modules).map(|at| (module(at), mode, range(at))).collect()
+    }
+
+    /// All of a structure for each module.
+    pub(crate) fn all(&self, mode: Mode) -> Vec<Part> {
+        self.each(mode, |_| 0..self.lines)
+    }
+
+    /// Runs a kernel that does to each structure what is said. What is labelled R/W is written where no other part
+    /// names it, and not read.
+    pub(crate) fn run(&mut self, structures: &[(u64, Vec<Part>)]) -> Done {
+        let kernel = self.kernel(structures);
+        self.launch(&kernel)
+    }
+
+    /// That kernel.
+    pub(crate) fn kernel(&self, structures: &[(u64, Vec<Part>)]) -> Kernel {
+        let labels: Vec<OwnLabel> = structures.iter().map(|(number, parts)| self.label(*number, parts)).collect();
+        let accesses = structures.iter().flat_map(|(number, parts)| self.accesses(*number, parts)).collect();
+        Kernel { accesses, labels: Some(labels) }
+    }
+
+    pub(crate) fn launch(&mut self, kernel: &Kernel) -> Done {
+        let mut accounts = Vec::new();
+        let launched = kernel
+            .with_packet(KernelId(0), |packet| self.elision.launch(packet, &mut |account| accounts.push(*account)));
+        self.accounts = accounts;
+        let done = self.perform(&launched);
+        perform(&self.machine, &mut self.world, &kernel.accesses, Order::LoadsFirst)
+            .expect("what is labelled is current");
+        let ended = self.elision.finish(KernelId(0), &mut |_| {});
+        let flushed = self.flushed;
+        self.perform(&ended);
+        self.flushed += flushed;
+        done
+    }
+
+    pub(crate) fn end(&mut self) -> Done {
+        let boundary = self.elision.end(&mut |_| {});
+        let done = self.perform(&boundary);
+        self.world.is_whole().expect("all is written back");
+        done
+    }
+
+    fn perform(&mut self, boundary: &Boundary) -> Done {
+        let dirty = |world: &World| (0..self.machine.modules).map(|at| world.dirty(ModuleId(at))).sum::<usize>();
+        let before = dirty(&self.world);
+        self.world.perform(&self.machine, boundary, |_| Ok(())).expect("nothing is accessed");
+        self.flushed = before - dirty(&self.world);
+        let invalidated = boundary.iter().filter(|(_, operation)| operation.invalidate.is_some());
+        let flushed = boundary.iter().filter(|(_, operation)| operation.flush.is_some());
+        (invalidated.map(|(at, _)| at.0).collect(), flushed.map(|(at, _)| at.0).collect())
+    }
+
+    pub(crate) fn structure(&self, number: u64) -> Lines {
+        Lines::new(Line(number * self.lines), Line((number + 1) * self.lines))
+    }
+
+    fn label(&self, number: u64, parts: &[Part]) -> OwnLabel {
+        let structure = self.structure(number);
+        let lines = |range: &Range<u64>| {
+            Lines::new(Line(structure.first.0 + range.start), Line(structure.first.0 + range.end)).into()
+        };
+        let uses = parts.iter().map(|(user, mode, range)| Use { user: *user, mode: *mode, lines: lines(range) });
+        OwnLabel { structure, homes: homes(&self.machine, structure), asserted: false, uses: uses.collect() }
+    }
+
+    fn accesses(&self, number: u64, parts: &[Part]) -> Vec<Access> {
+        let alone = |user, line| !parts.iter().any(|(other, _, range)| *other != user && range.contains(&line));
+        let first = number * self.lines;
+        let of = |(user, mode, range): &Part| {
+            let write = *mode == RW;
+            let shared = parts.iter().any(|(_, mode, _)| *mode == RW);
+            let user = *user;
+            let own = range.clone().filter(move |&line| !shared || alone(user, line));
+            own.map(|line| Access { user, grain: (first + line) as usize, write }).collect::<Vec<_>>()
+        };
+        parts.iter().flat_map(of).collect()
+    }
+}

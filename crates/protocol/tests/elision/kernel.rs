@@ -1,0 +1,111 @@
+//! Kernels as the truth performs them, and the labels that may be derived from what they access.
+
+use crate::truth::{Access, Machine};
+use tombolo_protocol::elision::{KernelId, Label, LineSet, Lines, Mode, ModuleSet, Packet, Use, User};
+use tombolo_types::{Line, ModuleId};
+
+/// The labels of one structure.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnLabel {
+    pub(crate) structure: Lines,
+    pub(crate) homes: Vec<LineSet>,
+    pub(crate) asserted: bool,
+    pub(crate) uses: Vec<Use>,
+}
+
+/// How labels are derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Labelling {
+    /// The whole structure for whoever touches it, in one mode for all: Listing 1.
+    Modes,
+    /// What each user touches, as line sets, each in its own mode.
+    Exact,
+    /// What each user touches, in one mode for all.
+    OneMode,
+}
+
+/// A kernel, or what the host does between two.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    pub(crate) accesses: Vec<Access>,
+    /// `None`: it has none.
+    pub(crate) labels: Option<Vec<OwnLabel>>,
+}
+
+impl Kernel {
+    /// A kernel with labels that are true.
+    pub(crate) fn labelled(
+        machine: &Machine,
+        structures: &[Lines],
+        accesses: Vec<Access>,
+        labelling: Labelling,
+    ) -> Kernel {
+        let labels = structures.iter().filter_map(|&structure| label(machine, structure, &accesses, labelling));
+        Kernel { labels: Some(labels.collect()), accesses }
+    }
+
+    /// The modules it runs on.
+    pub(crate) fn on(&self) -> ModuleSet {
+        self.accesses.iter().fold(ModuleSet::NONE, |on, access| match access.user {
+            User::Module(module) => on.and(ModuleSet::only(module)),
+            User::Host => on,
+        })
+    }
+
+    /// Shows `then` the packet of its launch.
+    pub(crate) fn with_packet<T>(&self, kernel: KernelId, then: impl FnOnce(&Packet<'_>) -> T) -> T {
+        let labels: Option<Vec<Label<'_>>> = self.labels.as_ref().map(|labels| labels.iter().map(of).collect());
+        then(&Packet { kernel, on: self.on(), labels: labels.as_deref() })
+    }
+
+    /// Whether some grain that one of the two writes is accessed by the other.
+    pub(crate) fn conflicts(&self, other: &Kernel) -> bool {
+        self.accesses.iter().any(|mine| other.accesses.iter().any(|theirs| conflict(mine, theirs)))
+    }
+}
+
+fn conflict(one: &Access, other: &Access) -> bool {
+    one.grain == other.grain && (one.write || other.write)
+}
+
+/// Whether no grain that one user writes is accessed by another.
+pub(crate) fn is_race_free(accesses: &[Access]) -> bool {
+    accesses.iter().all(|one| accesses.iter().all(|other| one.user == other.user || !conflict(one, other)))
+}
+
+fn of(label: &OwnLabel) -> Label<'_> {
+    Label { structure: label.structure, homes: &label.homes, asserted: label.asserted, uses: &label.uses }
+}
+
+fn label(machine: &Machine, structure: Lines, accesses: &[Access], labelling: Labelling) -> Option<OwnLabel> {
+    let inside = |access: &&Access| machine.lines(access.grain).overlaps(structure);
+    let users: std::collections::BTreeSet<User> = accesses.iter().filter(inside).map(|access| access.user).collect();
+    let written = accesses.iter().filter(inside).any(|access| access.write);
+    let uses = users.iter().map(|&user| {
+        let own = || accesses.iter().filter(inside).filter(move |access| access.user == user);
+        let writes = own().any(|access| access.write);
+        let mode = |writes: bool| if writes { Mode::ReadWrite } else { Mode::Read };
+        let lines = || own().map(|access| machine.lines(access.grain)).collect();
+        match labelling {
+            Labelling::Modes => Use { user, mode: mode(written), lines: structure.into() },
+            Labelling::Exact => Use { user, mode: mode(writes), lines: lines() },
+            Labelling::OneMode => Use { user, mode: mode(written), lines: lines() },
+        }
+    });
+    let uses: Vec<Use> = uses.collect();
+    (!uses.is_empty()).then(|| OwnLabel { structure, homes: homes(machine, structure), asserted: false, uses })
+}
+
+/// The lines of a structure that are homed at each module.
+pub(crate) fn homes(machine: &Machine, structure: Lines) -> Vec<LineSet> {
+    let at = |module| {
+        let lines = (structure.first.0..structure.end.0).filter(|&line| machine.homes[line as usize] == module);
+        lines.map(|line| Lines::new(Line(line), Line(line + 1))).collect()
+    };
+    (0..machine.modules).map(ModuleId).map(at).collect()
+}
+
+/// Accesses of `user` to these grains.
+pub(crate) fn accesses(user: User, grains: impl IntoIterator<Item = usize>, write: bool) -> Vec<Access> {
+    grains.into_iter().map(|grain| Access { user, grain, write }).collect()
+}

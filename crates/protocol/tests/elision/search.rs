@@ -1,0 +1,203 @@
+//! All sequences of some kernels, of any length: a breadth-first search of the states of truth and table together.
+
+use crate::kernel::Kernel;
+use crate::truth::{Access, Machine, World, Wrong};
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::rc::Rc;
+use tombolo_protocol::elision::{Elision, KernelId, ModuleSet};
+
+/// What may be searched: a machine and its kernels.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) machine: Machine,
+    pub(crate) kernels: Vec<Kernel>,
+    /// Kernels that may run at a time.
+    pub(crate) streams: usize,
+    /// Whether an operation that is needed and not done counts as wrong before a load shows it.
+    pub(crate) oracle: bool,
+}
+
+/// A sequence that goes wrong: the shortest.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    /// Kernels launched, in order.
+    pub(crate) launches: Vec<usize>,
+    pub(crate) wrong: Wrong,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) states: usize,
+    /// Whether these are all.
+    pub(crate) complete: bool,
+    pub(crate) trace: Option<Trace>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State<E> {
+    world: World,
+    elision: E,
+    running: Vec<usize>,
+}
+
+/// In which order a kernel's accesses are performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    LoadsFirst,
+    StoresFirst,
+}
+
+/// The orders that differ for a kernel.
+fn orders(kernel: &Kernel) -> &'static [Order] {
+    let stores = kernel.accesses.iter().filter(|access| access.write).count();
+    let mixed = stores > 0 && stores < kernel.accesses.len();
+    if mixed { &[Order::LoadsFirst, Order::StoresFirst] } else { &[Order::LoadsFirst] }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A kernel runs by itself.
+    Run(usize, Order),
+    /// It starts; kernels that run access their lines between the boundary's operations, or do not.
+    Launch(usize, bool),
+    /// It performs its accesses once more and ends.
+    Finish(usize),
+}
+
+/// Searches until something goes wrong or all states are visited.
+pub(crate) fn search<E: Elision + Clone + Eq + Hash>(scenario: &Scenario, empty: E, most: usize) -> Found {
+    let start = Rc::new(State { world: World::new(&scenario.machine), elision: empty, running: Vec::new() });
+    let mut seen = HashSet::from([Rc::clone(&start)]);
+    let mut reached = vec![(start, None::<(usize, Event)>)];
+    let mut next = 0;
+    while next < reached.len() && reached.len() < most {
+        let state = Rc::clone(&reached[next].0);
+        for event in events(scenario, &state.running) {
+            let mut after = State::clone(&state);
+            if let Err(wrong) = step(scenario, &mut after, event) {
+                let launches = launches(&reached, next, event);
+                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
+            }
+            let after = Rc::new(after);
+            if !seen.insert(Rc::clone(&after)) {
+                continue;
+            }
+            let idle = after.running.is_empty();
+            let whole = if idle { ends(&scenario.machine, &after.world, &after.elision) } else { Ok(()) };
+            if let Err(wrong) = whole {
+                let launches = launches(&reached, next, event);
+                return Found { states: reached.len(), complete: false, trace: Some(Trace { launches, wrong }) };
+            }
+            reached.push((after, Some((next, event))));
+        }
+        next += 1;
+    }
+    Found { states: reached.len(), complete: next == reached.len(), trace: None }
+}
+
+fn events(scenario: &Scenario, running: &[usize]) -> Vec<Event> {
+    let all = 0..scenario.kernels.len();
+    if scenario.streams == 1 {
+        return all
+            .flat_map(|kernel| orders(&scenario.kernels[kernel]).iter().map(move |&o| Event::Run(kernel, o)))
+            .collect();
+    }
+    let mut events: Vec<Event> = running.iter().map(|&kernel| Event::Finish(kernel)).collect();
+    if running.len() < scenario.streams {
+        let apart = |&kernel: &usize| {
+            !running
+                .iter()
+                .any(|&other| other == kernel || scenario.kernels[kernel].conflicts(&scenario.kernels[other]))
+        };
+        events.extend(all.filter(apart).flat_map(|kernel| [false, true].map(|between| Event::Launch(kernel, between))));
+    }
+    events
+}
+
+/// A state, and by which event from which one it was reached first.
+type Reached<E> = (Rc<State<E>>, Option<(usize, Event)>);
+
+fn launches<E>(reached: &[Reached<E>], mut at: usize, last: Event) -> Vec<usize> {
+    let launched = |event| match event {
+        Event::Run(kernel, _) | Event::Launch(kernel, _) => Some(kernel),
+        Event::Finish(_) => None,
+    };
+    let mut launches: Vec<usize> = launched(last).into_iter().collect();
+    while let Some((before, event)) = reached[at].1 {
+        launches.extend(launched(event));
+        at = before;
+    }
+    launches.reverse();
+    launches
+}
+
+fn step<E: Elision + Clone>(scenario: &Scenario, state: &mut State<E>, event: Event) -> Result<(), Wrong> {
+    match event {
+        Event::Run(kernel, order) => {
+            launch(scenario, state, kernel, false, order)?;
+            finish(scenario, state, kernel)?;
+        }
+        Event::Launch(kernel, between) => {
+            launch(scenario, state, kernel, between, Order::LoadsFirst)?;
+            state.running.push(kernel);
+        }
+        Event::Finish(kernel) => {
+            perform(&scenario.machine, &mut state.world, &scenario.kernels[kernel].accesses, Order::StoresFirst)?;
+            state.running.retain(|&running| running != kernel);
+            finish(scenario, state, kernel)?;
+        }
+    }
+    Ok(())
+}
+
+fn launch<E: Elision>(
+    scenario: &Scenario,
+    state: &mut State<E>,
+    kernel: usize,
+    between: bool,
+    order: Order,
+) -> Result<(), Wrong> {
+    let Scenario { machine, kernels, .. } = scenario;
+    let id = KernelId(kernel as u32);
+    let boundary = kernels[kernel].with_packet(id, |packet| state.elision.launch(packet, &mut |_| {}));
+    let accesses = &kernels[kernel].accesses;
+    let (invalidate, flush) = state.world.needed(machine, accesses);
+    for (module, operation) in boundary.iter() {
+        let lacks = |needed: ModuleSet, done: bool| needed.contains(module) && !done;
+        let lacks_any = lacks(invalidate, operation.invalidate.is_some()) || lacks(flush, operation.flush.is_some());
+        if scenario.oracle && lacks_any {
+            return Err(Wrong::NotDone(module));
+        }
+    }
+    let running = state.running.iter().filter(|_| between);
+    let others: Vec<&[Access]> = running.map(|&other| kernels[other].accesses.as_slice()).collect();
+    state.world.perform(machine, &boundary, |world| {
+        others.iter().try_for_each(|accesses| perform(machine, world, accesses, Order::LoadsFirst))
+    })?;
+    perform(machine, &mut state.world, accesses, order)
+}
+
+fn finish<E: Elision>(scenario: &Scenario, state: &mut State<E>, kernel: usize) -> Result<(), Wrong> {
+    let boundary = state.elision.finish(KernelId(kernel as u32), &mut |_| {});
+    state.world.perform(&scenario.machine, &boundary, |_| Ok(()))
+}
+
+/// Performs a kernel's accesses.
+pub(crate) fn perform(machine: &Machine, world: &mut World, accesses: &[Access], order: Order) -> Result<(), Wrong> {
+    let first = match order {
+        Order::LoadsFirst => false,
+        Order::StoresFirst => true,
+    };
+    let ordered = accesses.iter().filter(|access| access.write == first);
+    ordered.chain(accesses.iter().filter(|access| access.write != first)).try_for_each(|&a| world.access(machine, a))
+}
+
+/// Whether nothing would be lost if the program ended here.
+pub(crate) fn ends<E: Elision + Clone>(machine: &Machine, world: &World, elision: &E) -> Result<(), Wrong> {
+    let mut world = world.clone();
+    let boundary = elision.clone().end(&mut |_| {});
+    world.perform(machine, &boundary, |_| Ok(()))?;
+    world.is_whole()
+}

@@ -1,0 +1,279 @@
+//! The truth that elision is held to: memory and N write-back L2s, without time, tags or capacity.
+//!
+//! Of each grain (a part of a line) only one thing about a copy matters: whether it is the value stored last. A copy
+//! that is not never becomes so again but by being replaced. So a world is finite, and a search can visit all of them.
+
+use tombolo_protocol::elision::{Boundary, Extent, Lines, ModuleSet, Operation, Turn, User};
+use tombolo_types::{Line, ModuleId};
+
+/// Where a remote access is served, and what an L2 holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// H: at the home's memory, past both L2s. An L2 holds lines homed at its module.
+    HomeMemory,
+    /// P: an L2 holds all that its module touches. It asks the home's L2, then memory. A write-back updates the home
+    /// L2's clean copy on its way.
+    Cached,
+}
+
+/// An L2 that does not do what an operation promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// An invalidation drops dirty bytes, too.
+    InvalidationDropsDirty,
+    /// A flush makes lines that were written in part wholly valid. Source: the authors' public simulator.
+    FlushMakesLineValid,
+}
+
+/// The machine: what does not change.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) reading: Reading,
+    pub(crate) modules: u8,
+    /// The home of each line.
+    pub(crate) homes: Vec<ModuleId>,
+    /// Grains of a line.
+    pub(crate) grains: usize,
+    /// Whether a store that misses fetches the rest of its line.
+    pub(crate) store_fetches: bool,
+    pub(crate) fault: Option<Fault>,
+}
+
+/// One access to one grain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Access {
+    pub(crate) user: User,
+    pub(crate) grain: usize,
+    pub(crate) write: bool,
+}
+
+/// A copy of a grain in an L2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Copy {
+    Absent,
+    Clean {
+        current: bool,
+    },
+    /// Always current: nobody may store to what is dirty elsewhere.
+    Dirty,
+}
+
+/// What memory and the L2s hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    /// Whether memory holds the value stored last, by grain.
+    memory: Vec<bool>,
+    /// By module, then grain.
+    copies: Vec<Vec<Copy>>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// A load returned an old value.
+    Stale(User, usize),
+    /// A store finds an older one dirty in another L2, to be written back over it.
+    Overwrites(ModuleId, usize),
+    /// After the end of the program memory lacks the value stored last.
+    Lost(usize),
+    /// An operation was needed and not done. The load that shows it follows.
+    NotDone(ModuleId),
+}
+
+impl World {
+    pub(crate) fn new(machine: &Machine) -> World {
+        let grains = machine.homes.len() * machine.grains;
+        World { memory: vec![true; grains], copies: vec![vec![Copy::Absent; grains]; usize::from(machine.modules)] }
+    }
+
+    /// Performs an access.
+    pub(crate) fn access(&mut self, machine: &Machine, access: Access) -> Result<(), Wrong> {
+        if access.write { self.store(machine, access) } else { self.load(machine, access) }
+    }
+
+    fn load(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Wrong> {
+        let current = match user {
+            User::Module(module) if machine.caches(module, grain) => {
+                if self.copies[index(module)][grain] == Copy::Absent {
+                    self.fetch(machine, module, grain);
+                }
+                self.copies[index(module)][grain] != Copy::Clean { current: false }
+            }
+            User::Module(_) | User::Host => self.memory[grain],
+        };
+        if current { Ok(()) } else { Err(Wrong::Stale(user, grain)) }
+    }
+
+    fn store(&mut self, machine: &Machine, Access { user, grain, .. }: Access) -> Result<(), Wrong> {
+        if let User::Module(module) = user
+            && machine.store_fetches
+            && machine.caches(module, grain)
+        {
+            self.fetch(machine, module, grain);
+        }
+        self.memory[grain] = false;
+        for (module, copies) in (0..).map(ModuleId).zip(&mut self.copies) {
+            copies[grain] = match copies[grain] {
+                Copy::Absent => Copy::Absent,
+                Copy::Clean { .. } => Copy::Clean { current: false },
+                Copy::Dirty if user == User::Module(module) => Copy::Dirty,
+                // It may be written back at any time from now on.
+                Copy::Dirty => return Err(Wrong::Overwrites(module, grain)),
+            };
+        }
+        match user {
+            User::Module(module) if machine.caches(module, grain) => self.copies[index(module)][grain] = Copy::Dirty,
+            User::Module(_) | User::Host => self.write_memory(machine, None, grain),
+        }
+        Ok(())
+    }
+
+    /// Fills what is absent of the grain's line.
+    fn fetch(&mut self, machine: &Machine, module: ModuleId, grain: usize) {
+        for grain in machine.line_of(grain) {
+            let home = machine.home(grain);
+            let served = match self.copies[index(home)][grain] {
+                Copy::Clean { current } if home != module => current,
+                Copy::Dirty if home != module => true,
+                Copy::Clean { .. } | Copy::Dirty | Copy::Absent => self.memory[grain],
+            };
+            let copy = &mut self.copies[index(module)][grain];
+            if *copy == Copy::Absent {
+                *copy = Copy::Clean { current: served };
+            }
+        }
+    }
+
+    /// The value stored last reaches memory; where L2s hold lines of others, by the home's L2.
+    fn write_memory(&mut self, machine: &Machine, from: Option<ModuleId>, grain: usize) {
+        self.memory[grain] = true;
+        let home = machine.home(grain);
+        if machine.reading == Reading::Cached && from != Some(home) {
+            let copy = &mut self.copies[index(home)][grain];
+            if let Copy::Clean { .. } = copy {
+                *copy = Copy::Clean { current: true };
+            }
+        }
+    }
+
+    /// Does what a boundary says. `between` may do something before the flushes and before the last invalidations.
+    pub(crate) fn perform(
+        &mut self,
+        machine: &Machine,
+        boundary: &Boundary,
+        mut between: impl FnMut(&mut World) -> Result<(), Wrong>,
+    ) -> Result<(), Wrong> {
+        self.invalidate(machine, boundary, Turn::BeforeFlushes);
+        between(self)?;
+        for (module, operation) in boundary.iter() {
+            let grains = machine.reached(operation.flush.as_ref());
+            grains.into_iter().for_each(|grain| self.flush(machine, module, grain));
+        }
+        between(self)?;
+        self.invalidate(machine, boundary, Turn::AfterFlushes);
+        Ok(())
+    }
+
+    fn invalidate(&mut self, machine: &Machine, boundary: &Boundary, turn: Turn) {
+        for (module, Operation { invalidate, .. }) in boundary.iter().filter(|(_, operation)| operation.turn == turn) {
+            for grain in machine.reached(invalidate.as_ref()) {
+                let copy = &mut self.copies[index(module)][grain];
+                *copy = match *copy {
+                    Copy::Dirty if machine.fault != Some(Fault::InvalidationDropsDirty) => Copy::Dirty,
+                    Copy::Absent | Copy::Clean { .. } | Copy::Dirty => Copy::Absent,
+                };
+            }
+        }
+    }
+
+    fn flush(&mut self, machine: &Machine, module: ModuleId, grain: usize) {
+        if self.copies[index(module)][grain] == Copy::Dirty {
+            self.copies[index(module)][grain] = Copy::Clean { current: true };
+            self.write_memory(machine, Some(module), grain);
+            if machine.fault == Some(Fault::FlushMakesLineValid) {
+                for grain in machine.line_of(grain) {
+                    let copy = &mut self.copies[index(module)][grain];
+                    if *copy == Copy::Absent {
+                        *copy = Copy::Clean { current: false };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether memory holds all that was stored.
+    pub(crate) fn is_whole(&self) -> Result<(), Wrong> {
+        self.memory.iter().position(|current| !current).map_or(Ok(()), |grain| Err(Wrong::Lost(grain)))
+    }
+
+    /// Grains that are dirty in the module's L2.
+    pub(crate) fn dirty(&self, module: ModuleId) -> usize {
+        self.copies[index(module)].iter().filter(|copy| **copy == Copy::Dirty).count()
+    }
+
+    /// Grains that are valid in the module's L2.
+    pub(crate) fn valid(&self, module: ModuleId) -> usize {
+        self.copies[index(module)].iter().filter(|copy| **copy != Copy::Absent).count()
+    }
+
+    /// The modules whose L2s must be invalidated, and flushed, for these accesses to find what was stored last.
+    pub(crate) fn needed(&self, machine: &Machine, accesses: &[Access]) -> (ModuleSet, ModuleSet) {
+        let (mut invalidate, mut flush) = (ModuleSet::NONE, ModuleSet::NONE);
+        for access in accesses.iter().filter(|access| !access.write) {
+            let Access { user, grain, .. } = *access;
+            if let User::Module(module) = user
+                && machine.caches(module, grain)
+                && self.copies[index(module)][grain] == (Copy::Clean { current: false })
+            {
+                invalidate = invalidate.and(ModuleSet::only(module));
+            }
+            for module in (0..machine.modules).map(ModuleId).filter(|&module| user != User::Module(module)) {
+                let serves = user != User::Host && machine.reading == Reading::Cached && machine.home(grain) == module;
+                if self.copies[index(module)][grain] == Copy::Dirty && !serves {
+                    flush = flush.and(ModuleSet::only(module));
+                }
+            }
+        }
+        (invalidate, flush)
+    }
+}
+
+impl Machine {
+    fn home(&self, grain: usize) -> ModuleId {
+        self.homes[grain / self.grains]
+    }
+
+    fn line_of(&self, grain: usize) -> std::ops::Range<usize> {
+        let first = grain / self.grains * self.grains;
+        first..first + self.grains
+    }
+
+    /// Whether an access of the module to the grain goes through its L2.
+    fn caches(&self, module: ModuleId, grain: usize) -> bool {
+        self.reading == Reading::Cached || self.home(grain) == module
+    }
+
+    /// The grains that an operation reaches.
+    fn reached(&self, extent: Option<&Extent>) -> Vec<usize> {
+        let all = self.homes.len();
+        let lines: Vec<usize> = match extent {
+            None => Vec::new(),
+            Some(Extent::Cache) => (0..all).collect(),
+            Some(Extent::Lines(set)) => {
+                let ranges = set.ranges().iter();
+                ranges.flat_map(|range| range.first.0 as usize..(range.end.0 as usize).min(all)).collect()
+            }
+        };
+        lines.into_iter().flat_map(|line| line * self.grains..(line + 1) * self.grains).collect()
+    }
+
+    /// The line that holds a grain.
+    pub(crate) fn lines(&self, grain: usize) -> Lines {
+        let line = (grain / self.grains) as u64;
+        Lines::new(Line(line), Line(line + 1))
+    }
+}
+
+fn index(module: ModuleId) -> usize {
+    usize::from(module.0)
+}
