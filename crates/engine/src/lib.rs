@@ -1,13 +1,14 @@
 //! Deterministic parallel discrete-event engine.
 //!
-//! A machine is cut into [`Partition`]s of components that talk only through timestamped messages. The
-//! smallest delays between them are the [`Lookahead`]: partitions that are nearer to each other than to the rest
-//! stand in groups, and a window is a time within which no group can hear from another, so that all may run side
-//! by side; within it each group has shorter windows of its own. Events are totally ordered by time, destination,
-//! source and the source's own sequence number ([`Event`]), and each partition handles its events in that order.
-//! Therefore neither the number of threads nor the cut into partitions changes what is simulated, provided
-//! that components of different partitions share nothing and that no two components that a cut may separate
-//! are closer than the lookahead.
+//! A machine is cut into [`Partition`]s of components that exchange only timestamped messages. The smallest delays
+//! between them are the [`Lookahead`]. Partitions that are nearer to each other than to the rest form groups. A
+//! window is a time within which no group can hear from another, so that all may run in parallel; within it each
+//! group has shorter windows of its own.
+//!
+//! Events are totally ordered by time, destination, source and the source's own sequence number ([`Event`]). Each
+//! partition handles its events in that order. Therefore neither the number of threads nor the cut into partitions
+//! changes what is simulated, on two conditions. Components of different partitions share nothing, and no two
+//! components that a cut may separate are closer than the lookahead.
 //!
 //! Modelled: time, order, delivery. Not modelled: anything of a machine; no event is ever taken back or
 //! moved, and messages between components are neither lost nor delayed by the engine.

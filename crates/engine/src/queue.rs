@@ -38,9 +38,9 @@ const LATE: u32 = 1 << (INDEX_BITS - 1);
 /// Events in their total order: [`EventQueue::pop`] gives the smallest (`time`, `to`, `from`, `sequence`).
 ///
 /// An event may be pushed at any time not before the last one popped, also into the middle of the events
-/// that have the time of the last one popped. What has the same `time`, `to` and `from` must be pushed in the order of
-/// `sequence`, as an engine does: a queue gets all that a source sends in the order in which it was sent, because parcels
-/// between threads keep that order and are emptied before the next ones.
+/// that have the time of the last one popped. Events of the same `time`, `to` and `from` must be pushed in the order of
+/// `sequence`. An engine does so: a queue gets all that a source sends in the order of sending, because parcels between
+/// threads keep that order and are emptied before the next ones.
 pub struct EventQueue<M> {
     /// The wheel's storage. Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
     chunks: Vec<Box<Chunk<M>>>,

@@ -1,8 +1,8 @@
 //! Checked descriptions of machines, and the reader of all descriptions.
 //!
-//! A machine (hardware: [`MachineConfig`]) is a TOML file; so is a design (a memory system: crate `design`), which is
-//! read by what is here. Files are read into a tree that remembers the line of every value; a file may build on another
-//! (`base = "hmg-4x4"`); settings (`l2.bytes=6MB`) replace values in the tree; then the whole is read into
+//! A machine (hardware: [`MachineConfig`]) is a TOML file. So is a design (a memory system: crate `design`), which is
+//! read by what is here. Files are read into a tree that remembers the line of every value. A file may build on another
+//! (`base = "hmg-4x4"`), and settings (`l2.bytes=6MB`) replace values in the tree. Then the whole is read into
 //! plain integers with units in their types, checked, and, where asked, scaled by an exact fraction.
 //! Everything a simulation later needs is resolved here, so that nothing downstream reads text.
 //!

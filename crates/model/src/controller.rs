@@ -23,7 +23,7 @@ struct Collection {
     warp: u8,
 }
 
-/// Whom a phase here is acknowledged to.
+/// The collector of a phase executed here.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     collector: ComponentId,

@@ -4,7 +4,7 @@ use crate::set_index::SetIndex;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Line, ModuleId, Page};
 
-/// A gap of so many unplaced pages or more ends a segment: a byte a page is cheaper than another segment.
+/// At this many unplaced pages a segment is split; shorter gaps cost a filler byte a page.
 const GAP: u64 = 4096;
 
 /// Segments that are searched one after the other; smaller ones go to a hash table.

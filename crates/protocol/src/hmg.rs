@@ -6,9 +6,9 @@
 //!   invalidations it receives.
 //! - Acquire: the L1 only (readings: V-B's sentence on `.cta` is a slip). Release `.gpu`: the local L2
 //!   drains to the GPU homes, then every home of the GPU drains its invalidations to the GPU's modules; nothing that
-//!   crosses GPUs is waited for. Release `.sys`: the local L2 drains to the system homes while the other L2s of the GPU
-//!   pass on what they hold as GPU homes (another thread's `.gpu` release stopped there, and this one is cumulative);
-//!   then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
+//!   crosses GPUs is waited for. Release `.sys`: the local L2 drains to the system homes. Meanwhile the other L2s of
+//!   the GPU pass on what they hold as GPU homes: another thread's `.gpu` release stopped there, and this one is cumulative.
+//!   Then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
 //!   back, a GPU home keeps what it takes: the local L2 drains to the GPU homes first.
 
 use crate::plan::{Action, Members, Phase, Sync};

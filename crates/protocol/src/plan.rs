@@ -13,9 +13,9 @@
 //! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
 //!
 //! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
-//! store by its system home, and what an atomic on its way there has become as well; an invalidation by the last of
-//! those it concerns: a GPU home answers one from another GPU when every invalidation that it has itself sent of the
-//! region has been taken. These are not only those it forwards: an entry replaced a moment before has left none to
+//! store by its system home, and what an atomic on its way there has become as well. An invalidation is taken by the
+//! last of those it concerns: a GPU home answers one from another GPU when every invalidation that it has itself sent
+//! of the region has been taken. These are not only those it forwards: an entry replaced a moment before has left none to
 //! forward, and its invalidations may still be on their way. A GPU home that keeps a store's bytes dirty takes it at
 //! `.sys` too: to write it back is its own part then, in a later phase.
 //!

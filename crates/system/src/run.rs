@@ -154,7 +154,7 @@ pub fn run_watched<D: Contents>(
     Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.0)
 }
 
-/// What few runs have.
+/// Optional inputs: warm caches, an injected fault, a timeline.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
     /// What memory-side caches hold at the start.

@@ -6,9 +6,10 @@
 //! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
-//! a message, and no file is written but the report of a study, which names what failed, the timeline of a run
-//! whose record cannot be written, and the document of a check, which names each test that was not run; 130 a study was
-//! interrupted.
+//! a message; 130 a study was interrupted. With status 2 no file is written but three:
+//! - the report of a study, which names what failed;
+//! - the timeline of a run whose record cannot be written;
+//! - the document of a check, which names each test that was not run.
 //!
 //! Read [`command`] next.
 

@@ -1,9 +1,9 @@
 //! The time of a case on a machine.
 //!
 //! The sample of [`tombolo_workload::record::Sample`] is recorded and run, and the time of the whole projected from
-//! the times of its launches. Measurements repeat their body, so caches begin as the repetition before has left them:
-//! the caches on the memory's side with what fits there of the ends of the program's arrays; the others, where the
-//! program fits the L2s, with what its launches, or the last of them where they are long, leave there.
+//! the times of its launches. Measurements repeat their body, so caches begin as the repetition before has left them.
+//! Memory-side caches hold what fits there of the ends of the program's arrays. The others, where the program fits the L2s,
+//! hold what its launches leave there (or the last of them, where they are long).
 
 use crate::suite::{Body, Case, HostCopy};
 use std::collections::BTreeSet;

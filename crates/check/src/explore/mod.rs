@@ -1,9 +1,9 @@
 //! The explorer: every interleaving of a small program on a small machine, driven by the very functions of
 //! [`tombolo_protocol`] that the timing model drives.
 //!
-//! [`run`] lays a [`Program`] out on a machine ([`Layout`]), lets a protocol named by a [`Config`] run it in
-//! every way that channels, caches and threads allow, and says which final states it reached and whether
-//! anything went wrong; [`layouts`] enumerates where threads and homes may be.
+//! [`run`] lays a [`Program`] out on a machine ([`Layout`]) and lets a protocol named by a [`Config`] run it in
+//! every way that channels, caches and threads allow. It says which final states were reached and whether anything
+//! went wrong. [`layouts`] enumerates where threads and homes may be.
 //!
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories

@@ -7,9 +7,9 @@
 //! one of them first. Such parts are closed (persistent sets; Godefroid, "Partial-Order Methods for the
 //! Verification of Concurrent Systems", 1996):
 //!
-//! - with a slot, every thread that may still send an access through it, mark what its steps send, or
-//!   invalidate its L2; the slots that have a request to pass on to it; and the home above, while that may send
-//!   down what nothing in the channel is before;
+//! - with a slot, every thread that may still send an access through it, mark what its steps send, or invalidate
+//!   its L2. Also the slots that have a request to pass on to it, and the home above while it may send down what
+//!   precedes all in the channel;
 //! - with an SM, its threads; the slot that may fill a miss that a thread's next access meets in the L1; the L2
 //!   that a plan of one of its threads is about to act on;
 //! - with a thread that waits, slots through which what it waits for must come.

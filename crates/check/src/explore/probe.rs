@@ -1,9 +1,13 @@
 //! What the reductions rest on, asked of a protocol before it is explored: its step is tried on every kind of slot and
 //! request, and what it does is looked at, not carried out.
 //!
-//! Tried of an L2: a line of each class; local requesters, those of the same GPU and those of another; every scope; whole and
-//! partial masks; misses of these, fresh and stale; lines that are absent, present in part or whole, and dirty in part where
-//! lines are written back. Of an L1 the same, as far as it has them.
+//! Tried of an L2:
+//! - a line of each class, every scope, whole and partial masks;
+//! - requesters of the module, of the same GPU and of another;
+//! - misses of these, fresh and stale;
+//! - lines that are absent, present in part or whole, and dirty in part where lines are written back.
+//!
+//! Of an L1 the same, as far as it has them.
 
 use super::trial::Notes;
 use super::values::{Values, WHOLE_LINE, cells};

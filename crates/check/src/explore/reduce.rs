@@ -1,15 +1,15 @@
 //! Reductions: fewer states, the same outcomes.
 //!
-//! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted; a
-//! directory entry that no remaining access can reach, as if it had been replaced; a copy at its system home that
-//! equals memory, from which the next access has the same bytes.
+//! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted. A directory
+//! entry that no remaining access can reach is dropped as if it had been replaced. So is a copy at its system home that
+//! equals memory, for the next access finds the same bytes there.
 //!
 //! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
 //! tell the difference, and having it early only lets others go on early, which they need not:
 //!
 //! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
-//!   still to come: nobody else looks at its L1, and a request may stay in its channel as long as it likes; so does
-//!   one whose access is apart from all that the other threads of its SM have before them;
+//!   still to come. Nobody else looks at its L1, and a request may stay in its channel as long as it likes. The same
+//!   holds for one whose access is apart from all that the other threads of its SM have before them;
 //! - the result of an atomic: it sets a register only;
 //! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
 //!   ([`fills_are_plain`](super::probe::fills_are_plain)): what comes later may find the line evicted again. Not while a load beyond `.cta` of

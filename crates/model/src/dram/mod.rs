@@ -11,8 +11,8 @@
 //!   and row, and the bus turns round once there and back.
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
-//! precharge already scheduled; reads pass between the writes of a batch; a read of a line in the write queue
-//! goes to the bank; writes take the timings of reads. Not modelled: refresh, bank groups, write recovery, ECC,
+//! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
+//! the bank. Writes take the timings of reads. Not modelled: refresh, bank groups, write recovery, ECC,
 //! power states, closing idle rows.
 
 use crate::calendar::{Calendar, FRACTION};

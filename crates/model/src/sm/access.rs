@@ -34,7 +34,7 @@ struct Transaction {
     several: bool,
 }
 
-/// How one transaction fared.
+/// Outcome of issuing one transaction.
 enum Sent {
     Yes,
     /// The warp waits for this and repeats the transaction.

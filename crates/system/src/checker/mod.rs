@@ -1,10 +1,13 @@
 //! Whether loads of a timing run return what the memory model allows: lines carry versions, and every load is held to
 //! what must have been visible to it.
 //!
-//! A load is in the wrong when the store it returns was overwritten by another that happens before the load: an
-//! earlier one of its own warp, one before a barrier of its CTA, one that a release and an acquire of wide enough
-//! scopes through a flag put before it, or any of an earlier kernel; and that other happens after the store returned.
-//! It is in the wrong, too, when the store it returns happens after it, was issued by nobody or went to other bytes. A
+//! A load is wrong when the store that it returns was overwritten by a later one that happens before the load. What
+//! happens before a load:
+//! - earlier stores of its own warp, and those before a barrier of its CTA;
+//! - stores that a release and an acquire of wide enough scopes put before it, through a flag;
+//! - all stores of earlier kernels.
+//!
+//! A load is wrong, too, when the store that it returns happens after it, was issued by nobody or went to other bytes. A
 //! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
 //! of later ones return the same of them.
 //!

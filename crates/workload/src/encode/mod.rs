@@ -3,8 +3,8 @@
 //! One byte leads each instruction: its kind in the low four bits, a small argument in the high four.
 //! Numbers are little-endian base-128 varints. The first line of a memory instruction is written as the
 //! difference to the first line of the memory instruction in the same place of the warp before (of the
-//! instruction before, where there is none), further lines as the difference to the line after the last:
-//! warps that do the same on neighbouring data become equal bytes, which a general compressor then folds.
+//! instruction before, where there is none). Further lines are the difference to the line after the last. Warps
+//! that do the same on neighbouring data thereby become equal bytes, which a general compressor then folds.
 //!
 //! ```text
 //! stream := warps tokens token* warp*            token := varint

@@ -13,9 +13,9 @@
 //!   of a program take their parts from different places of their grids, so that none finds in a cache what an earlier one
 //!   would have long lost.
 //!
-//! All this is a weighted sum of times: [`Part`]. What was measured in two halves (the pace of the third and of the
-//! fourth quarter of a grid, the shorter and the longer recording of a loop, every other launch of a series)
-//! also says how far the sum is to be trusted: half of what the two differ by ([`Projection::error_s`]).
+//! All this is a weighted sum of times: [`Part`]. What was measured in two halves also says how far the sum is to be
+//! trusted: half of what the two differ by ([`Projection::error_s`]). The halves are the pace of the third and of the
+//! fourth quarter of a grid, the shorter and the longer recording of a loop, or every other launch of a series.
 
 use std::collections::BTreeMap;
 use std::fmt;

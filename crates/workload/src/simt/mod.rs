@@ -14,7 +14,7 @@
 //! }
 //! ```
 //!
-//! A load does not block: its value carries a token, arithmetic unites tokens, and the framework records
+//! A load does not block: its value carries a token, and arithmetic unites tokens. The framework records
 //! the wait where the value is first needed: as an index, as a stored value, as a condition, or by
 //! [`Warp::compute`], which also says how many instructions the arithmetic costs.
 //!

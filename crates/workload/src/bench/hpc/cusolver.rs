@@ -1,8 +1,8 @@
 //! cuSolver: Cholesky factorisation of a dense matrix by panels, in one cooperative kernel.
 //!
 //! The lower triangle is cut into square tiles, each with one CTA that owns it. For each panel, a tile's owner
-//! waits for the flags of the tiles it needs: the diagonal tile is factored, the tiles below it are divided by
-//! it, and every tile to the right loses the product of the two panel tiles in its row and column.
+//! waits for the flags of the tiles it needs. The diagonal tile is factored, and the tiles below are divided by it. Every
+//! tile to the right loses the product of the two panel tiles in its row and column.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::agree;

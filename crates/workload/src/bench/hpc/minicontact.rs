@@ -1,8 +1,8 @@
 //! MiniContact: two meshed surfaces that slide and press on each other.
 //!
-//! Each step sorts the facets of one surface into bins (count, prefix sum, fill), looks up for each node of the
-//! other the facet that it touches, scatters penalty forces to the nodes of both, and moves all nodes: seven
-//! dependent kernels of gathers and scatters.
+//! Each step sorts the facets of one surface into bins (count, prefix sum, fill) and looks up for each node of the
+//! other the facet that it touches. It scatters penalty forces to the nodes of both, and moves all nodes. These are
+//! seven dependent kernels of gathers and scatters.
 //!
 //! All quantities are integers: coordinates in 4096ths of a facet's side, so that forces sum in any order.
 

@@ -1,8 +1,8 @@
 //! Fourier transforms of 512 points, one a group of 64 threads, in place: radix 8, three passes, two exchanges
 //! through the scratchpad.
 //!
-//! With l = 8 high + low the thread, its eight points are l, l + 64, ...: after the first pass result k of thread
-//! l goes, turned by k l / 512, to thread (l mod 8, k); after the second, turned by k high / 64, to thread
+//! With l = 8 high + low the thread, its eight points are l, l + 64 and so on. After the first pass result k of
+//! thread l goes, turned by k l / 512, to thread (l mod 8, k). After the second it goes, turned by k high / 64, to thread
 //! (k, low). The third leaves thread l with the frequencies l, l + 64, ...
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};

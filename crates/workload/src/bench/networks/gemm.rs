@@ -1,7 +1,7 @@
 //! The tiled matrix product that dense layers share: slabs of both factors through the scratchpad.
 //!
 //! A CTA computes a tile of the product, `rows × columns`. For each slab of `depth` terms it fetches its parts
-//! of both factors into registers, stores them to one of two buffers in the scratchpad, and multiplies; the
+//! of both factors into registers, stores them to one of two buffers in the scratchpad, and multiplies. The
 //! next slab is fetched before the current one is multiplied, as real kernels do to hide the latency. In the
 //! scratchpad, a slab lies term by term, whichever way it lies in memory.
 
