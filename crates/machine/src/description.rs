@@ -73,15 +73,16 @@ pub struct Listed {
 
 /// The machines that ship.
 pub fn list_machines() -> Vec<Listed> {
-    list::<MachineConfig>()
+    presets::<MachineConfig>()
 }
 
 /// The designs that ship.
 pub fn list_designs() -> Vec<Listed> {
-    list::<DesignConfig>()
+    presets::<DesignConfig>()
 }
 
-fn list<T: Described>() -> Vec<Listed> {
+/// What ships of a kind.
+pub fn presets<T: Described>() -> Vec<Listed> {
     let line = |preset: &Preset| {
         let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
@@ -90,7 +91,8 @@ fn list<T: Described>() -> Vec<Listed> {
 }
 
 impl<T: Described> Description<T> {
-    fn named(name: &str) -> Result<Description<T>, ConfigError> {
+    /// The description called `name`: a preset, or the path of a `.toml` file.
+    pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
         Ok(Description { tree: load::<T>(name, None)?, described: PhantomData })
     }
 
@@ -121,6 +123,10 @@ impl<T: Described> Description<T> {
             source: leaf.source.clone(),
         };
         self.tree.leaves().into_iter().map(value).collect()
+    }
+
+    pub(crate) fn tree(&self) -> &Table {
+        &self.tree
     }
 
     /// The configuration, if every value is what its key takes and all go together.
@@ -156,10 +162,7 @@ pub fn apply(
 
 /// Dotted paths that a setting may name. A name and its line for lists belong to files.
 fn settable<T: Described>() -> Vec<String> {
-    let own = |section: &str, key: &Key| {
-        if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) }
-    };
-    let paths = T::sections().into_iter().flat_map(|(section, keys)| keys.iter().map(move |key| own(section, key)));
+    let paths = T::sections().into_iter().flat_map(|(section, keys)| keys.iter().map(move |key| key.path(section)));
     paths.filter(|path| path != "name" && path != "description").collect()
 }
 

@@ -31,17 +31,19 @@ pub mod error;
 pub mod machine;
 mod preset;
 pub mod quantity;
+mod resolved;
 pub mod scale;
 mod section;
 mod tree;
 
 pub use check::{MISS_LEVELS, MISS_LIMIT};
 pub use description::{
-    Described, DescribedValue, Description, Listed, apply, design, list_designs, list_machines, machine,
+    Described, DescribedValue, Description, Listed, apply, design, list_designs, list_machines, machine, presets,
 };
 pub use design::DesignConfig;
 pub use error::ConfigError;
 pub use machine::MachineConfig;
-pub use quantity::Fraction;
+pub use quantity::{Form, Fraction};
+pub use resolved::ResolvedValue;
 pub use scale::Scale;
 pub use section::Key;
