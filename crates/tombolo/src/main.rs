@@ -2,7 +2,8 @@
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
 //! [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
-//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
+//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share),
+//! [`progress`],
 //! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with

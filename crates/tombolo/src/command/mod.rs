@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Validate(validate::Arguments),
     /// Makes one HTML page of the results in a folder
     Report(report::Arguments),
-    /// Lists what there is to choose from
+    /// Lists what there is to choose from, a line each
     List(list::Arguments),
 }
 

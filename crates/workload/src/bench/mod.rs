@@ -18,7 +18,7 @@ mod table;
 mod workload;
 
 pub use run::{Mode, footprint, plan, record};
-pub use table::{aliases, find, list, names};
+pub use table::{aliases, find, list, names, suite};
 pub use workload::{Instance, Request, Workload, WorkloadError};
 
 #[cfg(test)]
