@@ -8,6 +8,7 @@ mod probes;
 mod report;
 mod reproduce;
 mod run;
+mod show;
 mod sweep;
 mod trace;
 mod validate;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Report(report::Arguments),
     /// Lists what there is to choose from, a line each
     List(list::Arguments),
+    /// Shows a machine, a design, a workload or the counters in full: values, sources, ranges, units
+    Show(show::Arguments),
 }
 
 impl Command {
@@ -51,6 +54,7 @@ impl Command {
             Command::Validate(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
+            Command::Show(arguments) => arguments.execute(),
         }
     }
 }

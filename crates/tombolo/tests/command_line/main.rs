@@ -6,6 +6,7 @@ mod refusals;
 mod report;
 mod results;
 mod screen;
+mod show;
 mod study;
 mod times;
 mod traces;
