@@ -4,6 +4,7 @@
 mod check;
 mod compare;
 mod list;
+mod new;
 mod probes;
 mod report;
 mod reproduce;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Shows a machine, a design, a workload or the counters in full: values, sources, ranges, units
     Show(show::Arguments),
+    /// Writes a commented file to begin with: a machine, a design, or a workload
+    New(new::Arguments),
 }
 
 impl Command {
@@ -55,6 +58,7 @@ impl Command {
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
             Command::Show(arguments) => arguments.execute(),
+            Command::New(arguments) => arguments.execute(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod files;
+mod new;
 mod refusals;
 mod report;
 mod results;
