@@ -6,6 +6,7 @@ mod new;
 mod refusals;
 mod report;
 mod results;
+mod schema;
 mod screen;
 mod show;
 mod study;

@@ -2,6 +2,7 @@
 
 mod counters;
 mod described;
+mod schema;
 mod workload;
 
 use crate::failure::Failure;
@@ -25,6 +26,9 @@ enum What {
     Workload(workload::Arguments),
     /// The counters of a run's record: name, unit and meaning
     Counters(counters::Arguments),
+    /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
+    /// the first line of a .toml file
+    Schema(schema::Arguments),
 }
 
 impl Arguments {
@@ -35,6 +39,7 @@ impl Arguments {
             What::Design(arguments) => arguments.execute::<DesignConfig>()?,
             What::Workload(arguments) => arguments.execute()?,
             What::Counters(arguments) => arguments.execute()?,
+            What::Schema(arguments) => arguments.execute()?,
         }
         Ok(ExitCode::SUCCESS)
     }
