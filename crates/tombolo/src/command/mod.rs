@@ -3,6 +3,7 @@
 
 mod check;
 mod compare;
+mod completion;
 mod list;
 mod new;
 mod probes;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Show(show::Arguments),
     /// Writes a commented file to begin with: a machine, a design, or a workload
     New(new::Arguments),
+    /// Prints what a shell needs to complete words of this command line
+    Completion(completion::Arguments),
 }
 
 impl Command {
@@ -59,6 +62,7 @@ impl Command {
             Command::List(arguments) => arguments.execute(),
             Command::Show(arguments) => arguments.execute(),
             Command::New(arguments) => arguments.execute(),
+            Command::Completion(arguments) => arguments.execute(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod study;
 mod times;
 mod traces;
 mod validate;
+mod version;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};

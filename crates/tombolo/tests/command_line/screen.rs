@@ -7,7 +7,7 @@ use std::process::Stdio;
 fn help_lists_every_command() {
     let help = outcome(&["--help"]);
     assert!(help.status.success());
-    let commands = "run compare check reproduce sweep trace validate report list show new";
+    let commands = "run compare check reproduce sweep trace validate report list show new completion";
     for command in commands.split(' ') {
         assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
         let own = outcome(&[command, "--help"]);
