@@ -3,7 +3,7 @@
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
 //! [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
 //! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share),
-//! [`template`] and [`schema`] (files of a user's own), [`version`], [`progress`],
+//! [`template`] and [`schema`] (files of a user's own), [`version`] and [`provenance`] (what made an answer), [`progress`],
 //! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
@@ -22,6 +22,7 @@ mod failure;
 mod hardware;
 mod output;
 mod progress;
+mod provenance;
 mod schema;
 mod study;
 mod summary;

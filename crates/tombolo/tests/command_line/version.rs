@@ -1,6 +1,7 @@
-//! The version, what shells complete, and the citation.
+//! The version, what made a document, what shells complete, and the citation.
 
-use crate::{outcome, stdout, tombolo};
+use crate::{TINY, json, outcome, small_compare, small_run, stdout, tombolo};
+use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -67,4 +68,29 @@ fn the_citation_is_of_this_version_and_licence() {
     assert!(value("message").is_some() && value("title") == Some("\"Tombolo\""));
     assert!(citation.contains("\nauthors:\n  - name: \"The Tombolo authors\"\n"));
     assert!(citation.contains("\nlicense:\n  - MIT\n  - Apache-2.0\n"));
+}
+
+#[test]
+fn every_document_says_what_made_it_and_where() {
+    let commands = [
+        small_run(&["--design", "hmg", "--workload", TINY, "--threads", "2", "--json"]),
+        small_compare(&["--designs", "hmg,nhcc", "--workload", TINY, "--threads", "2", "--json"]),
+        vec!["check", "--design", "nhcc", "--random", "2", "--seed", "1", "--threads", "2", "--json"],
+        vec!["validate", "--benchmarks", "relu", "--threads", "2", "--json"],
+    ];
+    let version = stdout(&outcome(&["--version"]));
+    for command in commands {
+        let document = json(&command);
+        let made = document["provenance"].as_object().unwrap_or_else(|| panic!("{command:?}"));
+        let text = |key: &str| made[key].as_str().unwrap_or_else(|| panic!("{key} of {command:?}"));
+        assert_eq!((&document["tombolo"], text("tombolo")), (&Value::from(text("tombolo")), env!("CARGO_PKG_VERSION")));
+        for key in ["commit", "commit_date", "model"] {
+            assert!(version.contains(text(key)), "{key}");
+        }
+        assert!(text("command").starts_with(&format!("tombolo {} ", command[0])), "{}", text("command"));
+        assert!(text("date").len() == 10 && text("date") > "2026-01-01", "{}", text("date"));
+        assert_eq!((text("os"), text("architecture")), (std::env::consts::OS, std::env::consts::ARCH));
+        assert!(made["cores"].as_u64().is_some_and(|cores| cores > 0));
+        assert_eq!((&made["threads"], &made["seeds"]), (&value!(2), &value!([1])), "{command:?}");
+    }
 }
