@@ -8,7 +8,7 @@ use tombolo_machine::quantity::Plain;
 use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::{AxisOption, KIND};
 use tombolo_machine::tree::Node;
-use tombolo_machine::{Conflict, Key};
+use tombolo_machine::{Conflict, Form, Key};
 use tombolo_types::Clock;
 
 /// One option: a struct whose fields are the keys that it reads.
@@ -38,7 +38,10 @@ pub trait Axis: Sized {
     /// The keys of all options.
     fn keys() -> Vec<Key>;
 
-    /// The words of the options, as an error lists them.
+    /// The words of the options.
+    fn words() -> &'static [&'static str];
+
+    /// The same, as an error lists them.
     fn expected() -> &'static str;
 
     /// Reads the option called `word`; `None` where there is none.
@@ -124,7 +127,8 @@ impl<A: Axis> Serialize for Written<'_, A> {
 
 /// The keys of a section that is an axis: its kind, then those of all options, each once.
 pub(crate) fn section<A: Axis>(about: &'static str) -> Vec<Key> {
-    let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected() }];
+    let form = Form::Words(A::words());
+    let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default: || None }];
     for key in A::keys() {
         if keys.iter().all(|known| known.name != key.name) {
             keys.push(key);
@@ -154,6 +158,11 @@ macro_rules! option {
                 name: stringify!($field),
                 doc: concat!($($doc),+).trim_ascii_start(),
                 expected: <$Type as tombolo_machine::quantity::Quantity>::EXPECTED,
+                form: <$Type as tombolo_machine::quantity::Quantity>::FORM,
+                default: || {
+                    let default: $Type = $default;
+                    Some(tombolo_machine::quantity::Quantity::print(&default))
+                },
             }),*];
 
             fn read(
@@ -199,6 +208,10 @@ macro_rules! axis {
 
             fn keys() -> Vec<tombolo_machine::Key> {
                 [$(<$Option as $crate::axis::Choice>::KEYS),+].concat()
+            }
+
+            fn words() -> &'static [&'static str] {
+                &[$(<$Option as $crate::axis::Choice>::WORD),+]
             }
 
             fn expected() -> &'static str {

@@ -54,22 +54,26 @@ const KEYS: [(Choice, Key); 3] = [
     (
         Choice::BulkInvalidation,
         Key {
-            name: "invalidate",
-            doc: "Which lines of an L2 a bulk invalidation drops.",
-            expected: Invalidate::EXPECTED,
+            default: || Some(Invalidate::All.print()),
+            ..Key::required::<Invalidate>("invalidate", "Which lines of an L2 a bulk invalidation drops.")
         },
     ),
     (
         Choice::Downgrade,
         Key {
-            name: "downgrade",
-            doc: "Whether an L2 tells the home when it evicts the last clean line of a region.",
-            expected: bool::EXPECTED,
+            default: || Some(false.print()),
+            ..Key::required::<bool>(
+                "downgrade",
+                "Whether an L2 tells the home when it evicts the last clean line of a region.",
+            )
         },
     ),
     (
         Choice::KeepL1,
-        Key { name: "l1_coherent", doc: "Whether L1 caches obey acquires as under HMG.", expected: bool::EXPECTED },
+        Key {
+            default: || Some(true.print()),
+            ..Key::required::<bool>("l1_coherent", "Whether L1 caches obey acquires as under HMG.")
+        },
     ),
 ];
 
@@ -127,6 +131,10 @@ impl Axis for Coherence {
 
     fn keys() -> Vec<Key> {
         KEYS.iter().map(|(_, key)| *key).collect()
+    }
+
+    fn words() -> &'static [&'static str] {
+        PROTOCOLS
     }
 
     fn expected() -> &'static str {

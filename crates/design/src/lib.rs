@@ -51,13 +51,13 @@ pub use write_policy::WritePolicy;
 
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
-use tombolo_machine::description::{NO_DESCRIPTION, list};
+use tombolo_machine::description::NO_DESCRIPTION;
 use tombolo_machine::preset::Preset;
 use tombolo_machine::quantity::Quantity;
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::Axis as AxisInfo;
 use tombolo_machine::tree::Table;
-use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
+use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed, presets};
 
 /// Declares the axes: the configuration, its reader, its record and its documentation.
 macro_rules! axes {
@@ -138,9 +138,12 @@ axes! {
 
 /// The keys outside any axis.
 const OWN_KEYS: &[Key] = &[
-    Key { name: "name", doc: "Name of the preset, or of the user's file.", expected: String::EXPECTED },
-    Key { name: "description", doc: "One line for lists.", expected: String::EXPECTED },
-    Key { name: "promises", doc: "What a program may rely on.", expected: Promises::EXPECTED },
+    Key::required::<String>("name", "Name of the preset, or of the user's file."),
+    Key {
+        default: || Some(NO_DESCRIPTION.to_owned().print()),
+        ..Key::required::<String>("description", "One line for lists.")
+    },
+    Key::required::<Promises>("promises", "What a program may rely on."),
 ];
 
 /// Earlier spellings, each with today's.
@@ -194,5 +197,5 @@ pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
 
 /// The designs that ship.
 pub fn list_designs() -> Vec<Listed> {
-    list::<DesignConfig>()
+    presets::<DesignConfig>()
 }

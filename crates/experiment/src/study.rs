@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tombolo_report::Document;
-use tombolo_report::document::Failure;
+use tombolo_report::document::{Failure, Provenance, SourceFile};
 use tombolo_system::TimeChoice;
 
 /// Experiments that make one report.
@@ -57,10 +57,8 @@ pub struct Options<'a> {
     pub robust: bool,
     /// Runs a part of the points and makes no document.
     pub shard: Option<Shard>,
-    /// The command that makes the document again.
-    pub command: String,
-    /// Version of the simulator.
-    pub version: &'static str,
+    /// What makes the document, and where; seeds and experiments are added.
+    pub provenance: Provenance,
     /// Who is told what is under way.
     pub watcher: &'a dyn Watcher,
 }
@@ -179,7 +177,8 @@ impl Study {
         if options.shard.is_some() {
             return Ok(Finished::Shard(failures));
         }
-        let document = self.document(options, &results, failures)?;
+        let mut document = self.document(options, &results, failures)?;
+        document.provenance = Some(self.provenance(options, &points));
         let sheet = Sheet::of(&points, &results);
         let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
         let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
@@ -237,14 +236,25 @@ impl Study {
                 .iter()
                 .find(|plan| plan.compares_times())
                 .map_or(String::new(), |plan| plan.time.to_string()),
-            tombolo: options.version.to_owned(),
-            command: options.command.clone(),
+            tombolo: options.provenance.tombolo.clone(),
+            command: options.provenance.command.clone(),
             claims,
             figures,
             configurations: configurations(&self.plans),
             failures,
             notes: self.notes.iter().cloned().chain(self.own_scales(options.robust)?).chain(noted(results)).collect(),
+            provenance: None,
         })
+    }
+
+    fn provenance(&self, options: &Options<'_>, points: &[Point]) -> Provenance {
+        let seeds: BTreeSet<u64> = points.iter().map(|point| point.workload.seed).collect();
+        let file = |plan: &Plan| SourceFile { name: plan.file.name.clone(), text: plan.file.text.clone() };
+        Provenance {
+            seeds: seeds.into_iter().collect(),
+            experiments: self.plans.iter().map(file).collect(),
+            ..options.provenance.clone()
+        }
     }
 
     /// Where repetitions at a second scale were left out.

@@ -17,7 +17,7 @@ use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
 use tombolo_workload::parameter::{Adjusted, Kind};
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
-use tombolo_workload::simt::Scaling;
+use tombolo_workload::simt::{ArrayInfo, Scaling};
 use tombolo_workload::trace;
 
 /// Seed of generated inputs where none is asked for: any number, the same for everyone.
@@ -190,6 +190,32 @@ impl WorkloadChoice {
         matches!(self.chosen, Chosen::Trace(_))
     }
 
+    /// The workload, if it is one that ships.
+    pub fn shipped(&self) -> Option<&'static dyn Workload> {
+        match &self.chosen {
+            Chosen::Shipped { workload, .. } => Some(*workload),
+            Chosen::Trace(_) => None,
+        }
+    }
+
+    /// Whether parameters were given.
+    pub fn has_parameters(&self) -> bool {
+        matches!(&self.chosen, Chosen::Shipped { given, .. } if !given.is_empty())
+    }
+
+    /// Its arrays at a scale of its input, without running it; none of a trace.
+    ///
+    /// # Errors
+    /// Parameters that the workload does not take, or not at this scale.
+    pub fn arrays(&self, scale: Scale) -> Result<Vec<ArrayInfo>, PointError> {
+        match &self.chosen {
+            Chosen::Shipped { workload, given } => {
+                Ok(footprint(*workload, &Request::new(*workload, scale, given, self.seed)?)?)
+            }
+            Chosen::Trace(_) => Ok(Vec::new()),
+        }
+    }
+
     /// The files that it reads.
     pub fn files(&self) -> Vec<PathBuf> {
         match &self.chosen {
@@ -210,10 +236,7 @@ impl WorkloadChoice {
     /// Parameters that the workload does not take, or not at this scale; a trace that is not there.
     pub fn check(&self, target: Target) -> Result<(), PointError> {
         match &self.chosen {
-            Chosen::Shipped { workload, given } => {
-                footprint(*workload, &Request::new(*workload, target.scale, given, self.seed)?)?;
-                Ok(())
-            }
+            Chosen::Shipped { .. } => self.arrays(target.scale).map(drop),
             Chosen::Trace(path) => trace_hash(path).map(drop),
         }
     }

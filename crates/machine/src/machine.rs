@@ -408,10 +408,13 @@ impl MachineConfig {
 
 /// Keys outside any section. `base` is resolved while a file is read.
 const OWN_KEYS: &[Key] = &[
-    Key { name: "name", doc: "What reports call the machine.", expected: String::EXPECTED },
-    Key { name: "description", doc: "One line for lists.", expected: String::EXPECTED },
-    Key { name: "line", doc: "Cache line of every cache.", expected: LineSize::EXPECTED },
-    Key { name: "page_bytes", doc: "Bytes of a page, a power of two.", expected: u64::EXPECTED },
+    Key::required::<String>("name", "What reports call the machine."),
+    Key {
+        default: || Some(NO_DESCRIPTION.to_owned().print()),
+        ..Key::required::<String>("description", "One line for lists.")
+    },
+    Key::required::<LineSize>("line", "Cache line of every cache."),
+    Key::required::<u64>("page_bytes", "Bytes of a page, a power of two."),
 ];
 
 /// Applies `$each` to every section of a machine: its name and its type.

@@ -1,6 +1,7 @@
 //! How a value is written in a file: one parser and one printer for each type a configuration holds.
 
 use serde::{Serialize, Serializer};
+use std::fmt;
 pub use tombolo_types::Clock;
 use tombolo_types::{Bytes, LineSize, Ps, Rate};
 
@@ -17,6 +18,18 @@ pub enum Plain {
     List(Vec<&'static str>),
 }
 
+/// As a setting takes it.
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plain::Number(number) => number.fmt(f),
+            Plain::Flag(flag) => flag.fmt(f),
+            Plain::Text(text) => text.fmt(f),
+            Plain::List(words) => words.join(",").fmt(f),
+        }
+    }
+}
+
 impl Serialize for Plain {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -28,10 +41,49 @@ impl Serialize for Plain {
     }
 }
 
+/// The units of a measure, each with its size in the smallest.
+type Units = &'static [(&'static str, u64)];
+
+/// What a schema says of a value: what a file may hold, as far as that is not told from the rest of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing is said.
+    Any,
+    /// One line of text.
+    Text,
+    /// True or false.
+    Flag,
+    /// A whole number from 1 to this.
+    Count(u32),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// A number above zero: a decimal, or a fraction as text.
+    Fraction,
+    /// A number with a unit, as text; the empty unit is also that of a plain number.
+    Measure {
+        /// Units.
+        units: Units,
+        /// Units that need the clock.
+        cycles: &'static [&'static str],
+        /// Words that may stand for a number.
+        words: &'static [&'static str],
+    },
+}
+
+impl Form {
+    /// A measure in `units` and nothing else.
+    const fn units(units: Units) -> Form {
+        Form::Measure { units, cycles: &[], words: &[] }
+    }
+}
+
 /// A type that a key of a configuration file can hold.
 pub trait Quantity: Sized {
     /// What may be written, for error messages and help.
     const EXPECTED: &'static str;
+
+    /// What may be written, for schemas.
+    const FORM: Form = Form::Any;
 
     /// Reads the text of a value, or `None` where it is not [`Quantity::EXPECTED`]. `clock` converts cycles.
     fn parse(text: &str, clock: Clock) -> Option<Self>;
@@ -74,6 +126,8 @@ macro_rules! choice {
                 let list = concat!("one of" $(, " \"", $word, "\",")+);
                 list.split_at(list.len() - 1).0
             };
+
+            const FORM: $crate::quantity::Form = $crate::quantity::Form::Words(&[$($word),+]);
 
             fn parse(text: &str, _: $crate::quantity::Clock) -> Option<$Name> {
                 $Name::ALL.iter().copied().find(|option| option.word() == text)
@@ -180,6 +234,8 @@ macro_rules! count {
         impl Quantity for $Type {
             const EXPECTED: &'static str = $expected;
 
+            const FORM: Form = Form::Count(<$Type>::MAX as u32);
+
             fn parse(text: &str, _: Clock) -> Option<$Type> {
                 let (number, unit) = measure(text)?;
                 let whole = unit.is_empty().then(|| number.times(1, u64::from(<$Type>::MAX)))??;
@@ -200,6 +256,8 @@ count!(u32, "a whole number from 1 to 4294967295");
 impl Quantity for u64 {
     const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";
 
+    const FORM: Form = Form::units(SIZES);
+
     fn parse(text: &str, _: Clock) -> Option<u64> {
         in_units(text, SIZES, SIZE_LIMIT).filter(|size| *size > 0)
     }
@@ -213,6 +271,8 @@ impl Quantity for u64 {
 impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size from 0 bytes to 512 TB, such as 0, 16 or \"1KB\" (1 KB = 1024 B)";
 
+    const FORM: Form = Form::units(SIZES);
+
     fn parse(text: &str, _: Clock) -> Option<Bytes> {
         in_units(text, SIZES, SIZE_LIMIT).map(Bytes)
     }
@@ -225,6 +285,8 @@ impl Quantity for Bytes {
 impl Quantity for LineSize {
     const EXPECTED: &'static str = "32, 64, 128 or 256 bytes";
 
+    const FORM: Form = Form::units(SIZES);
+
     fn parse(text: &str, _: Clock) -> Option<LineSize> {
         in_units(text, SIZES, SIZE_LIMIT).and_then(LineSize::new)
     }
@@ -236,6 +298,8 @@ impl Quantity for LineSize {
 
 impl Quantity for Rate {
     const EXPECTED: &'static str = "a rate above zero and at most 10000 TB/s, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
+
+    const FORM: Form = Form::Measure { units: RATES, cycles: &["B/cycle"], words: &["infinite"] };
 
     fn parse(text: &str, clock: Clock) -> Option<Rate> {
         if text == "infinite" {
@@ -257,6 +321,8 @@ impl Quantity for Ps {
     const EXPECTED: &'static str =
         "a time of at most one second, such as \"12.5ns\", \"2us\", \"28 cycles\" or \"0.5 cycles\"";
 
+    const FORM: Form = Form::Measure { units: TIMES, cycles: &["cycle", "cycles"], words: &[] };
+
     fn parse(text: &str, clock: Clock) -> Option<Ps> {
         if let Some(time) = in_units(text, TIMES, TIME_LIMIT) {
             return Some(Ps(time));
@@ -272,6 +338,8 @@ impl Quantity for Ps {
 
 impl Quantity for Clock {
     const EXPECTED: &'static str = "a frequency from 1 kHz to 100 GHz in whole kHz, such as \"1.3GHz\" or \"1380MHz\"";
+
+    const FORM: Form = Form::units(FREQUENCIES);
 
     fn parse(text: &str, _: Clock) -> Option<Clock> {
         let hz = in_units(text, FREQUENCIES, FREQUENCY_LIMIT)?;
@@ -326,6 +394,8 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 impl Quantity for Fraction {
     const EXPECTED: &'static str = "a number above zero, of whole numbers up to 65535, such as 2, 0.5 or \"1/2\"";
 
+    const FORM: Form = Form::Fraction;
+
     fn parse(text: &str, _: Clock) -> Option<Fraction> {
         Fraction::from_text(text)
     }
@@ -338,6 +408,8 @@ impl Quantity for Fraction {
 impl Quantity for bool {
     const EXPECTED: &'static str = "true or false";
 
+    const FORM: Form = Form::Flag;
+
     fn parse(text: &str, _: Clock) -> Option<bool> {
         text.parse().ok()
     }
@@ -349,6 +421,8 @@ impl Quantity for bool {
 
 impl Quantity for String {
     const EXPECTED: &'static str = "one line of text";
+
+    const FORM: Form = Form::Text;
 
     fn parse(text: &str, _: Clock) -> Option<String> {
         (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())

@@ -1,12 +1,12 @@
 //! Sections of a configuration file: one declaration gives the struct, its keys, its reader and its record.
 
 use crate::error::{ConfigError, near};
-use crate::quantity::Quantity;
+use crate::quantity::{Form, Plain, Quantity};
 use crate::tree::{Node, Table};
 use tombolo_types::Clock;
 
-/// One key of a section, for help and documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One key of a section, for help, templates and schemas.
+#[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// As written in a file.
     pub name: &'static str,
@@ -14,6 +14,28 @@ pub struct Key {
     pub doc: &'static str,
     /// What may be written.
     pub expected: &'static str,
+    /// The same, for schemas.
+    pub form: Form,
+    /// What holds where the key is absent; `None` where it must be given.
+    pub default: fn() -> Option<Plain>,
+}
+
+impl Key {
+    /// A key that holds a `T` and must be given.
+    pub const fn required<T: Quantity>(name: &'static str, doc: &'static str) -> Key {
+        Key { name, doc, expected: T::EXPECTED, form: T::FORM, default: || None }
+    }
+
+    /// Where the default comes from, as far as the meaning says.
+    pub fn source_of_default(&self) -> Option<&'static str> {
+        let (_, source) = self.doc.split_once("Source of the default: ").or_else(|| self.doc.split_once("Source: "))?;
+        Some(source.trim_end_matches('.'))
+    }
+
+    /// The dotted path of the key in `section`; the empty name is that of the file itself.
+    pub fn path(&self, section: &str) -> String {
+        if section.is_empty() { self.name.to_owned() } else { format!("{section}.{}", self.name) }
+    }
 }
 
 /// A struct whose fields are keys of one TOML table.
@@ -129,6 +151,11 @@ macro_rules! section {
                 name: stringify!($field),
                 doc: concat!($($doc),+).trim_ascii_start(),
                 expected: <$Type as $crate::quantity::Quantity>::EXPECTED,
+                form: <$Type as $crate::quantity::Quantity>::FORM,
+                default: || {
+                    let default: Option<$Type> = $crate::section::default!($($default)?);
+                    default.as_ref().map($crate::quantity::Quantity::print)
+                },
             }),+];
 
             fn read(reader: &$crate::section::Reader<'_>) -> Result<Self, $crate::error::ConfigError> {

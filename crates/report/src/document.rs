@@ -30,6 +30,66 @@ pub struct Document {
     /// Remarks on the whole: approximations, what was left out.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What made the document, and where; `None` of one that an earlier version wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+/// What made a document, and where. Differs from run to run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the simulator.
+    pub tombolo: String,
+    /// Commit that it is built from; `unknown` where it is not built from a repository.
+    pub commit: String,
+    /// Day of that commit.
+    pub commit_date: String,
+    /// Hash of the sources that decide what a run gives.
+    pub model: String,
+    /// Day on which the document was made, in UTC.
+    pub date: String,
+    /// Operating system of the host.
+    pub os: String,
+    /// Its processors.
+    pub architecture: String,
+    /// Cores that it offered.
+    pub cores: usize,
+    /// Threads, at most. No result depends on them.
+    pub threads: usize,
+    /// Seeds of generated inputs; empty where nothing is generated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
+    /// The command as given.
+    pub command: String,
+    /// The experiments, as files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<SourceFile>,
+}
+
+/// A file as read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// What messages call it.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+}
+
+impl Provenance {
+    /// What is told of it beside version and command: what, and its value.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let seeds = self.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let host = format!("{} on {}, {} cores", self.os, self.architecture, self.cores);
+        let facts = [
+            ("Commit", format!("{} of {}", self.commit, self.commit_date)),
+            ("Model", self.model.clone()),
+            ("Made", self.date.clone()),
+            ("Host", host),
+            ("Threads", self.threads.to_string()),
+            ("Seeds", seeds),
+        ];
+        facts.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
 }
 
 /// A figure: a table of numbers, how to draw it, and what the paper states of it.

@@ -21,6 +21,10 @@ pub(crate) fn text(document: &Document, width: usize) -> String {
     page.list("Notes", document.notes.iter().cloned());
     page.blank();
     page.words("", &format!("Again: {}", document.command));
+    if let Some(provenance) = &document.provenance {
+        let facts = provenance.facts().into_iter().map(|(what, value)| format!("{what}: {value}"));
+        page.words("", &facts.collect::<Vec<_>>().join("; "));
+    }
     page.lines.join("\n") + "\n"
 }
 

@@ -66,6 +66,21 @@ fn every_part_of_a_document_is_on_the_page() {
 }
 
 #[test]
+fn what_made_a_document_is_on_its_page_with_the_experiments() {
+    let page = html(&fixture::document());
+    for text in
+        ["0123456789abcdef01234567", "2026-11-25", "linux on x86_64, 2 cores", "1, 2", "preset hmg/figure-8.toml"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(page.contains("id = &quot;figure-8&quot;"));
+    let mut earlier = serde_json::to_value(fixture::document()).expect("a document is JSON");
+    earlier.as_object_mut().expect("an object").remove("provenance");
+    let earlier = Document::from_json(&earlier.to_string()).expect("a document of an earlier version");
+    assert!(!html(&earlier).contains("What made it, and where"));
+}
+
+#[test]
 fn a_claim_is_told_with_a_sign_and_a_word() {
     let page = html(&fixture::document());
     for verdict in ["✓ holds", "✗ fails", "~ not robust", "· shown", "✓ 2 hold"] {

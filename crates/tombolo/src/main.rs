@@ -2,7 +2,8 @@
 //!
 //! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
 //! [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
-//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share), [`progress`],
+//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share),
+//! [`template`] and [`schema`] (files of a user's own), [`version`] and [`provenance`] (what made an answer), [`progress`],
 //! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
@@ -22,12 +23,16 @@ mod failure;
 mod hardware;
 mod output;
 mod progress;
+mod provenance;
+mod schema;
 mod study;
 mod summary;
 mod table;
+mod template;
 mod threads;
 mod timed;
 mod verdict;
+mod version;
 
 /// Memory in huge pages, as `.cargo/config.toml` has it built. Source: measured, the programs of `cargo bench -p
 /// tombolo-system --bench throughput` at an eighth of their size: the irregular ones are 1.14 to 1.17 times as fast as with
@@ -40,7 +45,7 @@ const WRONG_INPUT: u8 = 2;
 
 /// A fast, verified simulator of the memory systems of multi-GPU and multi-chiplet machines.
 #[derive(Parser)]
-#[command(name = "tombolo", version, arg_required_else_help = true)]
+#[command(name = "tombolo", version = &**version::SHORT, long_version = &**version::LONG, arg_required_else_help = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: command::Command,

@@ -1,6 +1,7 @@
 //! Standard output, which may close early, and files that are written whole or not at all.
 
 use crate::failure::Failure;
+use crate::provenance::Made;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 use tempfile::TempDir;
 use tombolo_experiment::shell::quoted;
+use tombolo_report::document::Provenance;
 
 /// Where an answer goes.
 #[derive(clap::Args)]
@@ -39,13 +41,15 @@ impl OutputArguments {
         probe(out)
     }
 
-    /// Writes `answer` to the file, if `whole`, then prints it as asked.
+    /// Writes `answer`, with what made it, to the file, if `whole`, then prints it as asked.
     pub(crate) fn give<T: Serialize>(
         &self,
         answer: &T,
+        provenance: Provenance,
         whole: bool,
         text: impl FnOnce(bool) -> String,
     ) -> Result<(), Failure> {
+        let answer = &Made { answer, provenance };
         match &self.out {
             Some(path) if whole => write_whole(path, json(answer).as_bytes())?,
             Some(path) => complain(&format!("{}: not written, because a run failed", path.display())),

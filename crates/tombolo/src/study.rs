@@ -2,8 +2,9 @@
 
 use crate::WRONG_INPUT;
 use crate::failure::Failure;
-use crate::output::{command_line, complain, show};
+use crate::output::{complain, show};
 use crate::progress::Progress;
+use crate::provenance::provenance;
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::Path;
@@ -91,8 +92,7 @@ impl StudyArguments {
             threads: self.threads.count(),
             robust: self.robust,
             shard,
-            command: command_line(),
-            version: env!("CARGO_PKG_VERSION"),
+            provenance: provenance(self.threads.count(), &[]),
             watcher: &progress,
         };
         let finished = study.run(&options)?;

@@ -21,7 +21,7 @@ use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
 /// Seed of generated inputs: any number.
-pub(crate) const SEED: u64 = 1;
+pub const SEED: u64 = 1;
 
 /// The host's wait for all kernels, and its event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its copies
 /// and launches.

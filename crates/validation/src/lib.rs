@@ -16,6 +16,6 @@ pub mod probe;
 pub mod suite;
 
 pub use errors::{Row, Summary};
-pub use estimate::{EstimateError, Estimator};
+pub use estimate::{EstimateError, Estimator, SEED};
 pub use measured::{MeasuredError, Measurement, mi300a, read};
 pub use suite::Case;

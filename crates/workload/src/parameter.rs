@@ -22,6 +22,18 @@ pub enum Kind {
     File,
 }
 
+/// The values allowed.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Count { low, high } => write!(f, "a whole number from {low} to {high}"),
+            Kind::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Flag => f.write_str("yes or no"),
+            Kind::File => f.write_str("the path of a file"),
+        }
+    }
+}
+
 /// One parameter of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -183,16 +195,13 @@ fn unknown(workload: &str, parameters: &[Parameter], key: &str) -> ParameterErro
 
 /// `Err` says what is allowed.
 fn check_value(kind: Kind, value: &str) -> Result<(), String> {
-    let (fits, allowed) = match kind {
-        Kind::Count { low, high } => {
-            let fits = value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count));
-            (fits, format!("a whole number from {low} to {high}"))
-        }
-        Kind::Choice(words) => (words.contains(&value), format!("one of {}", words.join(", "))),
-        Kind::Flag => (["yes", "no", "true", "false"].contains(&value), "yes or no".to_owned()),
-        Kind::File => (true, String::new()),
+    let fits = match kind {
+        Kind::Count { low, high } => value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count)),
+        Kind::Choice(words) => words.contains(&value),
+        Kind::Flag => ["yes", "no", "true", "false"].contains(&value),
+        Kind::File => true,
     };
-    if fits { Ok(()) } else { Err(allowed) }
+    if fits { Ok(()) } else { Err(kind.to_string()) }
 }
 
 #[cfg(test)]

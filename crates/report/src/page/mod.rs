@@ -146,6 +146,16 @@ fn repeat(document: &Document) -> Markup {
     html! {
         p { "With Tombolo " (document.tombolo) ", the same command gives the same numbers at any number of threads:" }
         pre tabindex="0" { code { (document.command) } }
+        @if let Some(provenance) = &document.provenance {
+            p { "What made it, and where:" }
+            dl.facts { @for (what, value) in provenance.facts() { div { dt { (what) } dd { (value) } } } }
+            @for file in &provenance.experiments {
+                details.configuration {
+                    summary { (file.name) }
+                    pre tabindex="0" { code { (file.text) } }
+                }
+            }
+        }
     }
 }
 

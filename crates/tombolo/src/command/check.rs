@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::hardware::{refuse_twice, told};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
+use crate::provenance::provenance;
 use crate::threads::ThreadsArgument;
 use crate::verdict::{Host, Verification};
 use std::path::PathBuf;
@@ -93,7 +94,9 @@ impl Arguments {
         let timed = self.timed.map(|runs| self.attacked(runs, &described, &cases));
         let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
         let verification = Verification::of(reports, caught, host).with_timed(timed);
-        self.output.give(&verification, true, |colours| verification.text(colours))?;
+        let seeds = (self.random.is_some() || self.timed.is_some()).then_some(self.seed);
+        let made = provenance(threads, seeds.as_slice());
+        self.output.give(&verification, made, true, |colours| verification.text(colours))?;
         let label = if self.partial { "warning" } else { "error" };
         verification.notes().iter().for_each(|note| complain(&format!("{label}: {note}")));
         Ok(ExitCode::from(verification.status(self.partial)))

@@ -6,6 +6,7 @@ use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{Hardware, MachineArguments, refuse_twice};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
+use crate::provenance::{provenance, seeds};
 use crate::table::seconds;
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
@@ -56,6 +57,7 @@ impl Arguments {
         let threads = self.threads.count();
         let started = Instant::now();
         let results = run_all(&hardware, &chosen, self.time.choice(), threads)?;
+        let made = provenance(threads, &seeds(&chosen));
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
         let compared = Compared {
             machine: hardware.machine.name.clone(),
@@ -69,7 +71,7 @@ impl Arguments {
         let comparison = Comparison::of(compared, results, cost);
         let whole = comparison.is_whole();
         comparison.failures().for_each(|failure| complain(&format!("error: {failure}")));
-        self.output.give(&comparison, whole, |colours| comparison.text(colours))?;
+        self.output.give(&comparison, made, whole, |colours| comparison.text(colours))?;
         Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 

@@ -1,4 +1,4 @@
-//! `list`: what there is to choose from.
+//! `list`: what there is to choose from, a line each. `show` has more of one.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::process::ExitCode;
 use tombolo_design::list_designs;
 use tombolo_machine::list_machines;
-use tombolo_workload::bench::{Workload, aliases, list};
+use tombolo_workload::bench::{Workload, aliases, list, suite};
 
 /// What to list.
 #[derive(clap::Args)]
@@ -35,6 +35,9 @@ struct Listed {
     /// Of workloads: other names that mean the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<&'static str>,
+    /// Of workloads: the suite it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suite: Option<&'static str>,
     description: String,
     /// Of workloads: where the shape comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,7 @@ impl Arguments {
         let preset = |listed: tombolo_machine::Listed| Listed {
             name: listed.name.to_owned(),
             aliases: Vec::new(),
+            suite: None,
             description: listed.description,
             source: None,
             parameters: Vec::new(),
@@ -76,7 +80,7 @@ impl Arguments {
 
 fn of_experiment(listed: tombolo_experiment::preset::Listed) -> Listed {
     let (name, description) = (listed.name, listed.description);
-    Listed { name, aliases: Vec::new(), description, source: None, parameters: Vec::new() }
+    Listed { name, aliases: Vec::new(), suite: None, description, source: None, parameters: Vec::new() }
 }
 
 fn of_workload(workload: &dyn Workload) -> Listed {
@@ -89,6 +93,7 @@ fn of_workload(workload: &dyn Workload) -> Listed {
     Listed {
         name: workload.name().to_owned(),
         aliases: aliases(workload).collect(),
+        suite: Some(suite(workload)),
         description: workload.about().to_owned(),
         source: Some(workload.source().to_owned()),
         parameters: workload.parameters().iter().map(parameter).collect(),
@@ -96,19 +101,12 @@ fn of_workload(workload: &dyn Workload) -> Listed {
 }
 
 fn text(listed: &[Listed], colours: bool) -> String {
-    let mut table = Table::new(2);
+    let mut table = Table::new(3);
     for one in listed {
         let names = std::iter::once(one.name.as_str()).chain(one.aliases.iter().copied());
         let names = names.collect::<Vec<_>>().join(", ");
-        table.row(vec![Cell::new(&names, Look::Strong), Cell::plain(&one.description)]);
-        for parameter in &one.parameters {
-            let default = match parameter.default {
-                "" => "optional".to_owned(),
-                default => format!("default: {default}"),
-            };
-            let value = format!("{}: {} [{default}]", parameter.name, parameter.description);
-            table.row(vec![Cell::plain(""), Cell::plain(value)]);
-        }
+        let words = one.suite.into_iter().chain([one.description.as_str()]).map(Cell::plain);
+        table.row(std::iter::once(Cell::new(&names, Look::Strong)).chain(words).collect());
     }
     table.render(colours)
 }

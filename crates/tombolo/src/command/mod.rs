@@ -3,11 +3,14 @@
 
 mod check;
 mod compare;
+mod completion;
 mod list;
+mod new;
 mod probes;
 mod report;
 mod reproduce;
 mod run;
+mod show;
 mod sweep;
 mod trace;
 mod validate;
@@ -34,8 +37,14 @@ pub(crate) enum Command {
     Validate(validate::Arguments),
     /// Makes one HTML page of the results in a folder
     Report(report::Arguments),
-    /// Lists what there is to choose from
+    /// Lists what there is to choose from, a line each
     List(list::Arguments),
+    /// Shows a machine, a design, a workload or the counters in full: values, sources, ranges, units
+    Show(show::Arguments),
+    /// Writes a commented file to begin with: a machine, a design, or a workload
+    New(new::Arguments),
+    /// Prints what a shell needs to complete words of this command line
+    Completion(completion::Arguments),
 }
 
 impl Command {
@@ -51,6 +60,9 @@ impl Command {
             Command::Validate(arguments) => arguments.execute(),
             Command::Report(arguments) => arguments.execute(),
             Command::List(arguments) => arguments.execute(),
+            Command::Show(arguments) => arguments.execute(),
+            Command::New(arguments) => arguments.execute(),
+            Command::Completion(arguments) => arguments.execute(),
         }
     }
 }

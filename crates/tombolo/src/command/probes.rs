@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output::{command_line, show, write_whole};
 use crate::progress::Progress;
+use crate::provenance::{Made, provenance};
 use crate::table::{Cell, Table};
 use crate::threads::each;
 use serde::Serialize;
@@ -37,10 +38,12 @@ pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Optio
     })?;
     drop(progress);
     let answer = Answer { tombolo: env!("CARGO_PKG_VERSION"), probes };
+    let made = provenance(threads, &[]);
     if let Some(path) = out {
-        write_whole(path, html(&answer.document()).as_bytes())?;
+        let document = Document { provenance: Some(made.clone()), ..answer.document() };
+        write_whole(path, html(&document).as_bytes())?;
     }
-    show(json, &answer, |colours| answer.text(colours))?;
+    show(json, &Made { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
+use crate::provenance::{provenance, seeds};
 use crate::summary::{self, Shown};
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
@@ -103,7 +104,8 @@ impl Arguments {
         record.notes.extend(hardware.notes.iter().cloned());
         let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
         let shown = Shown { sampled: source.sample.is_some(), kernels: self.kernels, time: self.time.choice() };
-        self.output.give(&answer, true, |colours| summary::text(&record, &source, shown, colours))?;
+        let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
+        self.output.give(&answer, made, true, |colours| summary::text(&record, &source, shown, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
         let promised = design.promises.contains(Promise::Ptx);
         Ok(if broken && promised { ExitCode::from(1) } else { ExitCode::SUCCESS })

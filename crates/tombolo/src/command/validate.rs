@@ -4,6 +4,7 @@ use super::probes;
 use crate::failure::Failure;
 use crate::output::{command_line, complain, probe, refuse_input, show, write_whole};
 use crate::progress::Progress;
+use crate::provenance::{Made, provenance};
 use crate::table::{Cell, Look, Table};
 use crate::threads::{ThreadsArgument, each};
 use serde::Serialize;
@@ -110,10 +111,12 @@ impl Arguments {
                 "note: rows marked ? were measured again by their source with another result (docs/validation.md)",
             );
         }
+        let made = provenance(self.threads.count(), &[tombolo_validation::SEED]);
         if let Some(path) = &self.out {
-            write_whole(path, html(&answer.document()).as_bytes())?;
+            let document = Document { provenance: Some(made.clone()), ..answer.document() };
+            write_whole(path, html(&document).as_bytes())?;
         }
-        show(self.json, &answer, |colours| answer.text(colours))?;
+        show(self.json, &Made { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -2,14 +2,18 @@
 
 mod check;
 mod files;
+mod new;
 mod refusals;
 mod report;
 mod results;
+mod schema;
 mod screen;
+mod show;
 mod study;
 mod times;
 mod traces;
 mod validate;
+mod version;
 
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};

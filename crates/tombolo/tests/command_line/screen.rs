@@ -7,7 +7,8 @@ use std::process::Stdio;
 fn help_lists_every_command() {
     let help = outcome(&["--help"]);
     assert!(help.status.success());
-    for command in ["run", "compare", "check", "reproduce", "sweep", "trace", "validate", "report", "list"] {
+    let commands = "run compare check reproduce sweep trace validate report list show new completion";
+    for command in commands.split(' ') {
         assert!(stdout(&help).contains(&format!("\n  {command} ")), "{command} is missing in {}", stdout(&help));
         let own = outcome(&[command, "--help"]);
         assert!(own.status.success() && stdout(&own).contains("Usage: tombolo"), "{command}");
@@ -40,6 +41,17 @@ fn workloads_are_listed_with_sourced_parameters() {
         let parameters = workload["parameters"].as_array().expect("every workload has some");
         assert!(parameters.iter().all(|one| one["source"].as_str().is_some_and(|text| !text.is_empty())), "{workload}");
     }
+}
+
+#[test]
+fn a_list_has_a_line_for_each_and_workloads_their_suite() {
+    for what in ["machines", "designs", "workloads", "experiments"] {
+        let listed = json(&["list", what, "--json"]).as_array().map_or(0, Vec::len);
+        assert_eq!(stdout(&outcome(&["list", what])).lines().count(), listed, "{what}");
+    }
+    let text = stdout(&outcome(&["list", "workloads"]));
+    let triad = text.lines().find(|line| line.starts_with("triad ")).expect("a row");
+    assert_eq!(triad.split_whitespace().take(4).collect::<Vec<_>>(), ["triad", "micro", "STREAM", "triad"]);
 }
 
 #[test]

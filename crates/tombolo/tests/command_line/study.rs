@@ -91,10 +91,11 @@ impl Bench {
     }
 }
 
-/// The document without the command line that made it.
+/// The document without the command line that made it, and where.
 fn document(text: &str) -> Value {
     let mut value: Value = serde_json::from_str(text).expect("one document");
     value["command"].take();
+    value["provenance"].take();
     value
 }
 
@@ -126,6 +127,25 @@ fn a_sweep_killed_three_times_ends_with_identical_results() {
     assert_eq!(bench.read("killed/results.csv"), bench.read("whole/results.csv"));
     assert_eq!(fs::read(bench.path("killed/results.parquet")).ok(), fs::read(bench.path("whole/results.parquet")).ok());
     assert_eq!(document(&bench.read("killed/report.json")), document(&bench.read("whole/report.json")));
+}
+
+#[test]
+fn a_report_says_what_made_it_and_of_which_experiment() {
+    let bench = Bench::new(SPEC);
+    let output = bench.sweep("out", &["--threads", "2", "--json"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let kept: Value = serde_json::from_str(&bench.read("out/report.json")).expect("one document");
+    assert_eq!(printed["provenance"], kept["provenance"]);
+    let made = &kept["provenance"];
+    assert_eq!((&made["seeds"], &made["threads"]), (&serde_json::json!([1, 2]), &Value::from(2)));
+    assert_eq!((&made["experiments"][0]["text"], &made["command"]), (&Value::from(SPEC), &kept["command"]));
+    let page = bench.read("out/report.html");
+    assert!(page.contains("What made it, and where") && page.contains("faster-links-help"));
+    assert!(page.contains(made["commit"].as_str().expect("a word")) && page.contains("id = &quot;small&quot;"));
+    let points = bench.points("out");
+    for text in points.keys().map(|file| fs::read_to_string(file).expect("a point")) {
+        assert!(!text.contains("provenance") && !text.contains("commit"), "{text}");
+    }
 }
 
 #[test]

@@ -15,11 +15,16 @@ mod rodinia;
 mod run;
 mod scope;
 mod table;
+#[cfg(test)]
+mod template;
 mod workload;
 
 pub use run::{Mode, footprint, plan, record};
-pub use table::{aliases, find, list, names};
+pub use table::{aliases, find, list, names, suite};
 pub use workload::{Instance, Request, Workload, WorkloadError};
+
+/// A workload to begin with, called `template`; a test runs it.
+pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
 mod pinned;

@@ -3,8 +3,18 @@
 use super::workload::{Workload, WorkloadError};
 use super::{hpc, lonestar, mgpusim, micro, networks, other, rodinia};
 
-/// Every workload that ships, in the order in which they are listed.
-static WORKLOADS: &[&dyn Workload] = &[
+/// The table, and beside it the suite of each: the folder that its line names.
+macro_rules! workloads {
+    ($(&$suite:ident::$module:ident::$NAME:ident),+ $(,)?) => {
+        /// Every workload that ships, in the order in which they are listed.
+        static WORKLOADS: &[&dyn Workload] = &[$(&$suite::$module::$NAME),+];
+
+        /// The suite of each, in the same order.
+        static SUITES: &[&str] = &[$(stringify!($suite)),+];
+    };
+}
+
+workloads![
     &micro::triad::TRIAD,
     &micro::stencil2d::STENCIL2D,
     &rodinia::pathfinder::PATHFINDER,
@@ -77,6 +87,12 @@ pub fn list() -> &'static [&'static dyn Workload] {
     WORKLOADS
 }
 
+/// The suite of a workload: the folder that it is in.
+pub fn suite(workload: &dyn Workload) -> &'static str {
+    let place = list().iter().position(|known| known.name() == workload.name());
+    SUITES[place.expect("every workload is in the table")]
+}
+
 /// The other names of a workload.
 pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
     let name = workload.name();
@@ -111,6 +127,12 @@ mod tests {
         }
         assert_eq!(aliases(find("bfs").unwrap()).collect::<Vec<_>>(), ["bfs"]);
         assert_eq!(aliases(find("triad").unwrap()).count(), 0);
+    }
+
+    #[test]
+    fn a_workload_is_of_the_suite_whose_folder_it_is_in() {
+        let of = |name| suite(find(name).unwrap());
+        assert_eq!([of("triad"), of("bfs"), of("namd"), of("spmv")], ["micro", "lonestar", "hpc", "mgpusim"]);
     }
 
     /// Experiments, cached results and scripts name these programs so.

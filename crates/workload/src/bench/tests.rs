@@ -563,3 +563,11 @@ fn every_workload_describes_itself() {
     }
     assert!(find("nothing").err().unwrap().to_string().contains("triad"));
 }
+
+#[test]
+fn the_template_of_a_workload_computes_what_it_says() {
+    let workload = &template::TEMPLATE;
+    let request = request(workload, &[("elements", "1000"), ("iterations", "2")]);
+    let recording = record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
+    assert_eq!(recording.launches(), 2);
+}

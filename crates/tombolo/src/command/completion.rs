@@ -1,0 +1,61 @@
+//! `completion`: what a shell needs to complete words of the command line.
+
+use crate::CommandLine;
+use crate::failure::Failure;
+use crate::output::show;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::{Shell, generate};
+use std::process::ExitCode;
+use tombolo_design::list_designs;
+use tombolo_experiment::preset::papers;
+use tombolo_machine::list_machines;
+use tombolo_workload::bench;
+
+const HOW: &str = "bash: tombolo completion bash > ~/.local/share/bash-completion/completions/tombolo
+zsh:  tombolo completion zsh > DIR/_tombolo, of a DIR in $fpath
+fish: tombolo completion fish > ~/.config/fish/completions/tombolo.fish";
+
+/// For which shell.
+#[derive(clap::Args)]
+#[command(after_help = HOW)]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl Arguments {
+    /// Prints the script.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let mut script = Vec::new();
+        generate(self.shell, &mut with_names(CommandLine::command()), "tombolo", &mut script);
+        let script = String::from_utf8(script).expect("it is made of text");
+        show(false, &(), |_| script)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The command line with the names that arguments may have. Paths may follow too, so that only shells are told.
+fn with_names(command: Command) -> Command {
+    let kind = command.get_name().to_owned();
+    command.mut_args(|argument| named(&kind, argument)).mut_subcommands(with_names)
+}
+
+fn named(kind: &str, argument: Arg) -> Arg {
+    let names: Vec<&'static str> = match (argument.get_id().as_str(), kind) {
+        ("machine", _) | ("name" | "diff", "machine") => list_machines().iter().map(|listed| listed.name).collect(),
+        ("design" | "designs" | "baseline", _) | ("name" | "diff", "design") => {
+            list_designs().iter().map(|listed| listed.name).collect()
+        }
+        ("workload", _) | ("name", "workload") => bench::names().collect(),
+        ("paper", _) => papers(),
+        _ => return argument,
+    };
+    // A group of arguments flattened into one is no value.
+    if argument.get_action().takes_values() {
+        argument.value_parser(PossibleValuesParser::new(names))
+    } else {
+        argument
+    }
+}

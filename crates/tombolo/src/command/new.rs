@@ -1,0 +1,102 @@
+//! `new`: a machine, a design or a workload to begin with.
+
+use crate::failure::Failure;
+use crate::output::show;
+use crate::template::{of_described, of_workload};
+use serde::Serialize;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tombolo_design::DesignConfig;
+use tombolo_machine::{Described, MachineConfig, presets};
+use tombolo_workload::bench;
+
+/// What to write.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// machine and design: NAME.toml, in which every key stands with its meaning; workload: NAME.rs, a program for the
+    /// crate `workload`, which says where it goes
+    #[arg(value_enum)]
+    what: Kind,
+    /// Name of what is written, with the folder that it goes to; a file that is there is not replaced
+    #[arg(value_name = "NAME")]
+    name: PathBuf,
+    /// What a machine or a design builds on: a name of `list` [default: the first]
+    #[arg(long, value_name = "PRESET")]
+    base: Option<String>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Machine,
+    Design,
+    Workload,
+}
+
+impl Arguments {
+    /// Writes it, and says where.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let name = self.name()?;
+        let (ending, text) = match self.what {
+            Kind::Machine => ("toml", self.described::<MachineConfig>(&name)?),
+            Kind::Design => ("toml", self.described::<DesignConfig>(&name)?),
+            Kind::Workload => ("rs", self.workload(&name)?),
+        };
+        let file = if ending == "rs" { name.replace('-', "_") } else { name };
+        let path = self.name.with_file_name(format!("{file}.{ending}"));
+        write_new(&path, text.as_bytes())?;
+        show(false, &(), |_| format!("wrote {}\n", path.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The name itself, without a folder and an ending.
+    fn name(&self) -> Result<String, Failure> {
+        let name = self.name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = [".toml", ".rs"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned();
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        match name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(fits) {
+            true => Ok(name),
+            false => Err(self.refused("a name is lower-case letters, digits and hyphens, a letter first".to_owned())),
+        }
+    }
+
+    fn described<T: Described + Serialize>(&self, name: &str) -> Result<String, Failure> {
+        let shipped = presets::<T>();
+        if shipped.iter().any(|listed| listed.name == name) {
+            return Err(self.refused(format!("a {} that ships has this name, and results go by name", T::KIND)));
+        }
+        let base = self.base.as_deref().unwrap_or(shipped[0].name);
+        if base.ends_with(".toml") {
+            let reason = format!("only a name of `list {}s` is taken here", T::KIND);
+            return Err(Failure::Argument { flag: "--base", value: base.to_owned(), reason });
+        }
+        of_described::<T>(name, base)
+    }
+
+    fn workload(&self, name: &str) -> Result<String, Failure> {
+        if let Some(base) = &self.base {
+            let reason = "a workload builds on none".to_owned();
+            return Err(Failure::Argument { flag: "--base", value: base.clone(), reason });
+        }
+        match bench::names().any(|known| known == name) {
+            true => Err(self.refused("a workload that ships has this name".to_owned())),
+            false => Ok(of_workload(name)),
+        }
+    }
+
+    fn refused(&self, reason: String) -> Failure {
+        Failure::Argument { flag: "new", value: self.name.display().to_string(), reason }
+    }
+}
+
+/// Writes a file where there is none.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::File { path: path.to_owned(), action: "create", error };
+    let mut file = fs::File::create_new(path).map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
+        // It was not there before.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
+}

@@ -1,0 +1,239 @@
+//! `show machine` and `show design`: every value, and where it comes from.
+
+use crate::failure::Failure;
+use crate::output::show;
+use crate::table::{Cell, Look, Table};
+use serde::Serialize;
+use serde_json::Value;
+use tombolo_machine::spelling::KIND;
+use tombolo_machine::{Described, Description, ResolvedValue};
+
+/// Which, and what of it.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A name of `list`, or the path of a .toml file
+    name: String,
+    /// Shows the values alone that differ from OTHER's, both side by side
+    #[arg(long, value_name = "OTHER")]
+    diff: Option<String>,
+    /// Shows where each value comes from: its source, and the line of the file that set it
+    #[arg(long)]
+    sources: bool,
+    /// Prints one JSON document instead of text, sources included
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a value that no file sets comes from.
+const DEFAULT: &str = "default";
+
+/// A value and where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Told {
+    value: String,
+    /// The line of the file that set it, or `default`.
+    from: String,
+    source: String,
+}
+
+/// A key with its value.
+#[derive(Serialize)]
+struct Entry {
+    path: String,
+    #[serde(flatten)]
+    told: Told,
+}
+
+/// Everything of one.
+#[derive(Serialize)]
+struct Whole {
+    kind: &'static str,
+    name: String,
+    description: String,
+    values: Vec<Entry>,
+}
+
+/// A key whose values differ.
+#[derive(Serialize)]
+struct Difference {
+    path: String,
+    of: Told,
+    other: Told,
+}
+
+/// What two differ in.
+#[derive(Serialize)]
+struct Differences {
+    kind: &'static str,
+    name: String,
+    other: String,
+    differences: Vec<Difference>,
+}
+
+/// One that is shown.
+struct Side {
+    /// As it calls itself.
+    name: String,
+    /// As read, checked and in units of its own, to compare by.
+    checked: Value,
+    values: Vec<ResolvedValue>,
+}
+
+impl Arguments {
+    /// Prints it.
+    pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), Failure> {
+        let one = Side::read::<T>(&self.name)?;
+        let Some(other) = &self.diff else {
+            let whole = one.whole(T::KIND);
+            return show(self.json, &whole, |colours| whole.text(self.sources, colours));
+        };
+        let differences = one.differences(&Side::read::<T>(other)?, T::KIND);
+        show(self.json, &differences, |colours| differences.text(self.sources, colours))
+    }
+}
+
+impl Side {
+    fn read<T: Described + Serialize>(name: &str) -> Result<Side, Failure> {
+        let description = Description::<T>::named(name)?;
+        let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
+        let name = checked["name"].as_str().unwrap_or(name).to_owned();
+        Ok(Side { name, checked, values: description.resolved()? })
+    }
+
+    /// Values other than what it is called.
+    fn values(&self) -> impl Iterator<Item = &ResolvedValue> {
+        self.values.iter().filter(|value| !matches!(value.path().as_str(), "name" | "description"))
+    }
+
+    /// The value at `path` in units of its own.
+    fn checked(&self, path: &str) -> Option<&Value> {
+        let value = path.split('.').try_fold(&self.checked, |value, part| value.get(part))?;
+        // An option with keys is written as a table.
+        Some(value.get(KIND).unwrap_or(value))
+    }
+
+    fn whole(&self, kind: &'static str) -> Whole {
+        let entry = |value: &ResolvedValue| Entry { path: value.path(), told: Told::of(value) };
+        Whole {
+            kind,
+            name: self.name.clone(),
+            description: self.checked["description"].as_str().unwrap_or_default().to_owned(),
+            values: self.values().map(entry).collect(),
+        }
+    }
+
+    fn differences(&self, other: &Side, kind: &'static str) -> Differences {
+        let pairs = self.values().filter_map(|one| {
+            let path = one.path();
+            let two = other.values().find(|two| two.path() == path)?;
+            let (a, b) = (self.checked(&path), other.checked(&path));
+            let same = if a.is_some() { a == b } else { one.value == two.value };
+            (!same).then(|| {
+                let [mut of, mut other] = [one, two].map(Told::of);
+                if of.value == other.value {
+                    // Cycles of two clocks.
+                    of.add(a);
+                    other.add(b);
+                }
+                Difference { path, of, other }
+            })
+        });
+        Differences { kind, name: self.name.clone(), other: other.name.clone(), differences: pairs.collect() }
+    }
+}
+
+impl Told {
+    fn of(value: &ResolvedValue) -> Told {
+        let from = value.place.as_ref().map_or_else(|| DEFAULT.to_owned(), ToString::to_string);
+        Told { value: value.value.clone(), from, source: value.source.clone() }
+    }
+
+    /// Says what the value comes to.
+    fn add(&mut self, checked: Option<&Value>) {
+        if let Some(checked) = checked {
+            let text = checked.as_str().map_or_else(|| checked.to_string(), str::to_owned);
+            self.value = format!("{} = {text}", self.value);
+        }
+    }
+
+    /// Its cells: the value, and with `sources` where it comes from.
+    fn cells(&self, sources: bool) -> Vec<Cell> {
+        let more = if sources { vec![self.from.as_str(), self.source.as_str()] } else { Vec::new() };
+        std::iter::once(self.value.as_str()).chain(more).map(Cell::plain).collect()
+    }
+}
+
+impl Whole {
+    fn text(&self, sources: bool, colours: bool) -> String {
+        let mut table = Table::new(4);
+        for Entry { path, told } in &self.values {
+            table.row([vec![Cell::new(path, Look::Strong)], told.cells(sources)].concat());
+        }
+        let heading = Look::Strong.paint(&format!("{} {}", self.kind, self.name), colours);
+        format!("{heading}: {}\n{}", tombolo_report::clean(&self.description), table.render(colours))
+    }
+}
+
+impl Differences {
+    fn text(&self, sources: bool, colours: bool) -> String {
+        let Differences { kind, name, other, differences } = self;
+        if differences.is_empty() {
+            return format!(
+                "{} and {} have the same values\n",
+                tombolo_report::clean(name),
+                tombolo_report::clean(other)
+            );
+        }
+        let mut table = match sources {
+            true => Table::new(5),
+            false => Table::new(3).with_headings([kind, name.as_str(), other]),
+        };
+        for Difference { path, of, other: beside } in differences {
+            let key = Cell::new(path, Look::Strong);
+            if sources {
+                table.row([vec![key, Cell::plain(name)], of.cells(true)].concat());
+                table.row([vec![Cell::plain(""), Cell::plain(other)], beside.cells(true)].concat());
+            } else {
+                table.row([vec![key], of.cells(false), beside.cells(false)].concat());
+            }
+        }
+        table.render(colours)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_machine::MachineConfig;
+
+    fn differing(one: &str, other: &str) -> Vec<(String, String, String)> {
+        let [one, other] = [one, other].map(|name| Side::read::<MachineConfig>(name).expect("it ships"));
+        let all = one.differences(&other, "machine").differences.into_iter();
+        all.map(|one| (one.path, one.of.value, one.other.value)).collect()
+    }
+
+    #[test]
+    fn one_gpu_of_a_machine_differs_in_the_number_of_gpus_alone() {
+        let gpus = ("topology.gpus".to_owned(), "4".to_owned(), "1".to_owned());
+        assert_eq!(differing("hmg-4x4", "hmg-1x4"), [gpus]);
+        assert!(differing("hmg-4x4", "hmg-4x4").is_empty());
+    }
+
+    #[test]
+    fn one_value_in_two_units_is_no_difference_and_cycles_of_two_clocks_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let sized = file("sized.toml", "base = \"hmg-4x4\"\n[l2]\nbytes = \"3072KB\"\n");
+        assert!(differing("hmg-4x4", &sized).is_empty());
+        let latency = "[crossbar]\nlatency = \"2 cycles\"\n[sm]\nclock = ";
+        let slow = file("slow.toml", &format!("base = \"hmg-4x4\"\n{latency}\"1GHz\"\n"));
+        let fast = file("fast.toml", &format!("base = \"hmg-4x4\"\n{latency}\"2GHz\"\n"));
+        let found = differing(&slow, &fast);
+        let expected = ("crossbar.latency".to_owned(), "2 cycles = 2ns".to_owned(), "2 cycles = 1ns".to_owned());
+        assert!(found.contains(&expected), "{found:?}");
+    }
+}

@@ -1,0 +1,47 @@
+//! `show`: what a machine, a design, a workload or a counter is: a file for each.
+
+mod counters;
+mod described;
+mod schema;
+mod workload;
+
+use crate::failure::Failure;
+use std::process::ExitCode;
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
+
+/// What to show.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// The values of a machine, with --sources where each comes from, with --diff those that differ from another's
+    Machine(described::Arguments),
+    /// The values of a design, likewise
+    Design(described::Arguments),
+    /// A workload: its parameters with their ranges, and the bytes of its arrays
+    Workload(workload::Arguments),
+    /// The counters of a run's record: name, unit and meaning
+    Counters(counters::Arguments),
+    /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
+    /// the first line of a .toml file
+    Schema(schema::Arguments),
+}
+
+impl Arguments {
+    /// Prints it.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        match &self.what {
+            What::Machine(arguments) => arguments.execute::<MachineConfig>()?,
+            What::Design(arguments) => arguments.execute::<DesignConfig>()?,
+            What::Workload(arguments) => arguments.execute()?,
+            What::Counters(arguments) => arguments.execute()?,
+            What::Schema(arguments) => arguments.execute()?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

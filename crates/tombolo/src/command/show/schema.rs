@@ -1,0 +1,32 @@
+//! `show schema`: the form of files, for editors.
+
+use crate::failure::Failure;
+use crate::output::show;
+use crate::schema::schema;
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
+
+/// Of which files.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Of what kind
+    #[arg(value_enum)]
+    of: Kind,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Machine,
+    Design,
+}
+
+impl Arguments {
+    /// Prints it.
+    pub(super) fn execute(&self) -> Result<(), Failure> {
+        let schema = match self.of {
+            Kind::Machine => schema::<MachineConfig>(),
+            Kind::Design => schema::<DesignConfig>(),
+        };
+        show(true, &schema, |_| String::new())
+    }
+}

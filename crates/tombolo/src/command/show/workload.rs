@@ -1,0 +1,160 @@
+//! `show workload`: what it is, what may follow its name, and how much memory it takes.
+
+use crate::failure::Failure;
+use crate::output::show;
+use crate::table::{Cell, Look, Table};
+use serde::Serialize;
+use tombolo_experiment::workload::{WorkloadChoice, only};
+use tombolo_report::clean;
+use tombolo_workload::bench::{self, Workload, aliases};
+use tombolo_workload::scale::Scale;
+use tombolo_workload::simt::{ArrayInfo, Scaling};
+
+/// Which, and at what size.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Workload of `list workloads`, with or without parameters: triad,elements=4096
+    #[arg(value_name = "W[,KEY=VALUE…]")]
+    name: String,
+    /// Also tells its arrays at this fraction of its input, such as 1/16
+    #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
+    scale: Scale,
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// A workload.
+#[derive(Serialize)]
+struct Shown {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<&'static str>,
+    suite: &'static str,
+    description: &'static str,
+    source: &'static str,
+    /// Whether work does not follow footprint, so that a scaled run answers a different question.
+    nonlinear: bool,
+    parameters: Vec<ShownParameter>,
+    /// As it ships, then as asked for where that is something else.
+    footprints: Vec<Footprint>,
+}
+
+#[derive(Serialize)]
+struct ShownParameter {
+    name: &'static str,
+    default: &'static str,
+    allowed: String,
+    description: &'static str,
+    source: &'static str,
+}
+
+/// Its arrays at a size.
+#[derive(Serialize)]
+struct Footprint {
+    workload: String,
+    scale: String,
+    bytes: u64,
+    arrays: Vec<ShownArray>,
+}
+
+#[derive(Serialize)]
+struct ShownArray {
+    name: String,
+    bytes: u64,
+    /// Whether it grows and shrinks with the scale.
+    scales: bool,
+}
+
+impl Arguments {
+    /// Prints it.
+    pub(super) fn execute(&self) -> Result<(), Failure> {
+        let asked = only(&self.name)?;
+        let Some(workload) = asked.shipped() else {
+            let reason = "a trace has no parameters and no arrays; `tombolo trace info` says what it holds".to_owned();
+            return Err(Failure::Argument { flag: "workload", value: self.name.clone(), reason });
+        };
+        let plain = only(workload.name())?;
+        let mut footprints = vec![Footprint::of(&plain, Scale::FULL)?];
+        if asked.has_parameters() || self.scale != Scale::FULL {
+            footprints.push(Footprint::of(&asked, self.scale)?);
+        }
+        let shown = Shown::of(workload, footprints);
+        show(self.json, &shown, |colours| shown.text(colours))
+    }
+}
+
+impl Footprint {
+    fn of(choice: &WorkloadChoice, scale: Scale) -> Result<Footprint, Failure> {
+        let array = |array: ArrayInfo| ShownArray {
+            name: array.name,
+            bytes: array.bytes,
+            scales: array.scaling == Scaling::Scales,
+        };
+        let arrays: Vec<ShownArray> = choice.arrays(scale)?.into_iter().map(array).collect();
+        let bytes = arrays.iter().map(|array| array.bytes).sum();
+        Ok(Footprint { workload: choice.label.clone(), scale: scale.to_string(), bytes, arrays })
+    }
+}
+
+impl Shown {
+    fn of(workload: &'static dyn Workload, footprints: Vec<Footprint>) -> Shown {
+        let parameter = |parameter: &tombolo_workload::parameter::Parameter| ShownParameter {
+            name: parameter.name,
+            default: parameter.default,
+            allowed: parameter.kind.to_string(),
+            description: parameter.about,
+            source: parameter.source,
+        };
+        Shown {
+            name: workload.name(),
+            aliases: aliases(workload).collect(),
+            suite: bench::suite(workload),
+            description: workload.about(),
+            source: workload.source(),
+            nonlinear: workload.nonlinear(),
+            parameters: workload.parameters().iter().map(parameter).collect(),
+            footprints,
+        }
+    }
+
+    fn text(&self, colours: bool) -> String {
+        let names = std::iter::once(self.name).chain(self.aliases.iter().copied()).collect::<Vec<_>>().join(", ");
+        let mut text = format!("{} ({}): {}\n", Look::Strong.paint(&names, colours), self.suite, self.description);
+        text += &format!("Source: {}\n", self.source);
+        if self.nonlinear {
+            text += "Its work does not follow its footprint: a scaled run answers another question.\n";
+        }
+        let mut table = Table::new(5).with_headings(["parameter", "default", "takes", "meaning", "source"]);
+        for one in &self.parameters {
+            let default = if one.default.is_empty() { "none" } else { one.default };
+            let cells = [default, one.allowed.as_str(), one.description, one.source].map(Cell::plain);
+            table.row(std::iter::once(Cell::new(one.name, Look::Strong)).chain(cells).collect());
+        }
+        text += &format!("\n{}", table.render(colours));
+        self.footprints.iter().for_each(|footprint| text += &footprint.text(colours));
+        text
+    }
+}
+
+impl Footprint {
+    fn text(&self, colours: bool) -> String {
+        let heading = format!("arrays of {} at scale {}", clean(&self.workload), self.scale);
+        let mut table = Table::new(1).with_headings([heading.as_str(), "bytes", ""]);
+        let size = |name: &str, bytes: u64, look| {
+            vec![Cell::new(name, look), Cell::new(bytes.to_string(), look), Cell::new(binary(bytes), look)]
+        };
+        self.arrays.iter().for_each(|array| table.row(size(&array.name, array.bytes, Look::Plain)));
+        table.row(size("all", self.bytes, Look::Strong));
+        format!("\n{}", table.render(colours))
+    }
+}
+
+/// A size as machines state theirs: 1 KB is 1024 bytes.
+fn binary(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
+    match UNITS.iter().find(|(size, _)| bytes >= *size) {
+        Some((size, unit)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
+        None => format!("{bytes} B"),
+    }
+}

@@ -1,0 +1,100 @@
+//! JSON schemas of the files of machines and designs, for editors: made from the keys that the reader knows.
+//!
+//! What a schema cannot say, such as that two values fit each other, `tombolo show` of the file tells.
+
+use serde_json::{Map, Value, json};
+use tombolo_machine::spelling::{Axis, KIND};
+use tombolo_machine::{Described, Form, Key};
+
+/// The schema of files of a kind.
+pub(crate) fn schema<T: Described>() -> Value {
+    let kind = T::KIND;
+    let base = "A preset, or the path of a .toml file from this one's folder, that this file builds on.";
+    let mut properties = Map::from_iter([("base".to_owned(), json!({ "type": "string", "description": base }))]);
+    let (mut required, mut inner) = (Vec::new(), Map::new());
+    for (section, keys) in T::sections() {
+        // A file's own name is that of its preset or its path where it has no other.
+        let needed: Vec<&str> =
+            keys.iter().filter(|key| (key.default)().is_none() && key.name != "name").map(|key| key.name).collect();
+        let of_keys = keys.iter().map(|key| (key.name.to_owned(), of_key(key)));
+        if section.is_empty() {
+            properties.extend(of_keys);
+            required.extend(needed);
+        } else {
+            let whole = object(&of_keys.collect());
+            let axis = T::axes().into_iter().find(|axis| axis.name == section);
+            let schema = axis.map_or(whole.clone(), |axis| of_axis(&axis, &whole));
+            properties.insert(section.to_owned(), schema);
+            if !needed.is_empty() {
+                required.push(section);
+                inner.insert(section.to_owned(), json!({ "required": needed }));
+            }
+        }
+    }
+    let Value::Object(mut schema) = object(&properties) else { unreachable!("it is made as an object") };
+    schema.extend([
+        ("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema")),
+        ("title".to_owned(), json!(format!("A {kind} of Tombolo"))),
+        ("if".to_owned(), json!({ "not": { "required": ["base"] } })),
+        ("then".to_owned(), json!({ "required": required, "properties": inner })),
+    ]);
+    Value::Object(schema)
+}
+
+/// An object of these and no other keys.
+fn object(properties: &Map<String, Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// A choice: the word of an option, a table of an option with its keys, or keys of the option that the base chose, which
+/// are some of `whole`.
+fn of_axis(axis: &Axis, whole: &Value) -> Value {
+    let words: Vec<Value> =
+        axis.options.iter().map(|option| json!({ "const": option.word, "description": option.about })).collect();
+    let tables = axis.options.iter().map(|option| {
+        let mut keys = Map::from_iter([(KIND.to_owned(), json!({ "const": option.word }))]);
+        keys.extend(option.keys.iter().map(|key| ((*key).to_owned(), whole["properties"][*key].clone())));
+        let Value::Object(mut table) = object(&keys) else { unreachable!("it is made as an object") };
+        table.insert("required".to_owned(), json!([KIND]));
+        table.insert("description".to_owned(), json!(option.about));
+        Value::Object(table)
+    });
+    let mut based = whole.clone();
+    if let Some(keys) = based["properties"].as_object_mut() {
+        keys.remove(KIND);
+    }
+    let about = whole["properties"][KIND]["description"].clone();
+    let all: Vec<Value> = std::iter::once(json!({ "oneOf": words })).chain(tables).chain([based]).collect();
+    json!({ "description": about, "anyOf": all })
+}
+
+fn of_key(key: &Key) -> Value {
+    let Value::Object(mut schema) = of_form(key.form) else { unreachable!("it is made as an object") };
+    schema.insert("description".to_owned(), json!(format!("{} Takes {}.", key.doc, key.expected)));
+    if let Some(default) = (key.default)() {
+        schema.insert("default".to_owned(), serde_json::to_value(default).expect("a plain value"));
+    }
+    Value::Object(schema)
+}
+
+fn of_form(form: Form) -> Value {
+    match form {
+        Form::Any => json!({}),
+        Form::Text => json!({ "type": "string", "minLength": 1 }),
+        Form::Flag => json!({ "type": "boolean" }),
+        Form::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        Form::Words(words) => json!({ "enum": words }),
+        Form::Fraction => number_or(r"^[0-9]+(\.[0-9]*)?( */ *[0-9]+(\.[0-9]*)?)?$"),
+        Form::Measure { units, cycles, words } => {
+            let names: Vec<&str> = units.iter().map(|(name, _)| *name).chain(cycles.iter().copied()).collect();
+            let words: String = words.iter().map(|word| format!("|{word}")).collect();
+            let pattern = format!(r"^([0-9]+(\.[0-9]*)? *({}){words})$", names.join("|"));
+            if names.contains(&"") { number_or(&pattern) } else { json!({ "type": "string", "pattern": pattern }) }
+        }
+    }
+}
+
+/// A number from zero, or text like this.
+fn number_or(pattern: &str) -> Value {
+    json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": pattern }] })
+}

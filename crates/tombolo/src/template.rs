@@ -1,0 +1,176 @@
+//! Files to begin with: a machine or a design in which every key stands, and the source of a workload.
+
+use crate::failure::Failure;
+use serde::Serialize;
+use serde_json::Value;
+use tombolo_machine::spelling::{AxisOption, KIND};
+use tombolo_machine::{Described, Description, Form, ResolvedValue};
+use tombolo_workload::bench::TEMPLATE;
+
+/// Columns of a line of a comment. Source: what the house's own files have.
+const COLUMNS: usize = 120;
+
+/// The text of a file called `name` that builds on the preset `base` and changes nothing yet: each key stands with what it
+/// means, what it takes, its default, and the value of the base, as a comment.
+pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> Result<String, Failure> {
+    let description = Description::<T>::named(base)?;
+    let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
+    let kind = T::KIND;
+    let mut text = comment(&format!(
+        "A {kind} of your own, for --{kind} {name}.toml: it is its base but for what is changed below. Take the # from a \
+         line to change its value, and say where the new one comes from. `tombolo show {kind} {base} --sources` says where \
+         those of the base come from, `tombolo show schema {kind}` has a schema for editors."
+    ));
+    text += &format!("base = {}\n", quoted(base));
+    let mut section = "";
+    for value in description.resolved()? {
+        if value.section != section {
+            section = value.section;
+            text += &format!("\n[{section}]\n");
+        } else {
+            text.push('\n');
+        }
+        text += &comment(&meaning(&value));
+        text += &options::<T>(&value);
+        let written = match value.path().as_str() {
+            "name" => quoted(name),
+            "description" => quoted(&format!("based on {base}")),
+            path => written(&value, path.split('.').try_fold(&checked, |value, part| value.get(part))),
+        };
+        text += &format!("#{} = {written}\n", value.key.name);
+    }
+    Ok(text)
+}
+
+/// What a key means, takes and is by default.
+fn meaning(value: &ResolvedValue) -> String {
+    let default = (value.key.default)().map_or_else(String::new, |default| format!(" Default: {default}."));
+    format!("{} Takes {}.{default}", value.key.doc, value.key.expected)
+}
+
+/// What there is to choose from where the key is that of a choice, each with the keys that it reads.
+fn options<T: Described>(value: &ResolvedValue) -> String {
+    let axis = T::axes().into_iter().find(|axis| axis.name == value.section && value.key.name == KIND);
+    let option = |option: &AxisOption| {
+        let keys = if option.keys.is_empty() { String::new() } else { format!(" Keys: {}.", option.keys.join(", ")) };
+        comment(&format!("{}: {}{keys}", option.word, option.about))
+    };
+    axis.map(|axis| axis.options.iter().map(option).collect()).unwrap_or_default()
+}
+
+/// A value as a file has it: as it is written in the base, in quotes unless it is a number, a flag or a list.
+fn written(value: &ResolvedValue, checked: Option<&Value>) -> String {
+    match (value.key.form, checked) {
+        (_, Some(list @ Value::Array(_))) => list.to_string(),
+        (Form::Text | Form::Words(_), _) => quoted(&value.value),
+        _ if value.value.parse::<u64>().is_ok() || value.value.parse::<bool>().is_ok() => value.value.clone(),
+        _ => quoted(&value.value),
+    }
+}
+
+/// Text as TOML and JSON alike quote it.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// `text` as lines of comment.
+fn comment(text: &str) -> String {
+    let mut lines = vec!["#".to_owned()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            lines.push(format!("# {word}"));
+        } else {
+            line.push_str(&format!(" {word}"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The source of a workload called `name`, such as `my-kernel`: it compiles as it stands once it is in the table.
+pub(crate) fn of_workload(name: &str) -> String {
+    let module = name.replace('-', "_");
+    let text =
+        TEMPLATE.replace("mod template", &format!("mod {module}")).replace("::template::", &format!("::{module}::"));
+    let text = text.replace("/template.rs", &format!("/{module}.rs")).replace("\"template\"", &quoted(name));
+    text.replace("TEMPLATE", &module.to_uppercase()).replace("//! Template:", &format!("//! {name}:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_design::DesignConfig;
+    use tombolo_machine::{MachineConfig, presets};
+
+    /// The lines of keys without their `#`.
+    fn uncommented(text: &str) -> String {
+        let lines = text.lines().map(|line| match line.strip_prefix('#') {
+            Some(key) if !key.starts_with(' ') => key,
+            _ => line,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What a text reads as, but for what it is called.
+    fn read<T: Described + Serialize>(text: &str) -> Value {
+        let checked = Description::<T>::parse("mine", text).and_then(|read| read.check());
+        let mut value = serde_json::to_value(checked.unwrap_or_else(|error| panic!("{error}\n{text}"))).expect("JSON");
+        for called in ["name", "description"] {
+            value[called].take();
+        }
+        value
+    }
+
+    fn every_base_is_kept<T: Described + Serialize>() {
+        for listed in presets::<T>() {
+            let template = of_described::<T>("mine", listed.name).expect("it ships");
+            let base = read::<T>(&format!("base = \"{}\"", listed.name));
+            assert_eq!(read::<T>(&template), base, "{}", listed.name);
+            assert_eq!(read::<T>(&uncommented(&template)), base, "{}", listed.name);
+            for (section, keys) in T::sections() {
+                assert!(section.is_empty() || template.contains(&format!("\n[{section}]\n")), "{section}");
+                let axis = T::axes().into_iter().find(|axis| axis.name == section);
+                for key in keys {
+                    let is_option =
+                        |option: &AxisOption| option.keys.contains(&key.name) && template.contains(option.about);
+                    let is_told = axis.as_ref().is_some_and(|axis| axis.options.iter().any(is_option));
+                    let stands = template.contains(&format!("\n#{} = ", key.name));
+                    assert!(stands || is_told, "{section}.{}", key.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_as_it_is_written_is_its_base_and_so_it_is_with_every_key_given() {
+        every_base_is_kept::<MachineConfig>();
+    }
+
+    #[test]
+    fn a_design_as_it_is_written_is_its_base_and_so_it_is_with_every_key_given() {
+        every_base_is_kept::<DesignConfig>();
+    }
+
+    #[test]
+    fn a_key_stands_with_its_meaning_what_it_takes_and_its_default() {
+        let text = of_described::<MachineConfig>("mine", "hmg-4x4").expect("it ships");
+        let (before, _) = text.split_once("\n#turn_cycles = 1\n").expect("it stands there");
+        let told = before.rsplit_once("\n\n").expect("a gap").1.replace("\n#", "");
+        assert!(
+            told.contains("least") && told.contains("Takes a whole number") && told.ends_with("Default: 1."),
+            "{told}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "lines that an editor shows");
+    }
+
+    #[test]
+    fn a_workload_has_its_own_name_everywhere() {
+        let text = of_workload("my-kernel");
+        assert!(!text.to_lowercase().contains("template"), "{text}");
+        for word in
+            ["name: \"my-kernel\"", "mod my_kernel;", "SUITE::my_kernel::MY_KERNEL", "static MY_KERNEL: Benchmark"]
+        {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Template: what it computes, in a line.
+//!
+//! To add it: this file as `crates/workload/src/bench/SUITE/template.rs`; a line `pub(super) mod template;` in the `mod.rs`
+//! of that folder; a line `&SUITE::template::TEMPLATE,` in `crates/workload/src/bench/table.rs`; and a line with a small
+//! size in `small_of` of `crates/workload/src/bench/tests.rs`, whose tests then hold it to its reference. The suites are
+//! hpc, lonestar, mgpusim, micro, networks, rodinia and other. Examples to read: `micro/triad.rs`,
+//! `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
+
+use crate::bench::benchmark::Benchmark;
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
+
+/// Threads of a CTA. Source: say which.
+const THREADS: u32 = 256;
+
+/// What may follow its name: each with the values that it takes, its unit and the source of its default.
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "elements",
+        kind: Kind::Count { low: 1, high: 1 << 30 },
+        default: "1048576",
+        about: "elements of each of two arrays of 4-byte floats, at scale 1",
+        source: "say which",
+    },
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 100_000 },
+        default: "10",
+        about: "launches",
+        source: "say which",
+    },
+];
+
+/// The benchmark.
+pub(crate) static TEMPLATE: Benchmark = Benchmark {
+    name: "template",
+    about: "what it computes, in a line for lists",
+    source: "whose program it is, and where its sizes come from",
+    parameters: &PARAMETERS,
+    // Whether work does not follow footprint, so that a scaled run answers another question.
+    nonlinear: false,
+    // Whether no address and no branch depends on data.
+    address_only: true,
+    lay_out,
+};
+
+struct Arrays {
+    input: Array<f32>,
+    output: Array<f32>,
+    iterations: u64,
+}
+
+/// Adds the arrays; what follows the scale of a run says so.
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let elements = request.scale.of(request.values.count("elements"));
+    let mut array = |name| memory.array(name, elements, Scaling::Scales);
+    let iterations = request.values.count("iterations");
+    Ok(Box::new(Arrays { input: array("input"), output: array("output"), iterations }))
+}
+
+/// The kernel, as one CTA sees it: an element a thread.
+fn twice(cta: &mut Cta<'_>, arrays: &Arrays) {
+    cta.each_warp(|warp| {
+        let i = warp.global_thread();
+        warp.when(i.cast::<i64>().lt(arrays.input.len() as i64), |warp| {
+            let value = warp.load(arrays.input, i);
+            let value = warp.compute(ComputeClass::Fp32, 1, value + value);
+            warp.store(arrays.output, i, value);
+        });
+    });
+}
+
+impl Instance for Arrays {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| (index % 1000) as f32);
+    }
+
+    /// The host program.
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        for _ in 0..self.iterations {
+            let ctas = self.input.len().div_ceil(u64::from(THREADS));
+            host.launch(Grid::new("twice", ctas, THREADS), |cta| twice(cta, self))?;
+        }
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    /// A plain reference of the result.
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let wrong =
+            (0..self.output.len()).find(|index| memory.read(self.output, *index) != (index % 1000) as f32 * 2.0);
+        wrong.map_or(Ok(()), |index| Err(format!("output[{index}] is {}", memory.read(self.output, index))))
+    }
+}
