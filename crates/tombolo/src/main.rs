@@ -1,10 +1,12 @@
 //! The command line: reads what is asked, runs it, prints the answer.
 //!
-//! One file a subcommand, in [`command`]. What they share: [`hardware`] (machine, designs, settings, scale),
-//! [`output`] (standard output and files), [`table`] (aligned text), [`comparison`],
-//! [`summary`] and [`verdict`] (what is printed of results), [`study`] (what `reproduce` and `sweep` share),
-//! [`template`] and [`schema`] (files of a user's own), [`version`] and [`provenance`] (what made an answer), [`progress`],
-//! [`threads`], [`timed`] (which time is compared). Many runs side by side are the crate `experiment`'s.
+//! One file a subcommand, in [`command`]. They share:
+//! - [`hardware`]: machine, designs, settings, scale. [`study`]: what `reproduce` and `sweep` have in common.
+//! - [`output`]: standard output and files. [`table`]: aligned text. [`progress`], [`threads`].
+//! - [`comparison`], [`summary`] and [`verdict`]: what is printed of results. [`timed`]: which time is compared.
+//! - [`template`] and [`schema`]: files of a user's own. [`version`] and [`provenance`]: what made an answer.
+//!
+//! Many runs side by side are the crate `experiment`'s.
 //!
 //! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
 //! a message; 130 a study was interrupted. With status 2 no file is written but three:
