@@ -38,10 +38,7 @@ pub trait Axis: Sized {
     /// The keys of all options.
     fn keys() -> Vec<Key>;
 
-    /// The words of the options.
-    fn words() -> &'static [&'static str];
-
-    /// The same, as an error lists them.
+    /// The words of the options, as an error lists them.
     fn expected() -> &'static str;
 
     /// Reads the option called `word`; `None` where there is none.
@@ -127,7 +124,9 @@ impl<A: Axis> Serialize for Written<'_, A> {
 
 /// The keys of a section that is an axis: its kind, then those of all options, each once.
 pub(crate) fn section<A: Axis>(about: &'static str) -> Vec<Key> {
-    let form = Form::Words(A::words());
+    let words: Vec<&'static str> = A::options().iter().map(|option| option.word).collect();
+    // Once an axis and program.
+    let form = Form::Words(words.leak());
     let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default: || None }];
     for key in A::keys() {
         if keys.iter().all(|known| known.name != key.name) {
@@ -154,16 +153,14 @@ macro_rules! option {
         impl $crate::axis::Choice for $Name {
             const WORD: &'static str = $word;
             const ABOUT: &'static str = concat!($($about),+).trim_ascii_start();
-            const KEYS: &'static [tombolo_machine::Key] = &[$(tombolo_machine::Key {
-                name: stringify!($field),
-                doc: concat!($($doc),+).trim_ascii_start(),
-                expected: <$Type as tombolo_machine::quantity::Quantity>::EXPECTED,
-                form: <$Type as tombolo_machine::quantity::Quantity>::FORM,
-                default: || {
+            const KEYS: &'static [tombolo_machine::Key] = &[$(tombolo_machine::Key::optional::<$Type>(
+                stringify!($field),
+                concat!($($doc),+).trim_ascii_start(),
+                || {
                     let default: $Type = $default;
                     Some(tombolo_machine::quantity::Quantity::print(&default))
                 },
-            }),*];
+            )),*];
 
             fn read(
                 #[allow(unused_variables, reason = "an option may have no keys")]
@@ -208,10 +205,6 @@ macro_rules! axis {
 
             fn keys() -> Vec<tombolo_machine::Key> {
                 [$(<$Option as $crate::axis::Choice>::KEYS),+].concat()
-            }
-
-            fn words() -> &'static [&'static str] {
-                &[$(<$Option as $crate::axis::Choice>::WORD),+]
             }
 
             fn expected() -> &'static str {

@@ -53,27 +53,21 @@ impl Hash for Coherence {
 const KEYS: [(Choice, Key); 3] = [
     (
         Choice::BulkInvalidation,
-        Key {
-            default: || Some(Invalidate::All.print()),
-            ..Key::required::<Invalidate>("invalidate", "Which lines of an L2 a bulk invalidation drops.")
-        },
+        Key::optional::<Invalidate>("invalidate", "Which lines of an L2 a bulk invalidation drops.", || {
+            Some(Invalidate::All.print())
+        }),
     ),
     (
         Choice::Downgrade,
-        Key {
-            default: || Some(false.print()),
-            ..Key::required::<bool>(
-                "downgrade",
-                "Whether an L2 tells the home when it evicts the last clean line of a region.",
-            )
-        },
+        Key::optional::<bool>(
+            "downgrade",
+            "Whether an L2 tells the home when it evicts the last clean line of a region.",
+            || Some(false.print()),
+        ),
     ),
     (
         Choice::KeepL1,
-        Key {
-            default: || Some(true.print()),
-            ..Key::required::<bool>("l1_coherent", "Whether L1 caches obey acquires as under HMG.")
-        },
+        Key::optional::<bool>("l1_coherent", "Whether L1 caches obey acquires as under HMG.", || Some(true.print())),
     ),
 ];
 
@@ -131,10 +125,6 @@ impl Axis for Coherence {
 
     fn keys() -> Vec<Key> {
         KEYS.iter().map(|(_, key)| *key).collect()
-    }
-
-    fn words() -> &'static [&'static str] {
-        PROTOCOLS
     }
 
     fn expected() -> &'static str {

@@ -51,13 +51,13 @@ pub use write_policy::WritePolicy;
 
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
-use tombolo_machine::description::NO_DESCRIPTION;
+use tombolo_machine::description::{NO_DESCRIPTION, list};
 use tombolo_machine::preset::Preset;
 use tombolo_machine::quantity::Quantity;
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::Axis as AxisInfo;
 use tombolo_machine::tree::Table;
-use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed, presets};
+use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
 
 /// Declares the axes: the configuration, its reader, its record and its documentation.
 macro_rules! axes {
@@ -139,10 +139,7 @@ axes! {
 /// The keys outside any axis.
 const OWN_KEYS: &[Key] = &[
     Key::required::<String>("name", "Name of the preset, or of the user's file."),
-    Key {
-        default: || Some(NO_DESCRIPTION.to_owned().print()),
-        ..Key::required::<String>("description", "One line for lists.")
-    },
+    Key::optional::<String>("description", "One line for lists.", || Some(NO_DESCRIPTION.to_owned().print())),
     Key::required::<Promises>("promises", "What a program may rely on."),
 ];
 
@@ -197,5 +194,5 @@ pub fn design(name: &str) -> Result<Description<DesignConfig>, ConfigError> {
 
 /// The designs that ship.
 pub fn list_designs() -> Vec<Listed> {
-    presets::<DesignConfig>()
+    list::<DesignConfig>()
 }

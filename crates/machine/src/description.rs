@@ -83,11 +83,11 @@ pub struct Listed {
 
 /// The machines that ship.
 pub fn list_machines() -> Vec<Listed> {
-    presets::<MachineConfig>()
+    list::<MachineConfig>()
 }
 
-/// What ships of a kind.
-pub fn presets<T: Described>() -> Vec<Listed> {
+/// The presets of `T`.
+pub fn list<T: Described>() -> Vec<Listed> {
     let line = |preset: &Preset| {
         let tree = Table::parse(preset.name, preset.text).expect("a test reads every preset");
         tree.find("description").map(|node| node.text().to_owned()).unwrap_or_default()
@@ -178,7 +178,10 @@ fn inner<T: Described>(path: &str) -> &str {
 
 /// Dotted paths that a setting may name. A name and its line for lists belong to files.
 pub fn settable<T: Described>() -> Vec<String> {
-    let own = |section: &str, key: &Key| spelling::shown(&key.path(section)).to_owned();
+    let own = |section: &str, key: &Key| match section {
+        "" => key.name.to_owned(),
+        section => spelling::shown(&format!("{section}.{}", key.name)).to_owned(),
+    };
     let paths = T::sections().into_iter().flat_map(|(section, keys)| keys.iter().map(move |key| own(section, key)));
     paths.filter(|path| path != "name" && path != "description").collect()
 }

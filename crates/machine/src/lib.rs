@@ -37,7 +37,7 @@ pub mod spelling;
 pub mod tree;
 
 pub use check::{Conflict, MISS_LEVELS, MISS_LIMIT};
-pub use description::{Described, DescribedValue, Description, Listed, list_machines, machine, presets};
+pub use description::{Described, DescribedValue, Description, Listed, list, list_machines, machine};
 pub use error::ConfigError;
 pub use machine::MachineConfig;
 pub use quantity::{Form, Fraction};

@@ -409,10 +409,7 @@ impl MachineConfig {
 /// Keys outside any section. `base` is resolved while a file is read.
 const OWN_KEYS: &[Key] = &[
     Key::required::<String>("name", "What reports call the machine."),
-    Key {
-        default: || Some(NO_DESCRIPTION.to_owned().print()),
-        ..Key::required::<String>("description", "One line for lists.")
-    },
+    Key::optional::<String>("description", "One line for lists.", || Some(NO_DESCRIPTION.to_owned().print())),
     Key::required::<LineSize>("line", "Cache line of every cache."),
     Key::required::<u64>("page_bytes", "Bytes of a page, a power of two."),
 ];

@@ -3,8 +3,8 @@
 use crate::description::{Described, Description};
 use crate::error::{ConfigError, Place};
 use crate::section::Key;
-use crate::spelling::{Axis, KIND, shown};
-use crate::tree::Node;
+use crate::spelling::{self, Axis, KIND};
+use crate::tree::{Node, Table};
 
 /// A value that holds.
 #[derive(Clone, Debug)]
@@ -23,46 +23,45 @@ pub struct ResolvedValue {
 }
 
 impl ResolvedValue {
-    /// Dotted path, such as `l2.bytes`.
+    /// Dotted path, such as `l2.bytes`; of an option that is chosen, its axis, such as `links`.
     pub fn path(&self) -> String {
-        shown(&self.key.path(self.section)).to_owned()
+        spelling::shown(&self.key.path(self.section)).to_owned()
     }
 }
 
 impl<T: Described> Description<T> {
-    /// Every value, section by section, keys in the order of the documentation. Of a section that is a choice these are the
-    /// keys of the option chosen.
+    /// Every value that is read, section by section, keys in the order of the documentation. Those of options that are not
+    /// chosen are none.
     ///
     /// # Errors
     /// The description is not one that [`Description::check`] takes.
     pub fn resolved(&self) -> Result<Vec<ResolvedValue>, ConfigError> {
         self.check()?;
-        let sections = T::sections().into_iter();
-        let keys = sections.flat_map(|(section, keys)| keys.iter().map(move |key| (section, *key)));
-        Ok(keys.filter_map(|(section, key)| self.resolve(section, key)).collect())
+        let tree = spelling::without_replaced::<T>(self.tree());
+        let mut values = Vec::new();
+        for (section, keys) in T::sections() {
+            let chosen = Axis::named::<T>(section).zip(tree.find(&format!("{section}.{KIND}")));
+            let is_read = |key: &Key| chosen.as_ref().is_none_or(|(axis, kind)| axis.reads(kind.text(), key.name));
+            values.extend(keys.iter().filter(|key| is_read(key)).filter_map(|key| resolve(&tree, section, *key)));
+        }
+        Ok(values)
     }
+}
 
-    fn resolve(&self, section: &'static str, key: Key) -> Option<ResolvedValue> {
-        if let Some(axis) = Axis::named::<T>(section)
-            && let Some(kind) = self.tree().find(&format!("{section}.{KIND}"))
-            && !axis.reads(kind.text(), key.name)
-        {
-            return None;
-        }
-        if let Some(Node::Leaf(leaf)) = self.tree().find(&key.path(section)) {
-            let (value, place, source) = (leaf.text.clone(), Some(leaf.place.clone()), leaf.source.clone());
-            return Some(ResolvedValue { section, key, value, place, source });
-        }
-        let value = (key.default)()?.to_string();
-        let source = key.source_of_default().unwrap_or_default().to_owned();
-        Some(ResolvedValue { section, key, value, place: None, source })
+fn resolve(tree: &Table, section: &'static str, key: Key) -> Option<ResolvedValue> {
+    if let Some(Node::Leaf(leaf)) = tree.find(&key.path(section)) {
+        let (value, place, source) = (leaf.text.clone(), Some(leaf.place.clone()), leaf.source.clone());
+        return Some(ResolvedValue { section, key, value, place, source });
     }
+    let value = (key.default)()?.to_string();
+    let source = key.source_of_default().unwrap_or_default().to_owned();
+    Some(ResolvedValue { section, key, value, place: None, source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MachineConfig, presets};
+    use crate::{MachineConfig, list};
 
     fn values<T: Described>(name: &str, text: &str) -> Vec<ResolvedValue> {
         Description::<T>::parse(name, text).unwrap().resolved().unwrap()
@@ -96,13 +95,10 @@ mod tests {
 
     #[test]
     fn every_key_of_every_preset_has_a_value() {
-        fn all<T: Described>() {
-            let keys: usize = T::sections().iter().map(|(_, keys)| keys.len()).sum();
-            for listed in presets::<T>() {
-                let described = Description::<T>::named(listed.name).unwrap();
-                assert_eq!(described.resolved().unwrap().len(), keys, "{}", listed.name);
-            }
+        let keys: usize = MachineConfig::sections().iter().map(|(_, keys)| keys.len()).sum();
+        for listed in list::<MachineConfig>() {
+            let described = Description::<MachineConfig>::named(listed.name).unwrap();
+            assert_eq!(described.resolved().unwrap().len(), keys, "{}", listed.name);
         }
-        all::<MachineConfig>();
     }
 }

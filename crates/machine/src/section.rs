@@ -26,13 +26,18 @@ impl Key {
         Key { name, doc, expected: T::EXPECTED, form: T::FORM, default: || None }
     }
 
+    /// A key that holds a `T` and may be left out.
+    pub const fn optional<T: Quantity>(name: &'static str, doc: &'static str, default: fn() -> Option<Plain>) -> Key {
+        Key { default, ..Key::required::<T>(name, doc) }
+    }
+
     /// Where the default comes from, as far as the meaning says.
     pub fn source_of_default(&self) -> Option<&'static str> {
         let (_, source) = self.doc.split_once("Source of the default: ").or_else(|| self.doc.split_once("Source: "))?;
         Some(source.trim_end_matches('.'))
     }
 
-    /// The dotted path of the key in `section`; the empty name is that of the file itself.
+    /// The full dotted path of the key in `section`; the empty name is that of the file itself.
     pub fn path(&self, section: &str) -> String {
         if section.is_empty() { self.name.to_owned() } else { format!("{section}.{}", self.name) }
     }

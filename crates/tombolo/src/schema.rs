@@ -3,7 +3,7 @@
 //! What a schema cannot say, such as that two values fit each other, `tombolo show` of the file tells.
 
 use serde_json::{Map, Value, json};
-use tombolo_machine::spelling::{Axis, KIND};
+use tombolo_machine::spelling::KIND;
 use tombolo_machine::{Described, Form, Key};
 
 /// The schema of files of a kind.
@@ -21,15 +21,19 @@ pub(crate) fn schema<T: Described>() -> Value {
             properties.extend(of_keys);
             required.extend(needed);
         } else {
-            let whole = object(&of_keys.collect());
-            let axis = T::axes().into_iter().find(|axis| axis.name == section);
-            let schema = axis.map_or(whole.clone(), |axis| of_axis(&axis, &whole));
-            properties.insert(section.to_owned(), schema);
+            let table = object(&of_keys.collect());
+            let of_axis = |kind: &Key| json!({ "anyOf": [of_key(kind), table.clone()] });
+            let kind = keys.iter().find(|key| key.name == KIND && T::axes().iter().any(|axis| axis.name == section));
+            properties.insert(section.to_owned(), kind.map_or_else(|| table.clone(), of_axis));
             if !needed.is_empty() {
                 required.push(section);
                 inner.insert(section.to_owned(), json!({ "required": needed }));
             }
         }
+    }
+    for (earlier, today) in T::aliases() {
+        let note = format!("An earlier name of {today}.");
+        properties.insert((*earlier).to_owned(), json!({ "description": note, "deprecated": true }));
     }
     let Value::Object(mut schema) = object(&properties) else { unreachable!("it is made as an object") };
     schema.extend([
@@ -44,28 +48,6 @@ pub(crate) fn schema<T: Described>() -> Value {
 /// An object of these and no other keys.
 fn object(properties: &Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
-}
-
-/// A choice: the word of an option, a table of an option with its keys, or keys of the option that the base chose, which
-/// are some of `whole`.
-fn of_axis(axis: &Axis, whole: &Value) -> Value {
-    let words: Vec<Value> =
-        axis.options.iter().map(|option| json!({ "const": option.word, "description": option.about })).collect();
-    let tables = axis.options.iter().map(|option| {
-        let mut keys = Map::from_iter([(KIND.to_owned(), json!({ "const": option.word }))]);
-        keys.extend(option.keys.iter().map(|key| ((*key).to_owned(), whole["properties"][*key].clone())));
-        let Value::Object(mut table) = object(&keys) else { unreachable!("it is made as an object") };
-        table.insert("required".to_owned(), json!([KIND]));
-        table.insert("description".to_owned(), json!(option.about));
-        Value::Object(table)
-    });
-    let mut based = whole.clone();
-    if let Some(keys) = based["properties"].as_object_mut() {
-        keys.remove(KIND);
-    }
-    let about = whole["properties"][KIND]["description"].clone();
-    let all: Vec<Value> = std::iter::once(json!({ "oneOf": words })).chain(tables).chain([based]).collect();
-    json!({ "description": about, "anyOf": all })
 }
 
 fn of_key(key: &Key) -> Value {

@@ -3,8 +3,7 @@
 use crate::failure::Failure;
 use serde::Serialize;
 use serde_json::Value;
-use tombolo_machine::spelling::{AxisOption, KIND};
-use tombolo_machine::{Described, Description, Form, ResolvedValue};
+use tombolo_machine::{Described, Description, Form, Key, ResolvedValue};
 use tombolo_workload::bench::TEMPLATE;
 
 /// Columns of a line of a comment. Source: what the house's own files have.
@@ -22,45 +21,37 @@ pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> 
          those of the base come from, `tombolo show schema {kind}` has a schema for editors."
     ));
     text += &format!("base = {}\n", quoted(base));
-    let mut section = "";
-    for value in description.resolved()? {
-        if value.section != section {
-            section = value.section;
-            text += &format!("\n[{section}]\n");
-        } else {
-            text.push('\n');
+    let values = description.resolved()?;
+    for (section, keys) in T::sections() {
+        if !section.is_empty() {
+            text += &format!("\n[{section}]");
         }
-        text += &comment(&meaning(&value));
-        text += &options::<T>(&value);
-        let written = match value.path().as_str() {
-            "name" => quoted(name),
-            "description" => quoted(&format!("based on {base}")),
-            path => written(&value, path.split('.').try_fold(&checked, |value, part| value.get(part))),
-        };
-        text += &format!("#{} = {written}\n", value.key.name);
+        for key in keys {
+            text += &format!("\n{}", comment(&meaning(key)));
+            text += &match values.iter().find(|value| value.section == section && value.key.name == key.name) {
+                Some(value) => format!("#{} = {}\n", key.name, written(value, name, base, &checked)),
+                None => comment(&format!("{}: of an option that the base does not choose.", key.name)),
+            };
+        }
     }
     Ok(text)
 }
 
 /// What a key means, takes and is by default.
-fn meaning(value: &ResolvedValue) -> String {
-    let default = (value.key.default)().map_or_else(String::new, |default| format!(" Default: {default}."));
-    format!("{} Takes {}.{default}", value.key.doc, value.key.expected)
-}
-
-/// What there is to choose from where the key is that of a choice, each with the keys that it reads.
-fn options<T: Described>(value: &ResolvedValue) -> String {
-    let axis = T::axes().into_iter().find(|axis| axis.name == value.section && value.key.name == KIND);
-    let option = |option: &AxisOption| {
-        let keys = if option.keys.is_empty() { String::new() } else { format!(" Keys: {}.", option.keys.join(", ")) };
-        comment(&format!("{}: {}{keys}", option.word, option.about))
-    };
-    axis.map(|axis| axis.options.iter().map(option).collect()).unwrap_or_default()
+fn meaning(key: &Key) -> String {
+    let default = (key.default)().map_or_else(String::new, |default| format!(" Default: {default}."));
+    format!("{} Takes {}.{default}", key.doc, key.expected)
 }
 
 /// A value as a file has it: as it is written in the base, in quotes unless it is a number, a flag or a list.
-fn written(value: &ResolvedValue, checked: Option<&Value>) -> String {
-    match (value.key.form, checked) {
+fn written(value: &ResolvedValue, name: &str, base: &str, checked: &Value) -> String {
+    let path = value.path();
+    match path.as_str() {
+        "name" => return quoted(name),
+        "description" => return quoted(&format!("based on {base}")),
+        _ => {}
+    }
+    match (value.key.form, path.split('.').try_fold(checked, |value, part| value.get(part))) {
         (_, Some(list @ Value::Array(_))) => list.to_string(),
         (Form::Text | Form::Words(_), _) => quoted(&value.value),
         _ if value.value.parse::<u64>().is_ok() || value.value.parse::<bool>().is_ok() => value.value.clone(),
@@ -100,7 +91,7 @@ pub(crate) fn of_workload(name: &str) -> String {
 mod tests {
     use super::*;
     use tombolo_design::DesignConfig;
-    use tombolo_machine::{MachineConfig, presets};
+    use tombolo_machine::{MachineConfig, list};
 
     /// The lines of keys without their `#`.
     fn uncommented(text: &str) -> String {
@@ -122,20 +113,16 @@ mod tests {
     }
 
     fn every_base_is_kept<T: Described + Serialize>() {
-        for listed in presets::<T>() {
+        for listed in list::<T>() {
             let template = of_described::<T>("mine", listed.name).expect("it ships");
             let base = read::<T>(&format!("base = \"{}\"", listed.name));
             assert_eq!(read::<T>(&template), base, "{}", listed.name);
             assert_eq!(read::<T>(&uncommented(&template)), base, "{}", listed.name);
             for (section, keys) in T::sections() {
                 assert!(section.is_empty() || template.contains(&format!("\n[{section}]\n")), "{section}");
-                let axis = T::axes().into_iter().find(|axis| axis.name == section);
                 for key in keys {
-                    let is_option =
-                        |option: &AxisOption| option.keys.contains(&key.name) && template.contains(option.about);
-                    let is_told = axis.as_ref().is_some_and(|axis| axis.options.iter().any(is_option));
-                    let stands = template.contains(&format!("\n#{} = ", key.name));
-                    assert!(stands || is_told, "{section}.{}", key.name);
+                    let stands = [format!("\n#{} = ", key.name), format!("\n# {}: of an option", key.name)];
+                    assert!(stands.iter().any(|line| template.contains(line)), "{section}.{}", key.name);
                 }
             }
         }

@@ -5,7 +5,6 @@ use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use serde_json::Value;
-use tombolo_machine::spelling::KIND;
 use tombolo_machine::{Described, Description, ResolvedValue};
 
 /// Which, and what of it.
@@ -107,9 +106,7 @@ impl Side {
 
     /// The value at `path` in units of its own.
     fn checked(&self, path: &str) -> Option<&Value> {
-        let value = path.split('.').try_fold(&self.checked, |value, part| value.get(part))?;
-        // An option with keys is written as a table.
-        Some(value.get(KIND).unwrap_or(value))
+        path.split('.').try_fold(&self.checked, |value, part| value.get(part))
     }
 
     fn whole(&self, kind: &'static str) -> Whole {
@@ -123,22 +120,32 @@ impl Side {
     }
 
     fn differences(&self, other: &Side, kind: &'static str) -> Differences {
-        let pairs = self.values().filter_map(|one| {
-            let path = one.path();
-            let two = other.values().find(|two| two.path() == path)?;
-            let (a, b) = (self.checked(&path), other.checked(&path));
-            let same = if a.is_some() { a == b } else { one.value == two.value };
-            (!same).then(|| {
-                let [mut of, mut other] = [one, two].map(Told::of);
-                if of.value == other.value {
-                    // Cycles of two clocks.
-                    of.add(a);
-                    other.add(b);
-                }
-                Difference { path, of, other }
-            })
-        });
-        Differences { kind, name: self.name.clone(), other: other.name.clone(), differences: pairs.collect() }
+        let mut paths: Vec<String> = self.values().map(ResolvedValue::path).collect();
+        // Keys that only the option chosen there reads.
+        paths.extend(other.values().map(ResolvedValue::path).filter(|path| self.value(path).is_none()));
+        let differences = paths.into_iter().filter_map(|path| self.difference(other, path)).collect();
+        Differences { kind, name: self.name.clone(), other: other.name.clone(), differences }
+    }
+
+    fn value(&self, path: &str) -> Option<&ResolvedValue> {
+        self.values().find(|value| value.path() == path)
+    }
+
+    fn difference(&self, other: &Side, path: String) -> Option<Difference> {
+        let [one, two] = [self, other].map(|side| side.value(&path));
+        let [a, b] = [self, other].map(|side| side.checked(&path).filter(|checked| !checked.is_object()));
+        let same = match (one, two) {
+            (Some(one), Some(two)) if a.is_none() || b.is_none() => one.value == two.value,
+            (Some(_), Some(_)) => a == b,
+            _ => false,
+        };
+        let [mut of, mut beside] = [one, two].map(|value| value.map_or_else(Told::none, Told::of));
+        if of.value == beside.value {
+            // Cycles of two clocks.
+            of.add(a);
+            beside.add(b);
+        }
+        (!same).then_some(Difference { path, of, other: beside })
     }
 }
 
@@ -146,6 +153,11 @@ impl Told {
     fn of(value: &ResolvedValue) -> Told {
         let from = value.place.as_ref().map_or_else(|| DEFAULT.to_owned(), ToString::to_string);
         Told { value: value.value.clone(), from, source: value.source.clone() }
+    }
+
+    /// A key that nothing there reads.
+    fn none() -> Told {
+        Told { value: "-".to_owned(), from: "not read".to_owned(), source: String::new() }
     }
 
     /// Says what the value comes to.
