@@ -11,8 +11,8 @@ use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Coherence, Collector, Data, Topology};
+use tombolo_protocol::boundary::Steps;
+use tombolo_protocol::{Action, Coherence, Collector, Data, Topology};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer};
 
@@ -21,12 +21,59 @@ use tombolo_types::{Bytes, ModuleId, Ps, Serializer};
 enum State {
     /// Between commands.
     Idle,
-    /// The release of the kernel that has just ended.
-    Releasing(Collector),
-    /// The acquire of the kernel about to start, and that kernel.
-    Acquiring(Collector, Launch),
+    /// The steps of the end of a kernel.
+    Ending(Running),
+    /// The steps of the launch of a kernel.
+    Launching(Running, Launch),
     /// A kernel; how many modules still run it.
     Running(u8),
+}
+
+/// One side of a boundary being run: its steps, the plan at hand and its place among them.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    steps: Steps,
+    index: u8,
+    collector: Option<Collector>,
+}
+
+impl Running {
+    fn new(steps: Steps, protocol: &impl Coherence) -> Running {
+        Running { steps, index: 0, collector: collector(steps, 0, protocol) }
+    }
+
+    /// Starts the next phase, of the plan at hand or of one after it: calls `send` for each member and returns true; false
+    /// when all have run.
+    fn begin_phase(
+        &mut self,
+        protocol: &impl Coherence,
+        topology: &impl Topology,
+        mut send: impl FnMut(ModuleId, Action),
+    ) -> bool {
+        while let Some(collector_at_hand) = &mut self.collector {
+            if collector_at_hand.begin_phase(topology, &mut send) {
+                return true;
+            }
+            self.index += 1;
+            self.collector = collector(self.steps, self.index, protocol);
+        }
+        false
+    }
+
+    /// Takes one acknowledgment; true when the phase is complete.
+    fn acknowledge(&mut self) -> bool {
+        self.collector.as_mut().expect("an acknowledgment of a phase").acknowledge()
+    }
+
+    /// Acknowledgments that it lacks.
+    fn missing(&self) -> u8 {
+        self.collector.map_or(0, |collector| collector.missing())
+    }
+}
+
+/// The plan at `index` of `steps`, about to run.
+fn collector(steps: Steps, index: u8, protocol: &impl Coherence) -> Option<Collector> {
+    steps.plan(protocol, index).map(|plan| Collector::new(plan, ModuleId(0)))
 }
 
 /// A kernel as the program launches it.
@@ -117,16 +164,16 @@ impl CommandProcessor {
                 let State::Running(left) = &mut self.state else { panic!("a kernel ended that was not running") };
                 *left -= 1;
                 if *left == 0 {
-                    self.state = State::Releasing(Collector::new(protocol.release(Sync::Kernel), ModuleId(0)));
-                    self.phase(topology, out);
+                    self.state = State::Ending(Running::new(Steps::END, protocol));
+                    self.phase(protocol, topology, out);
                 }
             }
             Message::PhaseDone => {
-                let (State::Releasing(collector) | State::Acquiring(collector, _)) = &mut self.state else {
+                let (State::Ending(running) | State::Launching(running, _)) = &mut self.state else {
                     panic!("an acknowledgment of no phase");
                 };
-                if collector.acknowledge() {
-                    self.phase(topology, out);
+                if running.acknowledge() {
+                    self.phase(protocol, topology, out);
                 }
             }
             other => panic!("the command processor got {other:?}"),
@@ -158,9 +205,9 @@ impl CommandProcessor {
     pub fn waiting(&self) -> String {
         match self.state {
             State::Idle => format!("the command processor is before command {}", self.next),
-            State::Releasing(collector) => format!("the release lacks {} acknowledgments", collector.missing()),
-            State::Acquiring(collector, Launch { kernel, .. }) => {
-                format!("the acquire of kernel {kernel} lacks {} acknowledgments", collector.missing())
+            State::Ending(running) => format!("the end of a kernel lacks {} acknowledgments", running.missing()),
+            State::Launching(running, Launch { kernel, .. }) => {
+                format!("the launch of kernel {kernel} lacks {} acknowledgments", running.missing())
             }
             State::Running(left) => format!("{left} modules have not ended their kernel"),
         }
@@ -178,8 +225,8 @@ impl CommandProcessor {
             Command::Launch { kernel, stream } => {
                 self.started = out.now();
                 let launch = Launch { kernel: *kernel, stream: *stream };
-                self.state = State::Acquiring(Collector::new(protocol.acquire(Sync::Kernel), ModuleId(0)), launch);
-                self.phase(topology, out);
+                self.state = State::Launching(Running::new(Steps::LAUNCH, protocol), launch);
+                self.phase(protocol, topology, out);
             }
         }
     }
@@ -190,21 +237,21 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the plan at hand, or what follows it.
-    fn phase<D: Data>(&mut self, topology: &impl Topology, out: &mut Out<'_, D>) {
+    fn phase<D: Data>(&mut self, protocol: &impl Coherence, topology: &impl Topology, out: &mut Out<'_, D>) {
         let id = self.layout.command_processor();
-        let (State::Releasing(collector) | State::Acquiring(collector, _)) = &mut self.state else {
-            panic!("a phase outside a plan");
+        let (State::Ending(running) | State::Launching(running, _)) = &mut self.state else {
+            panic!("a phase outside a boundary");
         };
         let (at, layout) = (out.now() + self.latency, self.layout);
-        let more = collector.begin_phase(topology, |member, action| {
+        let more = running.begin_phase(protocol, topology, |member, action| {
             out.send(at, id, layout.controller(member), Message::Phase { action });
         });
         if more {
             return;
         }
         match self.state {
-            State::Acquiring(_, launch) => self.launch(launch, out),
-            State::Releasing(_) => {
+            State::Launching(_, launch) => self.launch(launch, out),
+            State::Ending(_) => {
                 let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
                 kernel.end = out.now();
                 self.state = State::Idle;

@@ -15,11 +15,13 @@
 //! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
 //!   [`drain`]: what a release waits for, and what a wait moves on to.
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
-//!   steps of an acquire or a release beyond the SM.
+//!   steps of an acquire or a release beyond the SM. [`boundary`]: those between two kernels, in order.
+//! - [`elision`]: which modules take part in a boundary, decided by a table of what a kernel uses.
 //! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
 
+pub mod boundary;
 pub mod broken_rule;
 pub mod catalogue;
 pub mod coherence;
@@ -47,5 +49,5 @@ pub use catalogue::PROTOCOLS;
 pub use coherence::{Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot};
 pub use data::Data;
 pub use directory::Sharers;
-pub use plan::{Action, Collector, Members, Phase};
-pub use topology::{Class, ClassSet, Homes, Topology};
+pub use plan::{Action, Collector, Members, Phase, Plan};
+pub use topology::{Class, ClassSet, Homes, ModuleSet, Topology};

@@ -23,7 +23,7 @@
 //! sharer, so a marker from the issuer of a release would order nothing behind them.
 
 use crate::broken_rule::BrokenRule;
-use crate::topology::{ClassSet, Topology};
+use crate::topology::{ClassSet, ModuleSet, Topology};
 use tombolo_types::{ModuleId, Scope};
 
 /// A synchronisation, as the plans of a protocol distinguish it.
@@ -136,10 +136,41 @@ impl Phase {
     }
 }
 
+/// Phases to run one after the other, each at its members or only at some of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Plan {
+    phases: &'static [Phase],
+    only: Option<ModuleSet>,
+}
+
+impl Plan {
+    /// The same phases at the members that are in `set`.
+    pub fn only(self, set: ModuleSet) -> Plan {
+        Plan { only: Some(set), ..self }
+    }
+
+    /// The phase at `index`.
+    fn phase(&self, index: u8) -> Option<&'static Phase> {
+        self.phases.get(usize::from(index))
+    }
+
+    /// What `member` does in `phase` where `issuer` has started it.
+    fn action_of(&self, phase: &Phase, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
+        let takes_part = self.only.is_none_or(|only| only.contains(member));
+        if takes_part { phase.action_of(topology, issuer, member) } else { None }
+    }
+}
+
+impl From<&'static [Phase]> for Plan {
+    fn from(phases: &'static [Phase]) -> Plan {
+        Plan { phases, only: None }
+    }
+}
+
 /// A plan being run: which phase, and how many acknowledgments it still lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collector {
-    phases: &'static [Phase],
+    plan: Plan,
     issuer: ModuleId,
     current: u8,
     missing: u8,
@@ -147,16 +178,16 @@ pub struct Collector {
 
 impl Collector {
     /// A plan about to start at `issuer`: call [`Collector::begin_phase`] next.
-    pub fn new(phases: &'static [Phase], issuer: ModuleId) -> Collector {
-        Collector { phases, issuer, current: 0, missing: 0 }
+    pub fn new(plan: impl Into<Plan>, issuer: ModuleId) -> Collector {
+        Collector { plan: plan.into(), issuer, current: 0, missing: 0 }
     }
 
     /// Starts the current phase: calls `send` for each member and returns true; false when all are done.
     /// Phases without members are passed over.
     pub fn begin_phase(&mut self, topology: &impl Topology, mut send: impl FnMut(ModuleId, Action)) -> bool {
-        while let Some(phase) = self.phases.get(self.current as usize) {
+        while let Some(phase) = self.plan.phase(self.current) {
             for member in (0..topology.modules()).map(ModuleId) {
-                if let Some(action) = phase.action_of(topology, self.issuer, member) {
+                if let Some(action) = self.plan.action_of(phase, topology, self.issuer, member) {
                     self.missing += 1;
                     send(member, action);
                 }
@@ -181,7 +212,7 @@ impl Collector {
 
     /// The phase under way; `None` when all are done.
     pub fn phase(&self) -> Option<&'static Phase> {
-        self.phases.get(self.current as usize)
+        self.plan.phase(self.current)
     }
 
     /// Acknowledgments that the current phase lacks.

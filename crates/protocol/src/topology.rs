@@ -96,6 +96,45 @@ impl Class {
     }
 }
 
+/// A set of modules: bit `i` is module `i` of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModuleSet(pub u32);
+
+impl ModuleSet {
+    /// No module.
+    pub const NONE: ModuleSet = ModuleSet(0);
+
+    /// Modules 0 to `modules - 1`.
+    pub fn first(modules: u8) -> ModuleSet {
+        ModuleSet(((1_u64 << modules) - 1) as u32)
+    }
+
+    /// Only this one.
+    pub fn only(module: ModuleId) -> ModuleSet {
+        ModuleSet(1 << module.0)
+    }
+
+    /// Whether it holds `module`.
+    pub fn contains(self, module: ModuleId) -> bool {
+        module.0 < 32 && self.0 & ModuleSet::only(module).0 != 0
+    }
+
+    /// The modules of either.
+    pub fn and(self, other: ModuleSet) -> ModuleSet {
+        ModuleSet(self.0 | other.0)
+    }
+
+    /// Its modules without those of `other`.
+    pub fn without(self, other: ModuleSet) -> ModuleSet {
+        ModuleSet(self.0 & !other.0)
+    }
+
+    /// How many modules are in it.
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
 /// A set of [`Class`]es: bit `i` is the class with discriminant `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClassSet(pub u8);

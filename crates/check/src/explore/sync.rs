@@ -3,9 +3,10 @@
 use super::machine::Machine;
 use super::state::{Body, Channel, Message, State, ThreadState};
 use crate::litmus::Instruction;
+use tombolo_protocol::boundary::Steps;
 use tombolo_protocol::drain::Wait;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Phase, Topology, l1};
+use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Plan, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
 impl<P: Coherence> Machine<'_, P> {
@@ -33,10 +34,10 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    fn begin_plan(&self, state: &mut State, thread: usize, phases: &'static [Phase]) {
+    fn begin_plan(&self, state: &mut State, thread: usize, plan: impl Into<Plan>) {
         state.threads[thread].begun = true;
         let issuer = self.sms[self.sm_of[thread] as usize].module;
-        let mut plan = Collector::new(phases, issuer);
+        let mut plan = Collector::new(plan, issuer);
         self.begin_phase(state, thread, &mut plan);
         state.threads[thread].plan = Some(plan);
     }
@@ -149,7 +150,8 @@ impl<P: Coherence> Machine<'_, P> {
         matches!(self.instruction(state, thread), Some(Instruction::KernelBoundary))
     }
 
-    /// Runs the plans of a boundary as far as they go, stage by stage: the SMs' stores, release, acquire.
+    /// Runs a boundary as far as it goes: the SMs' stores, then the plans of the end of a kernel and of the next launch. The
+    /// thread's stage is 0 while it waits for the stores, then one more than the place of the plan at hand.
     fn has_run_boundary(&self, state: &mut State, first: usize) -> bool {
         let bit = 1 << first;
         if !state.threads[first].begun {
@@ -160,17 +162,24 @@ impl<P: Coherence> Machine<'_, P> {
             if (0..self.sms.len() as u8).any(|sm| state.watched_from_sm(sm) & bit != 0) {
                 return false;
             }
-            state.threads[first].stage = 1;
-            self.begin_plan(state, first, self.protocol.release(Sync::Kernel));
+        } else if !self.run_plan(state, first) {
+            return false;
         }
-        if state.threads[first].stage == 1 {
+        while let Some(plan) = self.boundary_plan(state.threads[first].stage) {
+            state.threads[first].stage += 1;
+            self.begin_plan(state, first, plan);
             if !self.run_plan(state, first) {
                 return false;
             }
-            state.threads[first].stage = 2;
-            self.begin_plan(state, first, self.protocol.acquire(Sync::Kernel));
         }
-        self.run_plan(state, first)
+        true
+    }
+
+    /// The plan at `index` of those of a boundary: first those of a kernel's end, then those of the launch.
+    fn boundary_plan(&self, index: u8) -> Option<Plan> {
+        let at_end = |index| Steps::END.plan(&self.protocol, index);
+        let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
+        if index < ended { at_end(index) } else { Steps::LAUNCH.plan(&self.protocol, index - ended) }
     }
 
     /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.

@@ -26,6 +26,7 @@ pub mod never;
 mod table;
 mod touch;
 
+pub use crate::topology::ModuleSet;
 pub use broken::BrokenElision;
 pub use chiplet_table::{ChipletTable, State};
 pub use home_aware::{HomeAware, NotHomeAware};
@@ -57,45 +58,6 @@ pub enum User {
 /// A launch among those that have not ended, as its host numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelId(pub u32);
-
-/// A set of modules: bit `i` is module `i` of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ModuleSet(pub u32);
-
-impl ModuleSet {
-    /// No module.
-    pub const NONE: ModuleSet = ModuleSet(0);
-
-    /// Modules 0 to `modules - 1`.
-    pub fn first(modules: u8) -> ModuleSet {
-        ModuleSet(((1_u64 << modules) - 1) as u32)
-    }
-
-    /// Only this one.
-    pub fn only(module: ModuleId) -> ModuleSet {
-        ModuleSet(1 << module.0)
-    }
-
-    /// Whether it holds `module`.
-    pub fn contains(self, module: ModuleId) -> bool {
-        self.0 & ModuleSet::only(module).0 != 0
-    }
-
-    /// The modules of either.
-    pub fn and(self, other: ModuleSet) -> ModuleSet {
-        ModuleSet(self.0 | other.0)
-    }
-
-    /// Its modules without those of `other`.
-    pub fn without(self, other: ModuleSet) -> ModuleSet {
-        ModuleSet(self.0 & !other.0)
-    }
-
-    /// How many modules are in it.
-    pub fn count(self) -> u32 {
-        self.0.count_ones()
-    }
-}
 
 /// What one user may do to one structure in one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
