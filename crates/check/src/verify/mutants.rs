@@ -172,7 +172,7 @@ fn row(rule: BrokenRule) -> Row {
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
-        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP.gpu"]),
+        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP+readers.gpu"]),
     }
 }
 
