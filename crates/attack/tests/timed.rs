@@ -98,7 +98,7 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::DirtyEvictionLost => of("hmg+back", 200, ""),
         BrokenRule::DirtyInvalidationLost => of("software-flat+back", 5, ""),
         BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of("software-flat", 60, ""),
-        BrokenRule::StoreKeepsFill | BrokenRule::AtomicKeepsFill => of("hmg", 10, ""),
+        BrokenRule::StoreKeepsFill | BrokenRule::AtomicKeepsFill | BrokenRule::FillForgetsOthers => of("hmg", 10, ""),
         BrokenRule::InvalidationPassesFill => of("hmg", 4_000, ""),
         BrokenRule::StorePassesMiss | BrokenRule::RequestPassesParked => of("hmg", 15, ""),
         BrokenRule::ReleaseDrainsOwnHomesOnly => Err("which homes its thread wrote is known to the explorer alone"),

@@ -9,7 +9,7 @@ use tombolo_protocol::BrokenRule;
 #[test]
 fn every_broken_rule_is_caught_by_a_test_that_ships() {
     let all = mutants(PROTOCOLS);
-    for report in catch(&all, Asked::Enough, 2, &()) {
+    for (mutant, report) in all.iter().zip(catch(&all, Asked::Enough, 2, &())) {
         assert!(report.caught, "{} passes under {}", report.name, report.configuration);
         let by = report.by.expect("it was caught by something");
         assert!(
@@ -18,6 +18,12 @@ fn every_broken_rule_is_caught_by_a_test_that_ships() {
             by.tests,
             report.name,
             report.configuration
+        );
+        let first = &by.first.test;
+        assert!(
+            mutant.own_tests().contains(&first.as_str()),
+            "{first} catches {} first, its row names none that does",
+            report.name
         );
         println!("| {} | {} | {} | {} | {:?} |", report.name, report.configuration, by.tests, by.random, by.first);
     }

@@ -73,6 +73,8 @@ pub enum BrokenRule {
     StorePassesMiss,
     /// An invalidation passes the fills of its region that were sent before it.
     InvalidationPassesFill,
+    /// A fill serves the first who waits for its bytes and forgets the others.
+    FillForgetsOthers,
     /// A request passes one that is parked on its line's miss.
     RequestPassesParked,
     /// An invalidation of a region reaches one of its lines only.
@@ -83,7 +85,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 38] = [
+    pub const ALL: [BrokenRule; 39] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -119,6 +121,7 @@ impl BrokenRule {
         BrokenRule::AtomicKeepsFill,
         BrokenRule::StorePassesMiss,
         BrokenRule::InvalidationPassesFill,
+        BrokenRule::FillForgetsOthers,
         BrokenRule::RequestPassesParked,
         BrokenRule::InvalidationReachesOneLine,
         BrokenRule::ReleaseForgetsPending,

@@ -78,7 +78,7 @@ pub trait Filling {
 /// The bytes `come` of a miss have come: they install, and each who waited is given its own, in the order of arrival.
 /// Returns who parked on the miss where it is over.
 #[inline]
-pub fn fill<F: Filling>(filling: &mut F, come: Mask) -> Option<F::Held> {
+pub fn fill<F: Filling>(protocol: &impl Coherence, filling: &mut F, come: Mask) -> Option<F::Held> {
     let over = filling.install();
     let mut held = filling.release(over);
     while let Some(waiter) = filling.next_waiter(&mut held) {
@@ -88,6 +88,9 @@ pub fn fill<F: Filling>(filling: &mut F, come: Mask) -> Option<F::Held> {
         }
         if !rest.is_empty() {
             filling.wait(waiter.of(rest));
+        }
+        if protocol.broken(BrokenRule::FillForgetsOthers) {
+            while filling.next_waiter(&mut held).is_some() {}
         }
     }
     over.then_some(held)
@@ -325,13 +328,21 @@ mod tests {
     fn each_waiter_is_given_what_came_and_waits_for_the_rest() {
         let waiting = vec![Reader { name: 'a', mask: Mask(0b11) }, Reader { name: 'b', mask: Mask(0b100) }];
         let mut log = Log { missing: Mask(0b110), waiting, ..Log::default() };
-        assert!(fill(&mut log, Mask(0b1)).is_none());
+        assert!(fill(&hmg(None), &mut log, Mask(0b1)).is_none());
         assert_eq!(log.told, ["install", "release false", "serve a 1 false"]);
         assert_eq!(log.waiting, [Reader { name: 'a', mask: Mask(0b10) }, Reader { name: 'b', mask: Mask(0b100) }]);
         log.told.clear();
         log.missing = Mask::NONE;
-        assert!(fill(&mut log, Mask(0b110)).is_some());
+        assert!(fill(&hmg(None), &mut log, Mask(0b110)).is_some());
         assert_eq!(log.told, ["install", "release true", "serve a 10 true", "serve b 100 true"]);
+    }
+
+    #[test]
+    fn a_fill_that_forgets_others_serves_the_first() {
+        let waiting = ['a', 'b', 'c'].map(|name| Reader { name, mask: Mask(1) }).to_vec();
+        let mut log = Log { waiting, ..Log::default() };
+        fill(&hmg(Some(BrokenRule::FillForgetsOthers)), &mut log, Mask(1));
+        assert_eq!(log.told, ["install", "release true", "serve a 1 true"]);
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Bytes of an L2's own miss arrive.
     pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
         let mut filling = FillingL2 { l2: AtL2 { machine: self, state, at, line }, mask, data };
-        if let Some(held) = host::fill(&mut filling, mask) {
+        if let Some(held) = host::fill(&self.protocol, &mut filling, mask) {
             host::resume(&mut filling.l2, held);
         }
     }

@@ -292,7 +292,7 @@ impl<P: Coherence> Machine<'_, P> {
         let waiting = self.loading(state, sm, line);
         let State { l1, registers, .. } = state;
         let (protocol, slot) = (&self.protocol, &mut l1[index]);
-        host::fill(&mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
+        host::fill(protocol, &mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
     }
 
     /// Registers of an SM's threads that await a load of `line`.

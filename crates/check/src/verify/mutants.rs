@@ -168,10 +168,11 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(ALL, &["MP+reader.gpu"]),
         BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
         BrokenRule::InvalidationPassesFill => of(DIRECTORY, &["MP.gpu"]),
+        BrokenRule::FillForgetsOthers => of(ALL, &["MP+reader.gpu"]),
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
-        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP.gpu"]),
+        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP+readers.gpu"]),
     }
 }
 

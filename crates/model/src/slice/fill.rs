@@ -36,7 +36,9 @@ impl<D: Contents> Slice<D> {
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
         let filled = Filled { slot, mask, data, leaves };
-        let held = fill(&mut FillingSlice { here: Here { slice: self, context: here }, entry, filled }, mask);
+        let site = here.site;
+        let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled };
+        let held = fill(&site.protocol, &mut filling, mask);
         let Some(held) = held else { return };
         let here = Here { slice: self, context: here };
         let mut ended = Ended { here, line, ready, deferred: VecDeque::new() };

@@ -281,7 +281,8 @@ impl<D: Contents> Sm<D> {
     pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
-        let held = fill(&mut FillingSm { sm: self, here: &mut *here, fill: message }, mask);
+        let site = here.site;
+        let held = fill(&site.protocol, &mut FillingSm { sm: self, here: &mut *here, fill: message }, mask);
         let Some(mut held) = held else { return };
         while let Some(warp) = self.mshr.next_parked(&mut held) {
             self.resume(usize::from(warp), here);

@@ -2,7 +2,8 @@
 //!
 //! Not here, for no run shows them:
 //! - `ReleaseDrainsOwnHomesOnly` is a rule of the explorer's host and changes no timing run.
-//! - `AtomicBelowHome` lets an atomic miss for ever at an L2 that keeps no such line: the run does not end.
+//! - `AtomicBelowHome` lets an atomic miss for ever at an L2 that keeps no such line: the run does not end. Nor does it with
+//!   `FillForgetsOthers`, whose loads wait for ever.
 //! - `StoreEndsAtGpuHome` and `InvalidationPassesFill`: what comes late must pass what comes in time, which takes delays that are
 //!   drawn (`tombolo check --timed`).
 //! - `LoadIgnoresScope` loses no order: a poll never sees its flag, and the run ends with a report.
@@ -89,7 +90,7 @@ fn settings(rule: Rule) -> &'static [&'static str] {
 }
 
 /// Rules that no run here shows: see above.
-const UNSEEN: [Rule; 9] = [
+const UNSEEN: [Rule; 10] = [
     Rule::InvalidationPassesFill,
     Rule::ReleaseDrainsOwnHomesOnly,
     Rule::StoreEndsAtGpuHome,
@@ -99,6 +100,7 @@ const UNSEEN: [Rule; 9] = [
     Rule::SystemReleaseDrainsOwnModuleOnly,
     Rule::ReplacementNotAwaited,
     Rule::AtomicBelowHome,
+    Rule::FillForgetsOthers,
 ];
 
 #[test]

@@ -1,0 +1,170 @@
+//! What a protocol relies on in its host, duty by duty, in both worlds: one program, explored to its end and run on the
+//! timing model. It is clean in both, and shows the broken duty in both.
+//!
+//! The duties are those of [`tombolo_protocol::coherence`]; `crates/protocol/src/host.rs` and `drain.rs` hold what the worlds
+//! share of them.
+
+use tombolo_attack::{Attack, Target, attack, catch};
+use tombolo_check::explore::{
+    Config, Layout, MAX_GPUS, Shape, Sharing, Start, Verdict, gpus_of, is_hierarchical, layouts, run,
+};
+use tombolo_check::litmus::{FinalState, Program};
+use tombolo_check::verify::Case;
+use tombolo_machine::{DesignConfig, design};
+use tombolo_protocol::BrokenRule;
+use tombolo_system::protocol_options;
+
+/// One duty.
+struct Duty {
+    /// What the host owes.
+    duty: &'static str,
+    /// The rule that breaks it.
+    rule: BrokenRule,
+    /// A design that relies on it; `+back`: with lines written back.
+    design: &'static str,
+    /// A shape that ships and shows it.
+    shape: &'static str,
+    /// Within how many timed runs from seed 1 on it shows (measured, and half as many again, at least ten); or why none
+    /// shows it.
+    timed: Result<u64, &'static str>,
+}
+
+const DUTIES: [Duty; 10] = [
+    Duty {
+        duty: "a request behind a parked one of its line parks too",
+        rule: BrokenRule::RequestPassesParked,
+        design: "hmg",
+        shape: "CoWR+neighbour.gpu",
+        timed: Ok(10),
+    },
+    Duty {
+        duty: "a fill serves everyone who waited for its bytes",
+        rule: BrokenRule::FillForgetsOthers,
+        design: "hmg",
+        shape: "MP+reader.gpu",
+        timed: Ok(10),
+    },
+    Duty {
+        duty: "a fill that a store has poisoned installs nothing",
+        rule: BrokenRule::StoreKeepsFill,
+        design: "hmg",
+        shape: "CoRWR.gpu",
+        timed: Ok(10),
+    },
+    Duty {
+        duty: "a bulk invalidation reaches the misses that are pending",
+        rule: BrokenRule::FillSurvivesAcquire,
+        design: "software-flat",
+        shape: "MP+reader.gpu",
+        timed: Ok(30),
+    },
+    Duty {
+        duty: "an invalidation of a region reaches all of its lines",
+        rule: BrokenRule::InvalidationReachesOneLine,
+        design: "nhcc",
+        shape: "MP+region.sys",
+        timed: Ok(100),
+    },
+    Duty {
+        duty: "a release writes back dirty lines whose miss is pending",
+        rule: BrokenRule::ReleaseForgetsPending,
+        design: "software-flat+back",
+        shape: "MP+readers.gpu",
+        timed: Ok(120),
+    },
+    Duty {
+        duty: "an invalidation stays behind the fills of its region that were sent before it",
+        rule: BrokenRule::InvalidationPassesFill,
+        design: "hmg",
+        shape: "MP.gpu",
+        timed: Ok(60),
+    },
+    Duty {
+        duty: "a store that a GPU home has sent on is awaited to the end of its way",
+        rule: BrokenRule::StoreEndsAtGpuHome,
+        design: "hmg",
+        shape: "MP.sys",
+        timed: Ok(80),
+    },
+    Duty {
+        duty: "a GPU home answers an invalidation behind those that it forwards",
+        rule: BrokenRule::InvalidationTakenEarly,
+        design: "hmg",
+        shape: "MP.sys",
+        timed: Ok(140),
+    },
+    Duty {
+        duty: "a GPU home answers an invalidation behind those of an entry that it has replaced",
+        rule: BrokenRule::ReplacementNotAwaited,
+        design: "hmg",
+        shape: "MP.sys",
+        timed: Err("its race is narrow: 6,000 runs of MP.sys did not meet it"),
+    },
+];
+
+/// Timed runs of each program with nothing broken.
+const CLEAN_RUNS: u64 = 200;
+/// Candidate executions that the model may look at: more than any shape has.
+const CANDIDATES: u64 = 1_000_000;
+
+impl Duty {
+    fn design(&self) -> DesignConfig {
+        let mut tree = design(self.design.trim_end_matches("+back")).expect("a design that ships");
+        if self.design.ends_with("+back") {
+            tree.set("l2_write", "back").expect("a key of designs");
+        }
+        tree.check().expect("a design that makes sense")
+    }
+
+    fn case(&self) -> Case {
+        Case::shapes().into_iter().find(|case| case.stem() == self.shape).expect("a shape that ships")
+    }
+
+    /// The explorer's verdict over all placements: of the first that is not clean. `broken`: with the duty broken.
+    fn explored(&self, broken: bool) -> Verdict {
+        let (program, allowed) = self.case().allowed(CANDIDATES).expect("the model answers for a shape");
+        let design = self.design();
+        let mut config = Config { options: protocol_options(&design), ..Config::new(design.coherence.word()) };
+        config.options.broken_rule = broken.then_some(self.rule);
+        let forbidden = |state: &FinalState| !allowed.contains(state);
+        let verdicts = places(&program, &config).into_iter().map(|(layout, start)| {
+            let config = Config { start, ..config };
+            run(&program, &layout, &config, &forbidden).expect("a design names a protocol there is").verdict
+        });
+        verdicts.into_iter().find(|verdict| *verdict != Verdict::Clean).unwrap_or(Verdict::Clean)
+    }
+
+    /// The timing model's part: `work` on so many runs from seed 1 on.
+    fn timed<T>(&self, runs: u64, work: impl Fn(&Attack<'_>) -> T) -> T {
+        let (targets, cases) = ([Target::new(&self.design())], [self.case()]);
+        work(&Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs, threads: 1 })
+    }
+}
+
+/// Every placement on GPUs of two modules, with a GPU that no thread is on, cold and warm.
+fn places(program: &Program, config: &Config) -> Vec<(Layout, Start)> {
+    let gpu_homes = is_hierarchical(config).expect("a design names a protocol there is");
+    let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
+    let of = |sharing| layouts(program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true });
+    let all = Sharing::ALL.into_iter().flat_map(of);
+    all.flat_map(|layout| [Start::Cold, Start::Warm].map(|start| (layout.clone(), start))).collect()
+}
+
+#[test]
+fn the_explorer_sees_each_broken_duty_and_nothing_where_it_is_kept() {
+    for duty in &DUTIES {
+        assert_eq!(duty.explored(false), Verdict::Clean, "{}", duty.duty);
+        assert!(matches!(duty.explored(true), Verdict::Violated(_)), "{}, broken", duty.duty);
+    }
+}
+
+#[test]
+fn timed_runs_see_each_broken_duty_and_nothing_where_it_is_kept() {
+    for duty in &DUTIES {
+        let report = duty.timed(CLEAN_RUNS, |runs| attack(runs, &()).remove(0));
+        assert!(report.verdict.holds() && report.runs == CLEAN_RUNS, "{}: {:?}", duty.duty, report.first);
+        if let Ok(runs) = duty.timed {
+            assert!(duty.timed(runs, |runs| catch(runs, duty.rule)).is_some(), "{}, broken", duty.duty);
+        }
+    }
+}
