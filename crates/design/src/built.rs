@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::AllocateOnStore;
 use tombolo_protocol::Sharers;
-use tombolo_protocol::options::{Options, Remote, StoreAllocation};
+use tombolo_protocol::options::{Options, StoreAllocation};
 use tombolo_types::Sectors;
 
 /// What a model is built from.
@@ -51,7 +51,7 @@ impl DesignConfig {
             bulk: self.coherence.bulk(),
             keep_l1: !self.coherence.l1_coherent,
             stores: StoreAllocation::Literal,
-            remote: Remote::default(),
+            remote: self.coherence.remote(),
             sectors: Sectors::default(),
             broken_rule: None,
         }

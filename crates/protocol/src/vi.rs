@@ -405,6 +405,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         {
             let (mask, data) = (line.dirty, line.data);
             line.dirty = Mask::NONE;
+            if self.protocol.broken(BrokenRule::FlushFillsLine) {
+                line.valid |= self.protocol.options.sectors.widen(mask);
+            }
             self.send_up(mask, Scope::Cta, data, true);
         }
     }
@@ -431,8 +434,12 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     /// An atomic on its way to its home: no copy on the way stays current.
     fn pass_atomic(&mut self, from: Requester, operation: Operation<D>) {
         let Operation { mask, scope, update, returns } = operation;
-        self.write_back();
-        self.slot.line = None;
+        if !self.broken(BrokenRule::AtomicLosesDirty) {
+            self.write_back();
+        }
+        if !self.broken(BrokenRule::AtomicKeepsL2) {
+            self.slot.line = None;
+        }
         if !self.broken(BrokenRule::AtomicPassesSharers) {
             self.invalidate_others(from, self.records_atomics());
         }
@@ -468,6 +475,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             Request::Write { .. } | Request::Atomic { .. } if self.slot.pending.is_some() => {
                 return Err(Refusal::Stall);
             }
+            Request::Write { .. } if self.broken(BrokenRule::WriteBackPassesHomeCopy) => {}
+            Request::Atomic { .. } if self.broken(BrokenRule::AtomicPassesHomeCopy) => {}
             Request::Write { mask, data, .. } => self.update_copy(mask, data),
             Request::Atomic { mask, .. } => self.drop_clean(mask),
         }
