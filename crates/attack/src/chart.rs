@@ -99,6 +99,11 @@ impl Chart {
             Message::Memory { line, .. } if self.shows(line) => {
                 self.push(own, own, format!("memory answers {}", self.names(line)));
             }
+            Message::Past { packet, .. } => {
+                if let Some(label) = self.packet(&packet) {
+                    self.push(own, own, format!("memory answers: {label}"));
+                }
+            }
             Message::Fill { line, mask, data, .. } if self.shows(line) => {
                 self.push(own, sm, format!("fill {}", self.contents(line, mask, data)));
             }
@@ -193,6 +198,7 @@ fn of_plan(action: Action) -> String {
         Action::Invalidate(_) => "acquire: invalidate".to_owned(),
         Action::DrainStores(scope) => format!("release: drain stores.{scope}"),
         Action::PassOnStores => "release: pass on stores".to_owned(),
+        Action::Flush => "release: flush".to_owned(),
         Action::DrainInvalidations(scope) => format!("release: drain invalidations.{scope}"),
     }
 }

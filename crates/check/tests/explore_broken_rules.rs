@@ -35,7 +35,9 @@ fn every_broken_rule_is_caught_by_a_test_that_ships() {
 #[test]
 fn the_tests_that_a_rule_names_ship_and_pass_where_no_rule_is_broken() {
     let shipped = Case::shipped();
-    for configuration in ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"] {
+    for configuration in
+        ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"]
+    {
         let of_protocol = mutants(&[configuration]);
         let named = |case: &&Case| of_protocol.iter().any(|mutant| mutant.own_tests().contains(&case.stem()));
         let cases: Vec<Case> = shipped.iter().filter(named).cloned().collect();

@@ -10,10 +10,10 @@ use explore_shapes::{
 use std::collections::BTreeSet;
 use std::time::Instant;
 use tombolo_check::explore::{Config, Evictions, Layout, Sharing, Verdict};
-use tombolo_protocol::vi::{BulkInvalidation, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Remote, WritePolicy};
 
-const PROMISING: [&str; 6] =
-    ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
+const PROMISING: [&str; 7] =
+    ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 
 /// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
@@ -97,6 +97,28 @@ fn nhcc_keeps_the_model() {
 #[test]
 fn hmg_keeps_the_model() {
     all_shapes("hmg");
+}
+
+#[test]
+fn viper_keeps_the_model() {
+    all_shapes("viper");
+}
+
+#[test]
+fn viper_keeps_the_model_where_l2s_hold_lines_of_others() {
+    for write in [WritePolicy::Through, WritePolicy::Back] {
+        let mut config = Config::new("viper");
+        (config.options.write, config.options.remote) = (write, Remote::Cached);
+        let small = |test: &Test| test.program.threads.len() < 4;
+        for test in ["gpu", "sys"].into_iter().flat_map(six).filter(small).chain([isa2()]) {
+            clean(&test, Sharing::Apart, count(&test).min(12), config);
+        }
+        for test in [mp("gpu"), sb("gpu"), flush_under_miss("gpu")] {
+            for sharing in [Sharing::Line, Sharing::Sectors] {
+                clean(&test, sharing, 4, config);
+            }
+        }
+    }
 }
 
 #[test]

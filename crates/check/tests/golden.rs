@@ -19,7 +19,7 @@ const HEAD: &str = "\
 ";
 
 /// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
-const CONFIGURATIONS: [&str; 10] = [
+const CONFIGURATIONS: [&str; 12] = [
     "no-remote-caching",
     "memory-side+back",
     "software-flat",
@@ -29,6 +29,8 @@ const CONFIGURATIONS: [&str; 10] = [
     "software-hierarchical",
     "nhcc",
     "hmg",
+    "viper+back",
+    "viper+back+cached",
     "ideal",
 ];
 

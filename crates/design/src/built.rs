@@ -51,6 +51,7 @@ impl DesignConfig {
             bulk: self.coherence.bulk(),
             keep_l1: !self.coherence.l1_coherent,
             stores: StoreAllocation::Literal,
+            remote: self.coherence.remote(),
             sectors: Sectors::default(),
             broken_rule: None,
         }

@@ -8,7 +8,7 @@ use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::AxisOption;
 use tombolo_machine::{ConfigError, Conflict, Key, choice};
 use tombolo_protocol::catalogue::{self, PROTOCOLS};
-use tombolo_protocol::options::{BulkInvalidation, Choice, Facts};
+use tombolo_protocol::options::{self, BulkInvalidation, Choice, Facts};
 
 choice! {
     /// Which lines of an L2 a software bulk invalidation drops.
@@ -19,6 +19,16 @@ choice! {
         Remote = "remote",
         /// None of them, nor is anything released: an upper bound that promises nothing. Source: NUMA-GPU, figure 9.
         None = "none",
+    }
+}
+
+choice! {
+    /// Where lines of other modules are read and written, where memory is the ordering point.
+    pub enum Remote {
+        /// At the memory of their home, past every L2. Source: CPElide, section V: remote reads are not cached.
+        Memory = "memory",
+        /// In the own L2, then in the home's. Source: CPElide's public simulator.
+        Cached = "cached",
     }
 }
 
@@ -33,6 +43,8 @@ pub struct Coherence {
     pub downgrade: bool,
     /// Whether L1 caches obey acquires.
     pub l1_coherent: bool,
+    /// Where lines of other modules are read and written.
+    pub remote: Remote,
 }
 
 impl PartialEq for Coherence {
@@ -45,12 +57,12 @@ impl Eq for Coherence {}
 
 impl Hash for Coherence {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.protocol, self.invalidate, self.downgrade, self.l1_coherent).hash(state);
+        (self.protocol, self.invalidate, self.downgrade, self.l1_coherent, self.remote).hash(state);
     }
 }
 
 /// The keys of all protocols, each with the choice of a protocol that it makes.
-const KEYS: [(Choice, Key); 3] = [
+const KEYS: [(Choice, Key); 4] = [
     (
         Choice::BulkInvalidation,
         Key::optional::<Invalidate>("invalidate", "Which lines of an L2 a bulk invalidation drops.", || {
@@ -68,6 +80,14 @@ const KEYS: [(Choice, Key); 3] = [
     (
         Choice::KeepL1,
         Key::optional::<bool>("l1_coherent", "Whether L1 caches obey acquires as under HMG.", || Some(true.print())),
+    ),
+    (
+        Choice::Remote,
+        Key {
+            name: "remote",
+            doc: "Where lines of other modules are read and written: at their home's memory, or in L2 caches.",
+            expected: Remote::EXPECTED,
+        },
     ),
 ];
 
@@ -103,11 +123,20 @@ impl Coherence {
         }
     }
 
+    /// The protocol's word for where lines of other modules are read and written.
+    pub(crate) fn remote(&self) -> options::Remote {
+        match self.remote {
+            Remote::Memory => options::Remote::Memory,
+            Remote::Cached => options::Remote::Cached,
+        }
+    }
+
     fn value(&self, key: &str) -> Plain {
         match key {
             "invalidate" => self.invalidate.print(),
             "downgrade" => self.downgrade.print(),
             "l1_coherent" => self.l1_coherent.print(),
+            "remote" => self.remote.print(),
             other => panic!("coherence has no key {other}"),
         }
     }
@@ -140,6 +169,7 @@ impl Axis for Coherence {
             invalidate: reader.get("invalidate", Some(Invalidate::All))?,
             downgrade: reader.get("downgrade", Some(false))?,
             l1_coherent: reader.get("l1_coherent", Some(true))?,
+            remote: reader.get("remote", Some(Remote::Memory))?,
         };
         Ok(Some(coherence))
     }

@@ -15,6 +15,8 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "software-hierarchical",
     "nhcc",
     "hmg",
+    "viper",
+    "viper-cached",
     "ideal",
     "v100",
     "h100",

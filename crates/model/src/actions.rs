@@ -17,6 +17,8 @@ pub struct Actions<D: Data> {
     pub fetch: Option<Mask>,
     /// Bytes to write to memory.
     pub write: Option<(Mask, D)>,
+    /// What memory takes in the place of the L2.
+    pub to_memory: Option<Request<D>>,
     /// The answer.
     pub reply: Option<Reply<D>>,
     /// Bytes of the pending miss that the request waits for.
@@ -39,6 +41,7 @@ impl<D: Data> Default for Actions<D> {
             forwards: [None; MAX_FORWARDS],
             fetch: None,
             write: None,
+            to_memory: None,
             reply: None,
             wait: None,
             park: false,
@@ -58,6 +61,10 @@ impl<D: Data> Effects<D> for Actions<D> {
 
     fn pass(&mut self, to: ModuleId, request: Request<D>) {
         self.forward(to, request);
+    }
+
+    fn pass_to_memory(&mut self, request: Request<D>) {
+        self.to_memory = Some(request);
     }
 
     fn fetch(&mut self, mask: Mask) {

@@ -182,11 +182,12 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.drains.post(self.site.leg(line, origin), tickets)
     }
 
-    /// Counts a store that this module has found not to be needed as taken.
-    pub fn withdraw(&mut self, line: Line, tickets: Tickets) {
+    /// Counts a store that this module has found not to be needed as taken at `at`, or right away.
+    pub fn withdraw(&mut self, line: Line, tickets: Tickets, at: Ps) {
+        let at = at.max(self.out.now() + Ps(1));
         let to = self.site.layout.controller(self.site.module);
         for (pool, ticket) in counted(self.site.leg(line, self.site.module), tickets) {
-            self.out.send(self.out.now() + Ps(1), self.id, to, Message::Taken { pool, ticket });
+            self.out.send(at, self.id, to, Message::Taken { pool, ticket });
         }
     }
 

@@ -256,12 +256,18 @@ impl Controller {
                     parts.out.send(taken, self.id, self.id, Message::Written { join });
                 }
             }
-            Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) => {
+            Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) | Action::Flush => {
+                let mut taken = parts.out.now();
                 for slice in 0..parts.slices.len() {
-                    parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
+                    let by = parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
+                    taken = taken.max(by);
                 }
+                let is_written = u8::from(taken > parts.out.now());
                 let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
-                let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 });
+                let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 + is_written });
+                if is_written > 0 {
+                    parts.out.send(taken, self.id, self.id, Message::Written { join });
+                }
                 for pool in awaited() {
                     parts.slice_shared.drains.drain(pool, Asker::Join(join));
                 }

@@ -79,6 +79,11 @@ impl<D: Contents> Memory<D> {
         }
     }
 
+    /// Updates the contents; returns what they were.
+    pub fn update(&mut self, line: Line, mask: Mask, update: D::Update) -> D {
+        if size_of::<D>() == 0 { D::default() } else { self.contents.entry(line).or_default().update(update, mask) }
+    }
+
     /// How long requests have queued until `at`, as a mean of all channels.
     pub fn queued_until(&self, at: Ps) -> Ps {
         self.dram.queued_until(at)

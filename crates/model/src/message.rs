@@ -302,6 +302,13 @@ pub enum Message<D: Data> {
         /// The miss register that waits for them.
         register: EntryId,
     },
+    /// To a slice, from itself: memory has answered what passed the L2.
+    Past {
+        /// Whom the answer is for.
+        target: ModuleId,
+        /// The answer. A fill takes its contents now.
+        packet: Packet<D>,
+    },
     /// To an SM: the answer to a read.
     Fill {
         /// Its miss register that waits for it.

@@ -187,6 +187,7 @@ fn at_slice<C: Coherence, D: Contents>(
         Message::Local(request) => slice.local(request, here),
         Message::Fetch { line, mask, register } => slice.fetch_later(Wanted { line, mask, register }, here),
         Message::Memory { line, mask, register } => slice.memory(Wanted { line, mask, register }, here),
+        Message::Past { target, packet } => slice.answer_past(target, packet, here),
         other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, slice.id()),
     }
 }

@@ -40,10 +40,11 @@ impl Topology for Machine {
 /// The line whose region is invalidated: one, since the model waits for all regions where the marks tell them apart.
 const SHARED: Line = Line(0);
 
-const ACTIONS: [Action; 5] = [
+const ACTIONS: [Action; 6] = [
     Action::DrainStores(Scope::Gpu),
     Action::DrainStores(Scope::Sys),
     Action::PassOnStores,
+    Action::Flush,
     Action::DrainInvalidations(Scope::Gpu),
     Action::DrainInvalidations(Scope::Sys),
 ];
@@ -173,7 +174,7 @@ impl<P: Coherence> World<P> {
         }
         for item in &mut self.flight {
             let of_kind = match action {
-                Action::DrainStores(_) => item.sent.what == What::Store,
+                Action::DrainStores(_) | Action::Flush => item.sent.what == What::Store,
                 Action::DrainInvalidations(_) => item.sent.what == What::Invalidation,
                 Action::PassOnStores | Action::Invalidate(_) => false,
             };

@@ -81,11 +81,23 @@ pub enum BrokenRule {
     InvalidationReachesOneLine,
     /// A release does not wait for dirty bytes of a line whose miss is pending.
     ReleaseForgetsPending,
+    /// An L2 keeps its copy of a line when it passes an atomic on.
+    AtomicKeepsL2,
+    /// An L2 drops its copy of a line when it passes an atomic on, with dirty bytes that it has not sent ahead.
+    AtomicLosesDirty,
+    /// An atomic on its way through the L2 of its home to memory leaves the clean bytes there as they are.
+    AtomicPassesHomeCopy,
+    /// Bytes on their way through the L2 of their home to memory leave the clean bytes there as they are.
+    WriteBackPassesHomeCopy,
+    /// What is written back makes its whole sectors valid.
+    FlushFillsLine,
+    /// A release leaves the dirty bytes of lines homed at its own module where they are.
+    ReleaseKeepsOwnDirty,
 }
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 39] = [
+    pub const ALL: [BrokenRule; 45] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -125,5 +137,11 @@ impl BrokenRule {
         BrokenRule::RequestPassesParked,
         BrokenRule::InvalidationReachesOneLine,
         BrokenRule::ReleaseForgetsPending,
+        BrokenRule::AtomicKeepsL2,
+        BrokenRule::AtomicLosesDirty,
+        BrokenRule::AtomicPassesHomeCopy,
+        BrokenRule::WriteBackPassesHomeCopy,
+        BrokenRule::FlushFillsLine,
+        BrokenRule::ReleaseKeepsOwnDirty,
     ];
 }

@@ -82,6 +82,7 @@ protocols! {
     "software-hierarchical" => SoftwareHierarchical of software_hierarchical,
     "nhcc" => Nhcc of nhcc,
     "hmg" => Hmg of hmg,
+    "viper" => Viper of viper,
     "ideal" => Ideal of ideal,
 }
 

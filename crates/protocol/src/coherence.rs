@@ -17,6 +17,7 @@
 //!    [`Event::ReplaceEntry`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
 //! 5. A miss that is pending when its class is invalidated is marked by [`Pending::invalidate`].
+//! 6. A request that passes an L2 ([`passes_l2`]) neither parks there nor waits for what is parked.
 
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
@@ -66,6 +67,33 @@ pub const CHANNELS: Channels = Channels {
 /// Whether invalidations keep the order of [`Channels::down`] with fills.
 pub fn invalidations_keep_order(protocol: &impl Coherence) -> bool {
     !protocol.broken(BrokenRule::InvalidationPassesFill)
+}
+
+/// Where the accesses of several modules to one line meet: what is there when they come decides what they see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OrderingPoint {
+    /// The L2 of the line's system home.
+    HomeL2,
+    /// The memory of the line's system home. Every L2 is below it, that of the home too.
+    Memory {
+        /// Whether requests of other modules look into the home's L2 on their way.
+        by_home_l2: bool,
+    },
+}
+
+impl OrderingPoint {
+    /// Whether it is memory.
+    pub fn is_memory(self) -> bool {
+        matches!(self, OrderingPoint::Memory { .. })
+    }
+}
+
+/// Whether a request of `from` passes the L2 of `at` without looking into it: neither its line nor its miss matters.
+/// It waits for nobody there, and nobody for it.
+#[inline]
+pub fn passes_l2(protocol: &impl Coherence, at: ModuleId, homes: Homes, from: Requester) -> bool {
+    let passes = protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: false };
+    passes && at == homes.system && from != Requester::Local
 }
 
 /// Who asked: the next level down.
@@ -238,7 +266,7 @@ pub enum Event<D: Data> {
         from: ModuleId,
     },
     /// A release writes back dirty lines. Refused while the line's own miss is pending: the release waits. A line
-    /// homed in this very module need not be offered: nothing happens to it.
+    /// homed in this very module need not be offered where its L2 is the ordering point: nothing happens to it.
     Flush,
 }
 
@@ -264,6 +292,9 @@ pub trait Effects<D: Data> {
     /// Sends the read at hand on to its home, on the `up` channel. The home answers the SM that issued it: nothing of
     /// it is kept here.
     fn pass(&mut self, to: ModuleId, request: Request<D>);
+    /// Has this module's memory take the request at hand, behind what was read and written there before. It answers as
+    /// the home's L2 would: a read with its bytes, an atomic with those before it. Nothing of it is kept here.
+    fn pass_to_memory(&mut self, request: Request<D>);
     /// Answers the request at hand: down the `down` channel, or to the SM.
     fn reply(&mut self, reply: Reply<D>);
     /// Makes the read at hand a waiter of the line's pending miss, for these of its bytes.
@@ -314,6 +345,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether reads of lines that an L2 may not hold are passed on ([`Effects::pass`]).
     fn passes_reads(&self) -> bool;
+
+    /// Where the accesses of several modules to one line meet.
+    fn ordering_point(&self) -> OrderingPoint;
 
     /// How lines are divided for the reads that fill them.
     fn sectors(&self) -> Sectors;

@@ -94,7 +94,7 @@ impl Wait {
 /// Whether an action waits for things of this kind.
 fn drains(action: Action, what: What) -> bool {
     match action {
-        Action::DrainStores(_) | Action::PassOnStores => what == What::Store,
+        Action::DrainStores(_) | Action::PassOnStores | Action::Flush => what == What::Store,
         Action::DrainInvalidations(_) => what == What::Invalidation,
         Action::Invalidate(_) => false,
     }
@@ -167,7 +167,9 @@ impl Pool {
             Pool::Stores => drains(action, What::Store) && action.awaits(false),
             Pool::StoresBeyond | Pool::ForwardedStores => drains(action, What::Store) && action.awaits(true),
             // What is passed on goes straight to its system home.
-            Pool::StoresToTheEnd => matches!(action, Action::DrainStores(_)) && action.awaits_to_the_end(),
+            Pool::StoresToTheEnd => {
+                matches!(action, Action::DrainStores(_) | Action::Flush) && action.awaits_to_the_end()
+            }
             Pool::Invalidations => drains(action, What::Invalidation) && action.awaits(false),
             Pool::InvalidationsBeyond => drains(action, What::Invalidation) && action.awaits(true),
         }
@@ -186,7 +188,7 @@ pub enum Leg {
     Forwarded,
     /// To another GPU.
     Beyond,
-    /// To its system home in this GPU.
+    /// To its system home in this GPU; to memory where that is this module.
     Home,
     /// To its GPU home, which sends it on.
     ByGpuHome,
@@ -200,7 +202,7 @@ impl Leg {
             Leg::Forwarded
         } else if target.is_some_and(|target| topology.gpu_of(target) != topology.gpu_of(at)) {
             Leg::Beyond
-        } else if target == Some(homes.system) {
+        } else if target.is_none_or(|target| target == homes.system) {
             Leg::Home
         } else {
             Leg::ByGpuHome

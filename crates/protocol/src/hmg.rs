@@ -11,9 +11,10 @@
 //!   Then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
 //!   back, a GPU home keeps what it takes: the local L2 drains to the GPU homes first.
 
+use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of HMG.
@@ -30,8 +31,15 @@ impl Rules for HmgRules {
     const ABOUT: &'static str = "Directories at GPU homes and system homes. Source: HMG, section V.";
     const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
-    fn caches(_: Class) -> bool {
+    fn caches(_: Class, _: &Options) -> bool {
         true
+    }
+
+    fn holds(options: &Options) -> Holds {
+        match options.write {
+            WritePolicy::Through => Holds::Nothing,
+            WritePolicy::Back => Holds::All,
+        }
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

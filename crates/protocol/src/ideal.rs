@@ -3,10 +3,11 @@
 //! Hierarchical routing, no directory, L2s never invalidated; L1s exactly as in HMG. It promises nothing,
 //! and the explorer must see it violate the model.
 
+use crate::elision::Holds;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules of the ideal.
@@ -23,8 +24,12 @@ impl Rules for IdealRules {
     const ABOUT: &'static str = "Hierarchical routing, L2 caches that nothing invalidates. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::KeepL1];
 
-    fn caches(_: Class) -> bool {
+    fn caches(_: Class, _: &Options) -> bool {
         true
+    }
+
+    fn holds(_: &Options) -> Holds {
+        Holds::All
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

@@ -10,7 +10,7 @@
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`memory_side`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`],
-//!   [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
+//!   [`viper`], [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
 //!   [`drain`]: what a release waits for, and what a wait moves on to.
@@ -43,6 +43,7 @@ pub mod software_flat;
 pub mod software_hierarchical;
 pub mod topology;
 pub mod vi;
+pub mod viper;
 
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;

@@ -6,10 +6,11 @@
 //!   line cross twice. L1s may hold any line; software keeps these coherent.
 //! - Acquire: the L1 only. Release: waits until the homes have taken every store of the module.
 
+use crate::elision::Holds;
 use crate::plan::{Phase, Sync};
 use crate::software_flat::flat_release;
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
 /// The rules of L2 caches beside memory.
@@ -26,13 +27,20 @@ impl Rules for MemorySideRules {
     const ABOUT: &'static str =
         "An L2 caches its own module's memory, for everybody, and nothing else. Source: NUMA-GPU, figure 7a.";
     const CHOICES: &'static [Choice] = &[Choice::WriteBack];
-    const PASSES_READS: bool = true;
 
-    fn caches(class: Class) -> bool {
+    fn caches(class: Class, _: &Options) -> bool {
         match class {
             Class::Own => true,
             Class::GpuHome | Class::GpuRemote | Class::SystemRemote => false,
         }
+    }
+
+    fn passes_reads(_: &Options) -> bool {
+        true
+    }
+
+    fn holds(_: &Options) -> Holds {
+        Holds::Nothing
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

@@ -5,9 +5,10 @@
 //! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its
 //!   invalidations; `.gpu` and `.sys` are one.
 
+use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::Class;
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of NHCC.
@@ -24,8 +25,15 @@ impl Rules for NhccRules {
     const ABOUT: &'static str = "A flat directory at the system home. Source: HMG, section IV.";
     const CHOICES: &'static [Choice] = &[Choice::Downgrade, Choice::WriteBack];
 
-    fn caches(_: Class) -> bool {
+    fn caches(_: Class, _: &Options) -> bool {
         true
+    }
+
+    fn holds(options: &Options) -> Holds {
+        match options.write {
+            WritePolicy::Through => Holds::Nothing,
+            WritePolicy::Back => Holds::All,
+        }
     }
 
     fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {

@@ -1,6 +1,7 @@
 //! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
 
 use crate::broken_rule::BrokenRule;
+use crate::elision::Holds;
 use crate::topology::Class;
 use tombolo_types::{Promise, Sectors};
 
@@ -36,6 +37,16 @@ pub enum StoreAllocation {
     SharersOnly,
 }
 
+/// Where lines of other modules are read and written, where memory is the ordering point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// At the memory of their home: no L2 is looked into, and an L2 holds lines of its own module alone.
+    #[default]
+    Memory,
+    /// In the own L2, which holds what its SMs touch; then in that of their home, then at its memory.
+    Cached,
+}
+
 /// What a user may choose of a protocol, where it makes a difference there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
@@ -47,6 +58,8 @@ pub enum Choice {
     KeepL1,
     /// [`Options::write`].
     WriteBack,
+    /// [`Options::remote`].
+    Remote,
 }
 
 /// What is known of a protocol before it runs.
@@ -59,7 +72,9 @@ pub struct Facts {
     /// Whether homes keep a directory of sharers.
     pub directory: bool,
     /// Whether lines of this class may live in an L2.
-    pub caches: fn(Class) -> bool,
+    pub caches: fn(Class, &Options) -> bool,
+    /// What a module's L2 may hold dirty or stale at a kernel's boundary.
+    pub holds: fn(&Options) -> Holds,
     /// What may be chosen.
     pub choices: &'static [Choice],
 }
@@ -89,6 +104,8 @@ pub struct Options {
     pub keep_l1: bool,
     /// What a store does where it finds no copy and no entry.
     pub stores: StoreAllocation,
+    /// Where lines of other modules are read and written.
+    pub remote: Remote,
     /// How lines are divided: what misses is asked for in whole sectors.
     pub sectors: Sectors,
     /// The broken rule, if any.

@@ -10,6 +10,9 @@
 //! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *it has sent so
 //!   far* has been taken at the scope. Stores that are parked on their way count as not taken.
 //! - [`Action::PassOnStores`]: the same of what it has sent to other GPUs only, on its own account and as a GPU home.
+//! - [`Action::Flush`]: where memory is the ordering point: writes back the dirty bytes of every line, those homed at
+//!   this module to its memory, and keeps them clean; waits until these, and every store and atomic *it has sent so
+//!   far*, have been taken by memory.
 //! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
 //!
 //! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
@@ -72,6 +75,8 @@ pub enum Action {
     PassOnStores,
     /// Waits until the invalidations it has sent are taken at this scope: beyond the CTA.
     DrainInvalidations(Scope),
+    /// Writes back dirty bytes of its own lines too, and waits until what it has sent is taken by memory.
+    Flush,
 }
 
 impl Action {
@@ -81,6 +86,7 @@ impl Action {
             Action::DrainStores(Scope::Sys) => ClassSet::NOT_OWN,
             Action::DrainStores(Scope::Cta | Scope::Gpu) => ClassSet::NOT_GPU_HOME,
             Action::PassOnStores => ClassSet::GPU_HOME,
+            Action::Flush => ClassSet::ALL,
             Action::Invalidate(_) | Action::DrainInvalidations(_) => ClassSet::NONE,
         }
     }
@@ -90,6 +96,7 @@ impl Action {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
             Action::PassOnStores => beyond,
+            Action::Flush => true,
             Action::Invalidate(_) => false,
         }
     }
@@ -98,7 +105,7 @@ impl Action {
     pub fn awaits_to_the_end(self) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
-            Action::PassOnStores => true,
+            Action::PassOnStores | Action::Flush => true,
             Action::Invalidate(_) => false,
         }
     }
@@ -269,6 +276,8 @@ pub(crate) fn release_with_broken_rule(
     let (stores, invalidations) = plan.split_at(plan.iter().take_while(|phase| !drains_invalidations(phase)).count());
     match (rule, sync) {
         (Some(BrokenRule::ReleaseSkipsStores), _) => invalidations,
+        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Thread(_)) if !plan.is_empty() => &[OWN_STORES],
+        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Kernel) if !plan.is_empty() => &[ALL_STORES],
         (Some(BrokenRule::ReleaseSkipsInvalidations), _) => stores,
         (Some(BrokenRule::ReleaseMarkedByIssuer), _) if invalidations.is_empty() => plan,
         // An issuer can mark only the channels it sends on itself.

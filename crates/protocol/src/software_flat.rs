@@ -4,9 +4,10 @@
 //! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have taken every
 //!   store of the local L2.
 
+use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of flat software coherence.
@@ -24,8 +25,12 @@ impl Rules for SoftwareFlatRules {
         "Bulk invalidation between an SM and the system home, every module alike. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
-    fn caches(_: Class) -> bool {
+    fn caches(_: Class, _: &Options) -> bool {
         true
+    }
+
+    fn holds(_: &Options) -> Holds {
+        Holds::All
     }
 
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {

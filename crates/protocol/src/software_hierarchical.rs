@@ -8,9 +8,10 @@
 //!   (another thread's `.gpu` release stopped there, and this one is cumulative). Where lines are written back, a GPU
 //!   home keeps what it takes: the local L2 drains to the GPU homes first.
 
+use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::topology::{Class, ClassSet};
-use crate::vi::{BulkInvalidation, Choice, Rules, Vi, WritePolicy};
+use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
 /// The rules of hierarchical software coherence.
@@ -27,8 +28,12 @@ impl Rules for SoftwareHierarchicalRules {
     const ABOUT: &'static str = "Bulk invalidation between an SM and the home of the scope. Source: HMG, section VI.";
     const CHOICES: &'static [Choice] = &[Choice::BulkInvalidation, Choice::WriteBack];
 
-    fn caches(_: Class) -> bool {
+    fn caches(_: Class, _: &Options) -> bool {
         true
+    }
+
+    fn holds(_: &Options) -> Holds {
+        Holds::All
     }
 
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {

@@ -5,16 +5,20 @@
 //! home to memory. Each L2 it passes may serve it, merge it, or send it on. There are no transient states:
 //! a line with a miss pending takes reads that may merge, and everything else waits for the fill.
 //!
+//! Where memory is the ordering point ([`OrderingPoint::Memory`]) each L2 is below it, that of the home too: accesses
+//! beyond `.cta` go on to memory, a bulk invalidation leaves dirty bytes and a release writes them to memory.
+//!
 //! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
 //! directories track sharers, what acquire and release do.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot,
+    Cause, Coherence, Effects, Event, LineState, OrderingPoint, Pending, Refusal, Reply, Request, Requester, Slot,
 };
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
-pub use crate::options::{BulkInvalidation, Choice, Facts, Options, StoreAllocation, WritePolicy};
+use crate::elision::Holds;
+pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
@@ -31,11 +35,19 @@ pub trait Rules: Copy + Send + std::marker::Sync + 'static {
     const ABOUT: &'static str;
     /// What may be chosen of [`Options`].
     const CHOICES: &'static [Choice];
-    /// Whether reads of lines that an L2 may not hold leave nothing there, and are answered by their home.
-    const PASSES_READS: bool = false;
 
     /// Whether lines of this class may live in an L2.
-    fn caches(class: Class) -> bool;
+    fn caches(class: Class, options: &Options) -> bool;
+    /// What a module's L2 may hold dirty or stale at a kernel's boundary.
+    fn holds(options: &Options) -> Holds;
+    /// Whether reads of lines that an L2 may not hold leave nothing there, and are answered by their home.
+    fn passes_reads(_: &Options) -> bool {
+        false
+    }
+    /// Where the accesses of several modules to one line meet.
+    fn ordering_point(_: &Options) -> OrderingPoint {
+        OrderingPoint::HomeL2
+    }
     /// The acquire plan where an L2 obeys bulk invalidations; `bulk` as in [`Options`].
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
     /// The release plan; `write` as in [`Options`].
@@ -65,8 +77,14 @@ impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
 }
 
 impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
-    const FACTS: Facts =
-        Facts { about: R::ABOUT, promise: R::PROMISE, directory: R::DIRECTORY, caches: R::caches, choices: R::CHOICES };
+    const FACTS: Facts = Facts {
+        about: R::ABOUT,
+        promise: R::PROMISE,
+        directory: R::DIRECTORY,
+        caches: R::caches,
+        holds: R::holds,
+        choices: R::CHOICES,
+    };
 
     fn step<D: Data>(
         &self,
@@ -78,6 +96,9 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     ) -> Result<(), Refusal> {
         let mut visit = Visit { protocol: self, topology, at, slot, effects };
         match event {
+            Event::Request { from: Requester::Module(_), request } if visit.is_memory_next() => {
+                visit.pass_home(request)
+            }
             Event::Request { from, request: Request::Read { mask, scope } } => visit.read(from, mask, scope),
             Event::Request { from, request: Request::Write { mask, scope, data, tracked } } => {
                 visit.write(from, mask, scope, data, tracked)
@@ -125,11 +146,15 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     }
 
     fn caches(&self, class: Class) -> bool {
-        R::caches(class)
+        R::caches(class, &self.options)
     }
 
     fn passes_reads(&self) -> bool {
-        R::PASSES_READS
+        R::passes_reads(&self.options)
+    }
+
+    fn ordering_point(&self) -> OrderingPoint {
+        R::ordering_point(&self.options)
     }
 
     fn sectors(&self) -> Sectors {
@@ -210,9 +235,15 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         }
     }
 
-    /// Whether this L2 is at or beyond the home of the scope.
+    /// Whether this L2 is its line's system home, and the accesses of several modules meet behind it.
+    fn is_memory_next(&self) -> bool {
+        self.is_system_home() && self.protocol.ordering_point().is_memory()
+    }
+
+    /// Whether this L2 is at or beyond the home of the scope. None is where memory is.
     fn serves(&self, scope: Scope) -> bool {
-        self.is_system_home() || self.at == self.scope_home(scope)
+        let is_there = self.is_system_home() || self.at == self.scope_home(scope);
+        is_there && !self.protocol.ordering_point().is_memory()
     }
 
     fn may_hit(&self, scope: Scope) -> bool {
@@ -220,7 +251,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     }
 
     fn cached(&self) -> bool {
-        R::caches(Class::of(self.topology, self.at, self.slot.homes))
+        self.protocol.caches(Class::of(self.topology, self.at, self.slot.homes))
     }
 
     /// How a home sees a sender: a module of its own GPU, or (hierarchical) the whole GPU.
@@ -230,7 +261,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     }
 
     fn read(&mut self, from: Requester, mask: Mask, scope: Scope) -> Result<(), Refusal> {
-        if R::PASSES_READS
+        if self.protocol.passes_reads()
             && !self.cached()
             && let Some(home) = self.next()
         {
@@ -374,6 +405,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         {
             let (mask, data) = (line.dirty, line.data);
             line.dirty = Mask::NONE;
+            if self.protocol.broken(BrokenRule::FlushFillsLine) {
+                line.valid |= self.protocol.options.sectors.widen(mask);
+            }
             self.send_up(mask, Scope::Cta, data, true);
         }
     }
@@ -400,13 +434,70 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     /// An atomic on its way to its home: no copy on the way stays current.
     fn pass_atomic(&mut self, from: Requester, operation: Operation<D>) {
         let Operation { mask, scope, update, returns } = operation;
-        self.write_back();
-        self.slot.line = None;
+        if !self.broken(BrokenRule::AtomicLosesDirty) {
+            self.write_back();
+        }
+        if !self.broken(BrokenRule::AtomicKeepsL2) {
+            self.slot.line = None;
+        }
         if !self.broken(BrokenRule::AtomicPassesSharers) {
             self.invalidate_others(from, self.records_atomics());
         }
-        if let Some(home) = self.next() {
-            self.effects.forward(home, Request::Atomic { mask, scope, update, returns });
+        let request = Request::Atomic { mask, scope, update, returns };
+        match self.next() {
+            Some(home) => self.effects.forward(home, request),
+            None => self.effects.pass_to_memory(request),
+        }
+    }
+
+    /// A request of another module at its line's home, where memory is the ordering point.
+    fn pass_home(&mut self, request: Request<D>) -> Result<(), Refusal> {
+        let by_l2 = self.protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: true };
+        if !by_l2 || !self.is_met_on_the_way(request)? {
+            self.effects.pass_to_memory(request);
+        }
+        Ok(())
+    }
+
+    /// What such a request does in the home's L2 on its way to memory. Whether it ends here.
+    fn is_met_on_the_way(&mut self, request: Request<D>) -> Result<bool, Refusal> {
+        match request {
+            Request::Read { mask, scope: Scope::Cta } => {
+                // Dirty bytes beside others that are not here stay unseen: nobody has released them.
+                let hit = self.slot.line.filter(|line| line.valid.contains(mask));
+                if let Some(LineState { data, .. }) = hit {
+                    self.effects.reply(Reply::Fill { mask, data });
+                }
+                return Ok(hit.is_some());
+            }
+            Request::Read { .. } => {}
+            // The miss was read before them: it would leave an older copy behind.
+            Request::Write { .. } | Request::Atomic { .. } if self.slot.pending.is_some() => {
+                return Err(Refusal::Stall);
+            }
+            Request::Write { .. } if self.broken(BrokenRule::WriteBackPassesHomeCopy) => {}
+            Request::Atomic { .. } if self.broken(BrokenRule::AtomicPassesHomeCopy) => {}
+            Request::Write { mask, data, .. } => self.update_copy(mask, data),
+            Request::Atomic { mask, .. } => self.drop_clean(mask),
+        }
+        Ok(false)
+    }
+
+    /// Bytes that pass the home's L2 on their way to memory, which others may read here: its clean ones stay current. Its
+    /// dirty ones stay what they are, and go to memory later.
+    fn update_copy(&mut self, mask: Mask, data: D) {
+        if let Some(line) = &mut self.slot.line {
+            line.data.merge(data, mask & line.valid & !line.dirty);
+        }
+    }
+
+    /// Clean bytes of the home's copy that are about to change in memory go.
+    fn drop_clean(&mut self, mask: Mask) {
+        if let Some(line) = &mut self.slot.line {
+            line.valid = line.valid & !mask | line.dirty;
+            if line.valid.is_empty() {
+                self.slot.line = None;
+            }
         }
     }
 
@@ -494,15 +585,15 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         self.table(Access::Replace, Cause::DirectoryEviction);
     }
 
-    /// Drops the line. Its dirty bytes are the only current copy: at the system home they are written to memory;
-    /// elsewhere they stay until a release writes them back. They stay too while a fill is on its way, which was read
-    /// before them and serves those who wait.
+    /// Drops the line. Its dirty bytes are the only current copy: at a home that is the ordering point they are written
+    /// to memory; elsewhere they stay until a release writes them back. They stay too while a fill is on its way, which
+    /// was read before them and serves those who wait.
     fn invalidate_line(&mut self) {
         if self.broken(BrokenRule::DirtyInvalidationLost) {
             self.slot.line = None;
             return;
         }
-        if self.is_system_home() && self.slot.pending.is_none() {
+        if self.is_system_home() && !self.is_memory_next() && self.slot.pending.is_none() {
             self.write_back();
         }
         if let Some(line) = &mut self.slot.line {
@@ -536,7 +627,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     /// The part of a release that this line takes: dirty bytes go one level up.
     fn flush(&mut self) -> Result<(), Refusal> {
         let dirty = self.slot.line.is_some_and(|line| !line.dirty.is_empty());
-        if self.is_system_home() || !dirty {
+        let is_end = self.is_system_home() && !self.is_memory_next();
+        if is_end || !dirty {
             return Ok(());
         }
         if self.slot.pending.is_some() {

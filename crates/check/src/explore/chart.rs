@@ -139,6 +139,7 @@ fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
         Body::Act(Action::Invalidate(_)) => "acquire: invalidate".to_owned(),
         Body::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
         Body::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
+        Body::Act(Action::Flush) => "release: flush".to_owned(),
         Body::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
     }
 }

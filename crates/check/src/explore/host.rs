@@ -6,6 +6,7 @@ use super::state::{Held, Hold, L1Slot, Posted, RegisterState, State, ThreadSet};
 use super::values::{Values, mask_of};
 use std::convert::Infallible;
 use std::vec::IntoIter;
+use tombolo_protocol::coherence;
 use tombolo_protocol::drain::Wait;
 use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
 use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Refusal, Request, l1};
@@ -50,6 +51,11 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
     type Lack = Infallible;
 
     fn has_parked(&self) -> bool {
+        let AtL2 { machine, at, line, .. } = self.l2;
+        let from = machine.requester(at, self.hand.source);
+        if coherence::passes_l2(&machine.protocol, at, machine.homes_of(at, line), from) {
+            return false;
+        }
         let parked = |held: &Held| self.l2.is_here(held) && matches!(held.how, Hold::Park(_));
         self.l2.state.held.iter().any(parked)
     }

@@ -92,6 +92,25 @@ impl Effects<Values> for Sink<'_> {
         self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Posted(posted));
     }
 
+    fn pass_to_memory(&mut self, request: Request<Values>) {
+        self.effects += 1;
+        // Its answer waits on its own way.
+        let memory = &mut self.state.memory[self.line as usize];
+        match request {
+            Request::Read { mask, .. } => {
+                let data = *memory;
+                self.reply(Reply::Fill { mask, data });
+            }
+            Request::Write { mask, data, .. } => tombolo_protocol::Data::merge(memory, data, mask),
+            Request::Atomic { mask, update, returns, .. } => {
+                let data = tombolo_protocol::Data::update(memory, update, mask);
+                if returns {
+                    self.reply(Reply::Old { data });
+                }
+            }
+        }
+    }
+
     fn fetch(&mut self, mask: Mask) {
         // Memory serves a line's requests in order: what it holds now is what comes.
         let data = self.state.memory[self.line as usize];
@@ -298,7 +317,7 @@ impl<P: Coherence> Machine<'_, P> {
             PlanAction::Invalidate(classes) => {
                 host::invalidate_bulk(&mut ClassesAt { machine: self, state, at, classes });
             }
-            PlanAction::DrainStores(_) | PlanAction::PassOnStores => {
+            PlanAction::DrainStores(_) | PlanAction::PassOnStores | PlanAction::Flush => {
                 let written_back = action.writes_back();
                 for line in (0..self.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
                     self.flush_line(state, at, line, bit);

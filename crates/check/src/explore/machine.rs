@@ -163,10 +163,13 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
     }
 
-    /// Cells of a line that a home or its memory holds.
+    /// Cells of a line that a home or its memory holds: at an end, where memory is the ordering point, memory holds all.
     pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
         let home = self.homes_of(ModuleId(0), line).system;
         let mut values = state.memory[line as usize];
+        if self.protocol.ordering_point().is_memory() {
+            return values;
+        }
         if let Some(present) = state.l2[self.l2_index(home, line)].line {
             tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
         }

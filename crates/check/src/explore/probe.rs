@@ -21,14 +21,17 @@ const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
 /// Each location of a line that holds two, and both.
 const MASKS: [Mask; 3] = [Mask(1), Mask(2), Mask(3)];
 
-/// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, and the directory hears of
-/// no reader before the data leaves.
+/// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, or go to memory and leave the
+/// slot alone, and the directory hears of no reader before the data leaves.
 pub(super) fn misses_are_plain<P: Coherence>(protocol: &P, topology: &impl Topology, lines: usize) -> bool {
     let probe = Probe { protocol, topology };
     one_of_each_class(topology, lines).into_iter().all(|(at, line)| {
         let requesters = requesters(topology, at);
         probe.slots(at, line).iter().all(|slot| {
-            let waits = |from, request| slot.pending.is_none() || probe.refuses(at, slot, from, request);
+            let waits = |from, request| {
+                let is_left_alone = || probe.passes_by(at, slot, from, request);
+                slot.pending.is_none() || probe.refuses(at, slot, from, request) || is_left_alone()
+            };
             requesters.iter().all(|&from| {
                 probe.updates().all(|request| waits(from, request))
                     && probe.reads().all(|request| probe.is_unheard(at, slot, from, request))
@@ -115,6 +118,14 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         let event = Event::Request { from, request };
         let result = self.protocol.step(self.topology, at, &mut slot.clone(), event, &mut Notes::default());
         result == Err(Refusal::Stall)
+    }
+
+    /// Whether a request goes to memory and changes nothing here.
+    fn passes_by(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
+        let (mut after, mut notes) = (*slot, Notes::default());
+        let event = Event::Request { from, request };
+        let result = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
+        result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
     }
 
     /// Whether the directory does not change for a read, unless the read is answered.
@@ -204,6 +215,7 @@ mod tests {
     use super::super::layout::{Layout, RegionHomes, Sharing};
     use super::*;
     use tombolo_protocol::catalogue::{Visitor, choose};
+    use tombolo_protocol::coherence::OrderingPoint;
     use tombolo_protocol::hmg::Hmg;
     use tombolo_protocol::plan::{Phase, Sync};
     use tombolo_protocol::vi::{Options, WritePolicy};
@@ -287,6 +299,10 @@ mod tests {
 
         fn passes_reads(&self) -> bool {
             self.whole.passes_reads()
+        }
+
+        fn ordering_point(&self) -> OrderingPoint {
+            self.whole.ordering_point()
         }
 
         fn sectors(&self) -> Sectors {

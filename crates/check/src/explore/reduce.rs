@@ -1,8 +1,8 @@
 //! Reductions: fewer states, the same outcomes.
 //!
 //! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted. A directory
-//! entry that no remaining access can reach is dropped as if it had been replaced. So is a copy at its system home that
-//! equals memory, for the next access finds the same bytes there.
+//! entry that no remaining access can reach is dropped as if it had been replaced. So is a copy at a system home that is
+//! the ordering point and equals memory, for the next access finds the same bytes there.
 //!
 //! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
 //! tell the difference, and having it early only lets others go on early, which they need not:
@@ -18,7 +18,8 @@
 //!   wait, or leave it to invalidations that are on their way already;
 //! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
 //! - the fill of such a read, if it is the first in its channel;
-//! - memory's answer, where nothing happens before it comes: who asked could have been as late;
+//! - memory's answer, where nothing happens before it comes: who asked could have been as late. Not where memory is the
+//!   ordering point: others write there meanwhile;
 //! - a read that an L2 has sent on (`Postpone`).
 //!
 //! **Postpone.** A request that would only be held where it arrives stays in its channel: there it waits as well, and
@@ -260,7 +261,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Forgets copies that no remaining access can see. Whether there was anything in an L2 to forget.
     pub(super) fn forget(&self, state: &mut State) -> bool {
         self.forget_in_l1s(state);
-        let mut forgotten = self.clear_homes(state);
+        let mut forgotten = !self.protocol.ordering_point().is_memory() && self.clear_homes(state);
         let outlook = self.outlook(state);
         for module in self.modules() {
             for line in 0..self.lines as u8 {
@@ -326,10 +327,10 @@ impl<P: Coherence> Machine<'_, P> {
     fn is_forgotten(&self, state: &State, outlook: &Outlook, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
-        // What a home holds at the end is looked at.
+        // What the ordering point holds at the end is looked at.
         let memory = state.memory[line as usize];
-        let is_last =
-            self.class(module, line) == Class::Own && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
+        let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
+        let is_last = is_end && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
         // Dropping a line may send something where L2s send downgrades.
         let looked_at = if self.protocol.downgrades() {
             outlook.visited & self.slots_of_region(module, line) != 0
@@ -412,7 +413,7 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (message.channel, message.body) {
             (Channel::Result { .. }, _) => true,
-            (Channel::Memory { .. }, _) => self.plain_misses,
+            (Channel::Memory { .. }, _) => self.plain_misses && !self.protocol.ordering_point().is_memory(),
             (Channel::ToSm { sm, .. }, _) => {
                 let Remaining { loads, far_loads, .. } = self.remaining_on(state, sm);
                 let early = self.plain_fills && self.config.evictions != Evictions::Never;

@@ -4,8 +4,8 @@ use super::config::Evictions;
 use super::l2::is_awaited;
 use super::machine::Machine;
 use super::state::{Body, Channel, Source, State, Violation};
-use tombolo_protocol::Coherence;
 use tombolo_protocol::front::Stage;
+use tombolo_protocol::{Class, Coherence};
 use tombolo_types::ModuleId;
 
 /// One step of the machine.
@@ -152,13 +152,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Dirty bytes below the system home reach it in the end: these evictions must happen.
+    /// Dirty bytes below the ordering point reach it in the end: these evictions must happen.
     fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
         for module in self.modules() {
             for line in 0..self.lines as u8 {
-                let home = self.homes_of(module, line).system;
+                let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
                 let present = state.l2[self.l2_index(module, line)].line;
-                if module != home && present.is_some_and(|present| !present.dirty.is_empty()) {
+                if !is_end && present.is_some_and(|present| !present.dirty.is_empty()) {
                     steps.push(Step::Evict { module, line });
                 }
             }

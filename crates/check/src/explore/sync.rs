@@ -65,7 +65,7 @@ impl<P: Coherence> Machine<'_, P> {
         match action {
             Action::Invalidate(_) => false,
             Action::DrainInvalidations(_) => true,
-            Action::DrainStores(_) | Action::PassOnStores => {
+            Action::DrainStores(_) | Action::PassOnStores | Action::Flush => {
                 (0..self.lines as u8)
                     .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
                     && !self.config.writes_back()

@@ -17,6 +17,10 @@ pub(super) struct Notes {
     digest: FxHasher,
     /// Messages between modules.
     sent: u32,
+    /// Whether memory is written.
+    written: bool,
+    /// Whether memory takes the request.
+    pub(super) passed_to_memory: bool,
     /// Where a read is sent on to.
     reads_at: Option<ModuleId>,
     /// Whether the request was answered.
@@ -47,11 +51,17 @@ impl Effects<Values> for Notes {
     }
 
     fn write_memory(&mut self, mask: Mask, data: Values) {
+        self.written = true;
         self.note((2, mask, data));
     }
 
     fn pass(&mut self, to: ModuleId, request: Request<Values>) {
         self.send(to, request);
+    }
+
+    fn pass_to_memory(&mut self, request: Request<Values>) {
+        self.passed_to_memory = true;
+        self.note((9, request));
     }
 
     fn reply(&mut self, reply: Reply<Values>) {
@@ -132,13 +142,14 @@ impl<P: Coherence> Machine<'_, P> {
         Some(self.trial(state, at, source, posted, emptied))
     }
 
-    /// Whether an eviction of a line that is present would send anything.
+    /// Whether an eviction of a line that is present would send anything, or change what others read.
     pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = Notes::default();
         let event = Event::Evict { last_of_region: true };
         let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
-        result.is_err() || notes.sent > 0
+        let is_read = notes.written && self.protocol.ordering_point().is_memory();
+        result.is_err() || notes.sent > 0 || is_read
     }
 
     fn slot_of(&self, state: &State, module: ModuleId, line: u8) -> Slot<Values> {

@@ -4,7 +4,7 @@ use crate::explore::PROTOCOLS;
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
-use tombolo_protocol::vi::{BulkInvalidation, Options, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, WritePolicy};
 use tombolo_types::Promise;
 
 /// What is verified.
@@ -23,12 +23,13 @@ pub struct Design {
 /// An option that differs from its default, by the word that [`Design::configured`] takes for it.
 type Choice = (&'static str, fn(&mut Options));
 
-const CHOICES: [Choice; 5] = [
+const CHOICES: [Choice; 6] = [
     ("back", |options| options.write = WritePolicy::Back),
     ("remote", |options| options.bulk = BulkInvalidation::Remote),
     ("never", |options| options.bulk = BulkInvalidation::None),
     ("downgrade", |options| options.downgrade = true),
     ("keep-l1", |options| options.keep_l1 = true),
+    ("cached", |options| options.remote = Remote::Cached),
 ];
 
 /// Why a text names no configuration.
@@ -38,7 +39,7 @@ pub enum ConfigurationError {
     #[error(transparent)]
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
-    #[error("no option is called {word:?}; there are back, remote, never, downgrade, keep-l1")]
+    #[error("no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached")]
     Option {
         /// As given.
         word: String,
@@ -56,9 +57,10 @@ impl Design {
         Ok(Design { name: name.to_owned(), protocol, options, promise })
     }
 
-    /// The design that `configuration` writes out: a protocol, `+back` where lines are written back, `+remote` where
+    /// The design that `configuration` writes out: a protocol, then `+back` where lines are written back, `+remote` where
     /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
-    /// they drop, `+keep-l1` where L1s are never invalidated. It promises what the protocol does.
+    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules. It
+    /// promises what the protocol does.
     ///
     /// # Errors
     /// Where no protocol or no option is called so.
@@ -127,7 +129,14 @@ mod tests {
 
     #[test]
     fn a_configuration_is_written_as_it_is_read() {
-        for text in ["hmg", "hmg+downgrade", "software-flat+back+remote", "software-flat+back+never", "ideal+keep-l1"] {
+        for text in [
+            "hmg",
+            "hmg+downgrade",
+            "software-flat+back+remote",
+            "software-flat+back+never",
+            "ideal+keep-l1",
+            "viper+back+cached",
+        ] {
             assert_eq!(Design::configured(text).unwrap().configuration(), text);
         }
     }

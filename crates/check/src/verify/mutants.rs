@@ -9,16 +9,21 @@ use super::{Watch, side_by_side};
 use crate::explore::{Config, Start};
 use serde::Serialize;
 use tombolo_protocol::BrokenRule;
-use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::vi::{Options, Remote, WritePolicy};
 
-const ALL: &[&str] = &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg"];
-/// Where an L2 may hold lines of other modules.
-const CACHING_OTHERS: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg"];
-const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical"];
+const ALL: &[&str] =
+    &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
+/// Where an L2 below the ordering point may hold dirty bytes.
+const WITH_DIRTY_BELOW: &[&str] = PASSING_ATOMICS;
+const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "viper"];
 const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
 const SOFTWARE_HIERARCHICAL: &[&str] = &["software-hierarchical"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
+const VIPER: &[&str] = &["viper"];
+/// Where some L2 that passes an atomic on is below the place where it acts.
+const PASSING_ATOMICS: &[&str] =
+    &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 
 /// How many tests are enough, where not all are asked.
 pub const ENOUGH: usize = 3;
@@ -94,6 +99,8 @@ struct Row {
     own: &'static [&'static str],
     /// Whether it takes lines that are written back.
     write: WritePolicy,
+    /// Where lines of other modules are read and written, in a protocol that leaves the choice.
+    remote: Remote,
 }
 
 /// Every broken rule in every one of `protocols` that has it.
@@ -119,8 +126,9 @@ pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch
 }
 
 fn row(rule: BrokenRule) -> Row {
-    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through };
-    let back = |protocols, own| Row { protocols, own, write: WritePolicy::Back };
+    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through, remote: Remote::Memory };
+    let back = |protocols, own| Row { write: WritePolicy::Back, ..of(protocols, own) };
+    let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
     match rule {
         BrokenRule::AcquireKeepsL1 => of(ALL, &["MP.gpu", "K-MP+reload"]),
         // Equivalent elsewhere: with a directory, or beside memory, an acquire leaves the L2 alone.
@@ -164,7 +172,7 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu"]),
         // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
         // which nothing is invalidated.
-        BrokenRule::DirtyInvalidationLost => back(CACHING_OTHERS, &["MP+reader.gpu", "K-CoWW"]),
+        BrokenRule::DirtyInvalidationLost => back(WITH_DIRTY_BELOW, &["MP+reader.gpu", "K-CoWW"]),
         BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(ALL, &["MP+reader.gpu"]),
         BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
         BrokenRule::InvalidationPassesFill => of(DIRECTORY, &["MP.gpu"]),
@@ -172,7 +180,15 @@ fn row(rule: BrokenRule) -> Row {
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
-        BrokenRule::ReleaseForgetsPending => back(CACHING_OTHERS, &["MP+readers.gpu"]),
+        BrokenRule::ReleaseForgetsPending => back(WITH_DIRTY_BELOW, &["MP+readers.gpu"]),
+        BrokenRule::AtomicKeepsL2 => of(PASSING_ATOMICS, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"]),
+        BrokenRule::AtomicLosesDirty => back(PASSING_ATOMICS, &["CoWR+atom.gpu"]),
+        // Equivalent elsewhere: the home's L2 performs what comes to it.
+        BrokenRule::AtomicPassesHomeCopy => cached(VIPER, &["MP+atom.gpu"]),
+        BrokenRule::WriteBackPassesHomeCopy => cached(VIPER, &["MP.gpu"]),
+        BrokenRule::FlushFillsLine => back(WITH_DIRTY_BELOW, &["Flush+neighbour.gpu"]),
+        // Equivalent elsewhere: the home's L2 is the ordering point.
+        BrokenRule::ReleaseKeepsOwnDirty => back(VIPER, &["MP.gpu", "K-MP"]),
     }
 }
 
@@ -184,7 +200,8 @@ impl Mutant {
 
     /// The protocol's options.
     pub(super) fn options(&self) -> Options {
-        Options { write: row(self.rule).write, broken_rule: Some(self.rule), ..Options::default() }
+        let Row { write, remote, .. } = row(self.rule);
+        Options { write, remote, broken_rule: Some(self.rule), ..Options::default() }
     }
 
     /// How `case` is explored.

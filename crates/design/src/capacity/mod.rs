@@ -82,7 +82,7 @@ policies! {
 /// A split needs lines of others to share with.
 fn conflict(capacity: &Capacity, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
     let is_split = capacity.policy().start(Level::L2, 2).is_some();
-    let caches_others = (design.coherence.facts().caches)(Class::SystemRemote);
+    let caches_others = (design.coherence.facts().caches)(Class::SystemRemote, &design.options());
     (is_split && !caches_others).then(|| Conflict {
         key: "capacity.kind",
         reason: format!("{} keeps no remote data in L2 caches to share them with", design.coherence.protocol()),

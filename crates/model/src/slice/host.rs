@@ -248,11 +248,15 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
 pub(super) struct Flushing<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
+    /// When memory has taken what was written to it.
+    pub(super) taken: Ps,
 }
 
 impl<C: Coherence, D: Contents> WriteBack for Flushing<'_, '_, '_, C, D> {
     fn write_back(&mut self) -> Tried {
-        self.here.slice.flush_line(self.line, None, self.here.context)
+        let (tried, taken) = self.here.slice.flush_line(self.line, None, self.here.context);
+        self.taken = self.taken.max(taken);
+        tried
     }
 
     fn write_back_later(&mut self) {

@@ -9,13 +9,14 @@
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
-//! - `request`: requests, from their arrival to what they cause. `registers`: which of them may miss. `fill`: answers.
+//! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss. `fill`: answers.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
 //!   host's caches.
 
 mod fill;
 mod host;
 mod invalidate;
+mod past;
 mod prefetch;
 mod registers;
 mod request;
@@ -35,7 +36,9 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
-use tombolo_protocol::{Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot};
+use tombolo_protocol::{
+    Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, coherence,
+};
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
@@ -74,6 +77,17 @@ impl<D: Contents> Item<D> {
 
     fn is_read(&self) -> bool {
         matches!(self.body.request, Request::Read { .. })
+    }
+
+    /// Whether it passes this L2 without looking into it.
+    fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
+        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from)
+    }
+
+    /// Whether it is a read of another module, which this module's memory answers where the L2 does not.
+    fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
+        let is_met_here = self.homes.system == here.site.module && self.from != Requester::Local;
+        is_met_here && here.site.protocol.ordering_point().is_memory()
     }
 
     /// Whether a store that may have to travel on finds a credit.

@@ -29,7 +29,8 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
-        let (site, entry) = (here.site, self.mshr.find(item.body.line));
+        let site = here.site;
+        let entry = if item.passes_l2(here) { None } else { self.mshr.find(item.body.line) };
         let here = Here { slice: self, context: here };
         match host::take(&site.protocol, &mut Arriving { here, item, ready, entry }) {
             Ok(()) => Taken::Yes,
@@ -50,7 +51,12 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Result<Tried, NoRoom> {
-        let mut before = self.view_line(item.body.line, item.homes, entry);
+        let line_id = item.body.line;
+        let mut before = if item.passes_l2(here) {
+            Slot { line_id, homes: item.homes, line: None, pending: None, entry: None }
+        } else {
+            self.view_line(line_id, item.homes, entry)
+        };
         if item.from != Requester::Local || !item.is_read() {
             self.view_entry(&mut before, here);
         }
@@ -81,6 +87,7 @@ impl<D: Contents> Slice<D> {
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
             && !(here.site.protocol.passes_reads() && item.homes.system != here.site.module)
+            && !item.reads_at_memory(here)
     }
 
     /// Has a read wait for a miss; false where as many wait as may. Reads of other sectors let the miss grow.
@@ -99,7 +106,11 @@ impl<D: Contents> Slice<D> {
         let Step { before, after, actions } = step;
         let line = item.body.line;
         count(item, before, actions, here);
-        let leaves = self.occupy(here.out.now(), ready, moved(item, actions, here), here);
+        let leaves = if item.passes_l2(here) {
+            Departure::at(ready)
+        } else {
+            self.occupy(here.out.now(), ready, moved(item, actions, here), here)
+        };
         let room = self.keep_line(before, after, leaves, here);
         self.keep_entry(before, after, leaves, here);
         let register = self.keep_pending(item, step, here);
@@ -127,6 +138,9 @@ impl<D: Contents> Slice<D> {
         }
         if let Some((mask, data)) = actions.write {
             accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
+        }
+        if let Some(request) = actions.to_memory {
+            accepted = accepted.max(self.pass_to_memory(item, request, leaves, here));
         }
         if let Some(reply) = actions.reply {
             self.reply(waiter(item), (line, reply), leaves, here);
@@ -312,7 +326,7 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
+pub(super) fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
     let mask = match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
     };

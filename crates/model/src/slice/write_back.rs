@@ -15,15 +15,19 @@ use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refu
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
-    /// Writes dirty lines of these classes, none homed here, back one level up.
-    pub fn flush<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) {
+    /// Writes dirty lines of these classes back one level up. Returns when memory has taken what was written to it.
+    pub fn flush<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+        let mut taken = here.out.now();
         if !self.has_dirty(classes) {
-            return;
+            return taken;
         }
         let protocol = &here.site.protocol;
         for line in self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty()) {
-            host::flush(protocol, &mut Flushing { here: Here { slice: self, context: here }, line });
+            let mut flushing = Flushing { here: Here { slice: self, context: here }, line, taken };
+            host::flush(protocol, &mut flushing);
+            taken = flushing.taken;
         }
+        taken
     }
 
     /// Whether a line of these classes is dirty.
@@ -42,30 +46,32 @@ impl<D: Contents> Slice<D> {
         lines
     }
 
-    /// Writes one line back, unless its miss is pending. `tickets`: credits taken for it before, which come back in any
-    /// case.
+    /// Writes one line back, unless its miss is pending; returns also when memory has taken what was written to it.
+    /// `tickets`: credits taken for it before, which come back in any case.
     pub(super) fn flush_line<C: Coherence>(
         &mut self,
         line: Line,
         tickets: Option<Tickets>,
         here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Tried {
+    ) -> (Tried, Ps) {
+        let now = here.out.now();
         let miss = self.mshr.find(line);
         let before = self.view_line(line, here.site.homes(line), miss);
         let (mut slot, mut actions) = (before, Actions::default());
         match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, Event::Flush, &mut actions) {
             Ok(()) => {}
-            Err(Refusal::Stall) => return Tried::Stalled,
+            Err(Refusal::Stall) => return (Tried::Stalled, now),
             Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
         }
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
-        let (unused, _) = self.send_written_back((line, tickets), &actions, leaves, here);
+        let (unused, left) = self.send_written_back((line, tickets), &actions, leaves, here);
+        let taken = if actions.write.is_some() { left } else { now };
         if let Some(tickets) = unused {
-            // The fill's waiters left nothing to write: the release goes on.
-            here.withdraw(line, tickets);
+            // The fill's waiters left nothing to send: the release goes on when memory has taken what it has.
+            here.withdraw(line, tickets, taken);
         }
-        Tried::Taken
+        (Tried::Taken, taken)
     }
 
     /// Invalidates one line in bulk; returns when what it wrote back has left, taken by memory or the port.
