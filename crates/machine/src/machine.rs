@@ -183,6 +183,9 @@ section! {
         rate: Rate,
         /// Cycles from one request that a slice takes to the next, at least, however few the bytes.
         request_cycles: Fraction = Fraction::ONE,
+        /// Lines that a slice passes, in the bytes that they hold, while it is walked for a release's write-backs or a bulk
+        /// invalidation; all slices are walked side by side, beside their accesses. Infinite where a walk is free.
+        walk_rate: Rate = Rate::INFINITE,
         /// Stores of a module sent to other modules and not yet acknowledged, at most, in line transactions.
         posted_stores: u32,
         /// How a line chooses its set within its slice.

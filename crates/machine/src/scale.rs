@@ -168,6 +168,9 @@ impl MachineConfig {
         if !l2.rate.is_infinite() {
             l2.rate = Rate(slices.share(l2.rate.0));
         }
+        if !l2.walk_rate.is_infinite() {
+            l2.walk_rate = Rate(slices.share(l2.walk_rate.0));
+        }
         l2.request_cycles = slices.stretch(l2.request_cycles);
         l2.posted_stores = count(l2.posted_stores, scale);
         let directory = &mut self.directory;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, l1};
+use tombolo_protocol::{Action, Class, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
 
@@ -245,7 +245,7 @@ impl Controller {
         match action {
             Action::Invalidate(classes) => {
                 parts.slice_shared.stats.bulk_invalidations += 1;
-                let mut taken = parts.out.now();
+                let mut taken = parts.out.now() + crate::convert::walk(&parts.site.machine);
                 for slice in 0..parts.slices.len() {
                     taken = taken.max(parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, here)));
                 }
@@ -261,7 +261,15 @@ impl Controller {
                     parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
                 }
                 let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
-                let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 });
+                let classes = action.writes_back();
+                let walks =
+                    parts.site.protocol.writes_back() && Class::ALL.into_iter().any(|one| classes.contains(one));
+                let walk = if walks { crate::convert::walk(&parts.site.machine) } else { Ps::ZERO };
+                let missing = awaited().count() as u8 + u8::from(walk > Ps::ZERO);
+                let join = place(&mut self.joins, Join { waiter, missing });
+                if walk > Ps::ZERO {
+                    parts.out.send(parts.out.now() + walk, self.id, self.id, Message::Written { join });
+                }
                 for pool in awaited() {
                     parts.slice_shared.drains.drain(pool, Asker::Join(join));
                 }

@@ -8,7 +8,7 @@ use tombolo_design::Capacity;
 use tombolo_design::capacity::{CapacityPolicy, Shared};
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
-use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors};
+use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors, Serializer};
 
 /// The sectors of a line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
@@ -64,6 +64,11 @@ pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
 pub fn request_interval(machine: &MachineConfig) -> Interval {
     let cycles = machine.l2.request_cycles;
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
+}
+
+/// What a walk of a module's L2 takes.
+pub fn walk(machine: &MachineConfig) -> Ps {
+    Serializer::new(machine.l2.walk_rate).span(Bytes(machine.l2.bytes / u64::from(machine.l2.slices)))
 }
 
 /// One direction of a link.
