@@ -54,15 +54,15 @@ pub trait Axis: Sized {
     fn conflict(&self, key: &'static str, design: &DesignConfig) -> Option<Conflict>;
 }
 
-/// Reads the axis called `name` from a whole file.
-pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str) -> Result<A, ConfigError> {
+/// Reads the axis called `name` from a whole file, which need not choose where there is a `default`.
+pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Option<A>) -> Result<A, ConfigError> {
     let missing = || ConfigError::Missing {
         place: file.table.place.clone(),
         key: name.to_owned(),
         expected: A::expected().to_owned(),
     };
     // Short spellings are written out before, so a value is a table.
-    let Some(Node::Table(table)) = file.table.entries.get(name) else { return Err(missing()) };
+    let Some(Node::Table(table)) = file.table.entries.get(name) else { return default.ok_or_else(missing) };
     let Some(kind) = table.entries.get(KIND) else { return Err(missing()) };
     let reader = Reader { table, section: name, clock: file.clock };
     let option = match kind {
@@ -140,6 +140,17 @@ pub(crate) fn section<A: Axis>(about: &'static str) -> Vec<Key> {
 pub(crate) fn clock() -> Clock {
     Clock::from_hz(1_000_000_000)
 }
+
+/// What an axis is where a file does not choose: none, or the default given.
+macro_rules! default {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+pub(crate) use default;
 
 /// Declares an option: a struct with a key a field, each with its default.
 macro_rules! option {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::AllocateOnStore;
 use tombolo_protocol::Sharers;
-use tombolo_protocol::options::{Options, StoreAllocation};
+use tombolo_protocol::options::{Options, StoreAllocation, WritePolicy};
 use tombolo_types::Sectors;
 
 /// What a model is built from.
@@ -20,6 +20,8 @@ pub struct Built {
     pub protocol: &'static str,
     /// The protocol's options, without a broken rule.
     pub options: Options,
+    /// When the cache in front of memory passes a store on.
+    pub l3_write: WritePolicy,
     /// What decides how ways are shared.
     pub capacity: Arc<dyn CapacityPolicy>,
     /// How lanes turn; `None` where none do.
@@ -78,6 +80,7 @@ impl DesignConfig {
             machine: Arc::new(self.links.of_machine(machine)),
             protocol: self.coherence.protocol(),
             options: Options { stores, sectors, ..self.options() },
+            l3_write: self.l3_write.of_protocol(),
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),
             cut: self.scheduling.cut(),

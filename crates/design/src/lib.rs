@@ -59,9 +59,10 @@ use tombolo_machine::spelling::Axis as AxisInfo;
 use tombolo_machine::tree::Table;
 use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
 
-/// Declares the axes: the configuration, its reader, its record and its documentation.
+/// Declares the axes: the configuration, its reader, its record and its documentation. A file must choose on each axis, unless
+/// a default follows it.
 macro_rules! axes {
-    ($($(#[doc = $doc:literal])+ $axis:ident: $Axis:ty),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])+ $axis:ident: $Axis:ty $(= $default:expr)?),+ $(,)?) => {
         /// A memory system, checked.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct DesignConfig {
@@ -79,7 +80,7 @@ macro_rules! axes {
                 Ok(DesignConfig {
                     name: file.get("name", None)?,
                     description: file.get("description", Some(NO_DESCRIPTION.to_owned()))?,
-                    $($axis: axis::read(file, stringify!($axis))?,)+
+                    $($axis: axis::read(file, stringify!($axis), axis::default!($($default)?))?,)+
                     promises: file.get("promises", None)?,
                 })
             }
@@ -126,6 +127,8 @@ axes! {
     l1_write: WritePolicy,
     /// When an L2 passes a store on.
     l2_write: WritePolicy,
+    /// When the cache in front of memory (L3), where a machine has one, passes a store on.
+    l3_write: WritePolicy = WritePolicy::Back(write_policy::Back {}),
     /// How an L2's ways are shared between data of its own module and of others.
     capacity: Capacity,
     /// Which module a page's memory is on.

@@ -30,7 +30,8 @@ impl WritePolicy {
     }
 }
 
-/// An L1 writes through; an L2 does what its protocol allows.
+/// An L1 writes through; an L2 does what its protocol allows; a cache in front of memory may do either, for all reach memory by
+/// it.
 fn conflict(policy: &WritePolicy, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
     match policy {
         WritePolicy::Through(_) => None,
@@ -39,7 +40,7 @@ fn conflict(policy: &WritePolicy, key: &'static str, design: &DesignConfig) -> O
                 "an L1 that keeps dirty bytes would hide them from its own module; only \"through\" is allowed";
             Some(Conflict { key: "l1_write.kind", reason: reason.to_owned() })
         }
-        WritePolicy::Back(_) if !design.coherence.facts().offers(Choice::WriteBack) => {
+        WritePolicy::Back(_) if key == "l2_write" && !design.coherence.facts().offers(Choice::WriteBack) => {
             let protocol = design.coherence.protocol();
             let reason =
                 format!("{protocol} is defined with caches that write through; other protocols may write \"back\"");

@@ -91,6 +91,8 @@ fn variants_of_a_design_that_make_sense_are_allowed() {
         ("numa-aware-cache", "capacity.reset", "false"),
         ("hmg", "links", "infinite"),
         ("hmg", "links", "turning"),
+        ("hmg", "l3_write", "through"),
+        ("hmg", "l3_write", "back"),
         ("hmg", "scheduling", "interleaved"),
     ] {
         let mut description = design(name).unwrap();

@@ -189,6 +189,7 @@ fn run_paths() -> Vec<String> {
         inter_gpu_bytes: 0,
         dram: Default::default(),
         memory_cache: Default::default(),
+        traffic_flits: Some(Default::default()),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

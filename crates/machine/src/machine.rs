@@ -183,6 +183,9 @@ section! {
         rate: Rate,
         /// Cycles from one request that a slice takes to the next, at least, however few the bytes.
         request_cycles: Fraction = Fraction::ONE,
+        /// Lines that a slice passes, in the bytes that they hold, while it is walked for a release's write-backs or a bulk
+        /// invalidation; all slices are walked side by side, beside their accesses. Infinite where a walk is free.
+        walk_rate: Rate = Rate::INFINITE,
         /// Stores of a module sent to other modules and not yet acknowledged, at most, in line transactions.
         posted_stores: u32,
         /// How a line chooses its set within its slice.
@@ -279,8 +282,8 @@ section! {
 }
 
 section! {
-    /// A cache in front of a module's DRAM, on the memory's side: it holds lines of that memory alone, whoever asks,
-    /// and no protocol sees it.
+    /// A cache in front of a module's DRAM, on the memory's side, the last level (L3): it holds lines of that memory alone,
+    /// whoever asks, and no protocol sees it. When it passes stores on is the design's `l3_write`.
     pub struct MemoryCacheConfig {
         /// Capacity of a module's part, in bytes; 0 for none.
         bytes: Bytes = Bytes(0),
@@ -316,6 +319,11 @@ section! {
     pub struct HostConfig {
         /// Between the command processor and a module, each way; links that lie between come on top.
         command_latency: Ps,
+        /// In place of `command_latency` and the links, where the command processor and the modules have a crossbar of their
+        /// own: to or from one module. 0 where they have none.
+        unicast_latency: Ps = Ps::ZERO,
+        /// Likewise, to all modules at once. 0 for as long as to one.
+        broadcast_latency: Ps = Ps::ZERO,
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,
         /// End of a kernel to the first dispatch of one that depends on it and was already queued.

@@ -30,5 +30,17 @@ pub(crate) const MACHINES: &[Preset] = presets!(
     "numa-hypothetical-8",
     "v100",
     "h100",
-    "mi300a"
+    "mi300a",
+    "chiplet-2",
+    "chiplet-4",
+    "chiplet-6",
+    "chiplet-7",
+    "chiplet-8",
+    "chiplet-16",
+    "monolithic-2",
+    "monolithic-4",
+    "monolithic-6",
+    "monolithic-7",
+    "monolithic-8",
+    "monolithic-16"
 );

@@ -3,8 +3,8 @@
 //! | scales by F | stays |
 //! | --- | --- |
 //! | SMs of a module | what an SM holds: L1, warps, MSHRs, scratchpad, its crossbar port |
-//! | L2 and DRAM capacity, L2 MSHRs, stores posted by a module, directory entries | ways, entries of TLBs |
-//! | rates of links, L2, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
+//! | L2, L3 and DRAM capacity in whole sets or pages, L2 MSHRs, stores posted by a module, directory entries | ways, entries of TLBs |
+//! | rates of links, L2, L3, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
 //! | page size: the largest power of two not above, at least a directory region | GPUs and modules |
 
 use crate::error::ConfigError;
@@ -168,6 +168,9 @@ impl MachineConfig {
         if !l2.rate.is_infinite() {
             l2.rate = Rate(slices.share(l2.rate.0));
         }
+        if !l2.walk_rate.is_infinite() {
+            l2.walk_rate = Rate(slices.share(l2.walk_rate.0));
+        }
         l2.request_cycles = slices.stretch(l2.request_cycles);
         l2.posted_stores = count(l2.posted_stores, scale);
         let directory = &mut self.directory;
@@ -179,7 +182,10 @@ impl MachineConfig {
         self.dram.channels = Units::scaled(self.dram.channels, scale).count;
         self.dram.rate = rate(self.dram.rate, scale);
         self.dram.bytes = in_grains(self.dram.bytes, self.page_bytes, scale);
-        self.memory_cache.bytes = Bytes(scale.of(self.memory_cache.bytes.0));
+        let cache = &mut self.memory_cache;
+        if cache.bytes > Bytes(0) {
+            cache.bytes = Bytes(in_grains(cache.bytes.0, u64::from(cache.ways) * self.line.bytes(), scale));
+        }
         self.memory_cache.rate = rate(self.memory_cache.rate, scale);
     }
 

@@ -113,6 +113,12 @@ fn every_machine_keeps_its_ratios_at_every_allowed_scale() {
             near_one("SMs", kept(small.topology.sms() as u64, whole.topology.sms() as u64, scale), 0.0);
             let set = u64::from(small.l2.slices) * u64::from(small.l2.ways) * small.line.bytes();
             near_one("L2", kept(small.l2.bytes, whole.l2.bytes, scale), half(set, small.l2.bytes));
+            let l3 = |m: &MachineConfig| m.memory_cache.bytes.0;
+            if l3(&whole) > 0 {
+                let set = u64::from(small.memory_cache.ways) * small.line.bytes();
+                assert!(l3(&small).is_multiple_of(set), "{} at {scale}: {} bytes of L3", whole.name, l3(&small));
+                near_one("L3", kept(l3(&small), l3(&whole), scale), half(set, l3(&small)));
+            }
             let entries = |m: &MachineConfig| u64::from(m.directory.entries);
             let slack = half(small.directory.ways.into(), entries(&small));
             near_one("directory", kept(entries(&small), entries(&whole), scale), slack);
@@ -129,6 +135,27 @@ fn every_machine_keeps_its_ratios_at_every_allowed_scale() {
             let at_least = small.page_bytes == small.region_bytes();
             assert!(page > 0.5 && (page <= 1.0 || at_least), "{} at {scale}: pages keep {page}", whole.name);
         }
+    }
+}
+
+#[test]
+fn chiplets_share_the_l3_and_the_memory_that_all_have_together() {
+    for machine in machines().into_iter().filter(|machine| machine.name.starts_with("chiplet-")) {
+        let modules = machine.topology.modules() as u64;
+        assert_eq!(machine.name, format!("chiplet-{modules}"));
+        let (l3, memory) = (machine.memory_cache.bytes.0, &machine.dram);
+        for (what, each, all) in
+            [("L3", l3, 16_u64 << 20), ("memory", memory.bytes, 16 << 30), ("rate", memory.rate.0, 1_024_000_000_000)]
+        {
+            let share = (each * modules) as f64 / all as f64;
+            assert!((share - 1.0).abs() < 1e-3, "{}: {share} of the {what}", machine.name);
+        }
+        let whole = tombolo_machine::machine(&format!("monolithic-{modules}")).and_then(|one| one.check()).unwrap();
+        assert_eq!(whole.topology.sms(), machine.topology.sms());
+        assert_eq!(
+            (whole.l2.bytes, u64::from(whole.l2.slices)),
+            (machine.l2.bytes * modules, u64::from(machine.l2.slices) * modules)
+        );
     }
 }
 

@@ -111,8 +111,10 @@ pub struct CommandProcessor {
     program: Arc<dyn Program>,
     next: usize,
     state: State,
-    /// Latency to and from the controllers.
+    /// Latency to one controller.
     latency: Ps,
+    /// Latency to all controllers at once.
+    broadcast: Ps,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
@@ -139,6 +141,7 @@ impl CommandProcessor {
             next: 0,
             state: State::Idle,
             latency: crate::convert::host_latency(machine),
+            broadcast: crate::convert::broadcast_latency(machine),
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -242,10 +245,13 @@ impl CommandProcessor {
         let (State::Ending(running) | State::Launching(running, _)) = &mut self.state else {
             panic!("a phase outside a boundary");
         };
-        let (at, layout) = (out.now() + self.latency, self.layout);
-        let more = running.begin_phase(protocol, topology, |member, action| {
-            out.send(at, id, layout.controller(member), Message::Phase { action });
-        });
+        let mut members = Vec::new();
+        let more = running.begin_phase(protocol, topology, |member, action| members.push((member, action)));
+        let all = members.len() == usize::from(self.layout.modules);
+        let at = out.now() + if all { self.broadcast } else { self.latency };
+        for (member, action) in members {
+            out.send(at, id, self.layout.controller(member), Message::Phase { action });
+        }
         if more {
             return;
         }
@@ -271,7 +277,7 @@ impl CommandProcessor {
     fn launch<D: Data>(&mut self, Launch { kernel, stream }: Launch, out: &mut Out<'_, D>) {
         let delay = if self.kernels.is_empty() { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.started + delay;
-        let at = opened.max(out.now() + self.latency);
+        let at = opened.max(out.now() + self.broadcast);
         for module in (0..self.layout.modules).map(ModuleId) {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), Message::Launch { kernel });
         }

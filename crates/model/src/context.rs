@@ -8,17 +8,17 @@ use crate::departure::Departure;
 use crate::drains::{Drains, counted};
 use crate::flags::Flags;
 use crate::memory::Memory;
-use crate::message::{LineRequest, Message, Out, Packet};
+use crate::message::{LineRequest, Message, Out, Packet, Payload};
 use crate::outstanding::{Asker, Tickets};
 use crate::port::{Parcel, Port};
 use crate::posted::StoreReturn;
 use crate::site::Site;
 use crate::stats::L2Stats;
+use crate::traffic::Traffic;
 use crate::translation::Translation;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
-use std::sync::Arc;
-use tombolo_design::capacity::CapacityPolicy;
+use tombolo_design::Built;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
@@ -78,22 +78,25 @@ pub struct SliceShared<D: Contents> {
     pub returns: Vec<StoreReturn>,
     /// Counters.
     pub stats: L2Stats,
+    /// What passed between its levels.
+    pub traffic: Traffic,
 }
 
 impl<D: Contents> SliceShared<D> {
     /// Idle.
-    pub fn new<C: Coherence>(site: &Site<C, D>, policy: &Arc<dyn CapacityPolicy>) -> SliceShared<D> {
+    pub fn new<C: Coherence>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
         let machine = &*site.machine;
         SliceShared {
-            ways: WayPartition::new(crate::convert::way_partition(machine, policy)),
+            ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
             port: Port::new(crate::convert::port(machine)),
             crossbar: Crossbar::new(crate::convert::crossbar(machine)),
-            memory: Memory::new(crate::convert::memory(machine)),
+            memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
             queued: vec![0; usize::from(site.layout.slices)],
             drains: Drains::new(crate::convert::drains(machine)),
             flags: Flags::default(),
             returns: Vec::new(),
             stats: L2Stats::default(),
+            traffic: Traffic::default(),
         }
     }
 
@@ -170,8 +173,10 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 
-    /// Delivers `bytes` to an SM as they depart; returns the arrival.
-    pub fn deliver(&mut self, departs: Departure, sm: SmId, bytes: u64) -> Ps {
+    /// Delivers grains of a line to an SM as they depart; returns the arrival.
+    pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32) -> Ps {
+        self.shared.traffic.l1_l2 += self.site.weights.of(Payload::Grains(grains));
+        let bytes = u64::from(grains) * self.site.machine.line.grain();
         let (source, now) = (self.site.source(self.id), self.out.now());
         let late = self.site.watch.delivery(self.site.module, source, sm);
         self.shared.crossbar.deliver(now, departs, (source, sm), bytes) + late

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, Coherence, Collector, l1};
+use tombolo_protocol::{Action, Class, Coherence, Collector, l1};
 use tombolo_types::stream::{KernelInfo, Program};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
 
@@ -245,7 +245,7 @@ impl Controller {
         match action {
             Action::Invalidate(classes) => {
                 parts.slice_shared.stats.bulk_invalidations += 1;
-                let mut taken = parts.out.now();
+                let mut taken = parts.out.now() + crate::convert::walk(&parts.site.machine);
                 for slice in 0..parts.slices.len() {
                     taken = taken.max(parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, here)));
                 }
@@ -257,7 +257,11 @@ impl Controller {
                 }
             }
             Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) | Action::Flush => {
-                let mut taken = parts.out.now();
+                let classes = action.writes_back();
+                let is_any = Class::ALL.into_iter().any(|one| classes.contains(one));
+                let walks = is_any && parts.site.protocol.writes_back();
+                let walk = if walks { crate::convert::walk(&parts.site.machine) } else { Ps::ZERO };
+                let mut taken = parts.out.now() + walk;
                 for slice in 0..parts.slices.len() {
                     let by = parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
                     taken = taken.max(by);

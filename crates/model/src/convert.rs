@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tombolo_design::Capacity;
 use tombolo_design::capacity::{CapacityPolicy, Shared};
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
-use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors};
+use tombolo_protocol::options::WritePolicy;
+use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors, Serializer};
 
 /// The sectors of a line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
@@ -65,6 +66,11 @@ pub fn request_interval(machine: &MachineConfig) -> Interval {
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
 }
 
+/// What a walk of a module's L2 takes.
+pub fn walk(machine: &MachineConfig) -> Ps {
+    Serializer::new(machine.l2.walk_rate).span(Bytes(machine.l2.bytes / u64::from(machine.l2.slices)))
+}
+
 /// One direction of a link.
 pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
@@ -115,9 +121,13 @@ pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
-/// A module's memory.
-pub fn memory(machine: &MachineConfig) -> memory::MemoryConfig {
-    memory::MemoryConfig { dram: dram(machine), latency: machine.dram.base_latency, cache: memory_cache(machine) }
+/// A module's memory; `write`: when the cache in front of it passes a store on.
+pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
+    memory::MemoryConfig {
+        dram: dram(machine),
+        latency: machine.dram.base_latency,
+        cache: memory_cache(machine, write),
+    }
 }
 
 /// A module's DRAM.
@@ -141,7 +151,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
 }
 
 /// A module's memory-side cache, where it has one. Its sets are as many whole ones as fit.
-pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCacheConfig> {
+pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memory_cache::MemoryCacheConfig> {
     let cache = &machine.memory_cache;
     let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
     (sets > 0).then_some(memory_cache::MemoryCacheConfig {
@@ -151,6 +161,7 @@ pub fn memory_cache(machine: &MachineConfig) -> Option<memory_cache::MemoryCache
         rate: cache.rate,
         hit_latency: cache.hit_latency,
         miss_latency: machine.dram.base_latency,
+        write,
     })
 }
 
@@ -201,9 +212,13 @@ pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
     tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
 }
 
-/// Between the command processor and a module's controller: its own latency, and that of the links that may lie between.
+/// Between the command processor and a module's controller: where they have a crossbar of their own, its latency, otherwise
+/// the processor's own and that of the links that may lie between.
 pub fn host_latency(machine: &MachineConfig) -> Ps {
     let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
+    if machine.host.unicast_latency > Ps::ZERO {
+        return machine.host.unicast_latency;
+    }
     if topology.gpus > 1 {
         latency += machine.gpu_link.latency;
     }
@@ -211,4 +226,10 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
         latency += machine.module_link.latency;
     }
     latency
+}
+
+/// From the command processor to the controllers of all modules at once.
+pub fn broadcast_latency(machine: &MachineConfig) -> Ps {
+    let broadcast = machine.host.broadcast_latency;
+    if broadcast > Ps::ZERO && machine.topology.modules() > 1 { broadcast } else { host_latency(machine) }
 }

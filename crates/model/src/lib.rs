@@ -50,6 +50,7 @@ pub mod stats;
 pub mod switch;
 pub mod timeline;
 pub mod tlb;
+pub mod traffic;
 pub mod translation;
 pub mod turning_link;
 pub mod watch;

@@ -5,7 +5,7 @@ use crate::dram::{Asked, Dram, DramConfig, DramStats};
 use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
-use tombolo_types::{Bytes, Line, Mask, Ps};
+use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
 
 /// Shape of a module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub struct MemoryConfig {
 /// A module's memory.
 pub struct Memory<D: Contents> {
     latency: Ps,
+    line: LineSize,
     dram: Dram,
     cache: Option<MemoryCache>,
     /// Contents, where data is modelled.
@@ -32,26 +33,33 @@ impl<D: Contents> Memory<D> {
     pub fn new(config: MemoryConfig) -> Memory<D> {
         Memory {
             latency: config.latency,
+            line: config.dram.line,
             dram: Dram::new(config.dram),
             cache: config.cache.map(MemoryCache::new),
             contents: FxHashMap::default(),
         }
     }
 
-    /// Has memory read `bytes` of `line` for a request that departs as told; returns when they are there.
-    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory read bytes of `line` for a request that departs as told; returns when they are there.
+    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
+        let bytes = self.bytes(mask);
         match &mut self.cache {
-            Some(cache) => cache.read(now, departs, (line, bytes), &mut self.dram),
+            Some(cache) => cache.read(now, departs, (line, mask), &mut self.dram),
             None => self.dram.read(Asked { now, ready: departs.time() }, line, bytes) + self.latency,
         }
     }
 
-    /// Has memory write `bytes` of `line` that depart as told; returns when they are taken.
-    pub fn store(&mut self, now: Ps, departs: Departure, line: Line, bytes: Bytes) -> Ps {
+    /// Has memory write bytes of `line` that depart as told; returns when they are taken.
+    pub fn store(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
+        let bytes = self.bytes(mask);
         match &mut self.cache {
-            Some(cache) => cache.write(now, departs, (line, bytes), &mut self.dram),
+            Some(cache) => cache.write(now, departs, (line, mask), &mut self.dram),
             None => self.dram.write(Asked { now, ready: departs.time() }, line, bytes),
         }
+    }
+
+    fn bytes(&self, mask: Mask) -> Bytes {
+        Bytes(u64::from(mask.grains()) * self.line.grain())
     }
 
     /// Starts to load what a fetch of `line` will read into the host's caches.

@@ -158,6 +158,24 @@ pub enum Payload {
     Nothing,
 }
 
+impl Payload {
+    /// Of a request.
+    #[inline]
+    pub fn of<D: Data>(request: &Request<D>) -> Payload {
+        match *request {
+            Request::Read { .. } => Payload::Read,
+            Request::Write { mask, .. } | Request::Atomic { mask, .. } => Payload::store(mask),
+        }
+    }
+
+    /// Of a store of these bytes of a line.
+    #[inline]
+    pub fn store(mask: Mask) -> Payload {
+        let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
+        carried(mask.grains())
+    }
+}
+
 /// What ports and links need to know of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -174,13 +192,7 @@ impl<D: Data> Packet<D> {
     #[inline]
     pub fn facts(&self) -> Facts {
         let (receiver, payload) = match *self {
-            Packet::Request(LineRequest { line, request, .. }) => match request {
-                Request::Read { .. } => (Receiver::Slice(line), Payload::Read),
-                Request::Write { mask, .. } | Request::Atomic { mask, .. } => {
-                    let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
-                    (Receiver::Slice(line), carried(mask.grains()))
-                }
-            },
+            Packet::Request(LineRequest { line, request, .. }) => (Receiver::Slice(line), Payload::of(&request)),
             Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
             Packet::Answer { origin, mask, .. } => (Receiver::Sm(origin.sm), Payload::Grains(mask.grains())),
             Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),

@@ -31,7 +31,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// An idle module at `site`.
     pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
-        let slice_shared = SliceShared::new(&site, &built.capacity);
+        let slice_shared = SliceShared::new(&site, built);
         Module {
             sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
             sm_shared: SmShared::new(&site, &slice_shared.ways),
@@ -152,8 +152,7 @@ fn enter<C: Coherence, D: Contents>(
         Unit::Sm(sm) => {
             let (grains, message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
-            let bytes = u64::from(grains) * parts.site.machine.line.grain();
-            let at = parts.slice_side(id).deliver(Departure::at(ready), sm, bytes);
+            let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);
             parts.out.send(at, id, id, message);
         }
     }

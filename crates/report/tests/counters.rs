@@ -23,7 +23,10 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
 /// The record of a small run.
 fn record() -> Value {
     let scale = tombolo_machine::Scale::new(1, 32).expect("a scale");
-    let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()?.scaled(scale));
+    let machine = tombolo_machine::machine("hmg-4x4").and_then(|mut machine| {
+        machine.set("memory_cache.bytes", "16MB")?;
+        machine.check()?.scaled(scale)
+    });
     let machine = Arc::new(machine.expect("a preset is sound"));
     let design = tombolo_design::design("hmg").and_then(|design| design.check()).expect("a preset is sound");
     let workload = bench::find("pathfinder").expect("a workload");

@@ -159,6 +159,7 @@ pub struct Directed {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     ctas: Vec<Vec<Cta>>,
+    line: LineSize,
 }
 
 impl Directed {
@@ -167,8 +168,17 @@ impl Directed {
         Directed::with_copies(kernels, &[])
     }
 
+    /// The same, for a machine of other lines than 128 bytes.
+    pub fn of_lines(line: LineSize, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
+        Arc::new(Directed { line, ..Directed::build(kernels, &[]) })
+    }
+
     /// The same, with copies of so many bytes from the device behind its kernels.
     pub fn with_copies(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Arc<Directed> {
+        Arc::new(Directed::build(kernels, copies))
+    }
+
+    fn build(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
         let info = |ctas: &Vec<Cta>| KernelInfo {
             name: "directed".into(),
             ctas: ctas.len() as u32,
@@ -180,7 +190,7 @@ impl Directed {
         let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
-        Arc::new(Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels })
+        Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels, line: LineSize::B128 }
     }
 }
 
@@ -190,7 +200,7 @@ impl Program for Directed {
     }
 
     fn line_size(&self) -> LineSize {
-        LineSize::B128
+        self.line
     }
 
     fn warp_width(&self) -> u32 {

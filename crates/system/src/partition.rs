@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::host_latency;
+use tombolo_model::convert::{broadcast_latency, host_latency};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
@@ -120,7 +120,7 @@ impl Cut {
         let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
         let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
         let cross = if topology.gpus > 1 { to_port + Ps(gpu_link.0 / 2) } else { Ps::NEVER };
-        let beyond = cross.min(host_latency(machine));
+        let beyond = cross.min(host_latency(machine)).min(broadcast_latency(machine));
         let alone = topology.modules() == 1;
         if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
             return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };

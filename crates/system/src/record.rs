@@ -75,11 +75,22 @@ impl DramRecord {
 
 /// All caches in front of memories; zeros where the machine has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemoryCacheRecord {
-    /// Reads that found their line.
+    /// Reads and stores.
+    pub accesses: u64,
+    /// Of these, reads: hits, merges and misses together.
+    pub reads: u64,
+    /// Of these, stores.
+    pub writes: u64,
+    /// Reads that found their bytes.
     pub hits: u64,
-    /// Reads that did not.
+    /// Reads that found their line on its way from memory.
+    pub merges: u64,
+    /// Reads that found neither.
     pub misses: u64,
+    /// Lines displaced.
+    pub evictions: u64,
     /// Dirty lines that went to memory.
     pub write_backs: u64,
 }
@@ -87,10 +98,26 @@ pub struct MemoryCacheRecord {
 impl MemoryCacheRecord {
     /// Adds a module's.
     pub(crate) fn add(&mut self, stats: MemoryCacheStats) {
+        self.accesses += stats.reads + stats.writes;
+        self.reads += stats.reads;
+        self.writes += stats.writes;
         self.hits += stats.read_hits;
+        self.merges += stats.merges;
         self.misses += stats.read_misses;
+        self.evictions += stats.evictions;
         self.write_backs += stats.write_backs;
     }
+}
+
+/// Flits of messages between levels, of both ways together and with headers. Source: CPElide (MICRO 2024), figure 10.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficRecord {
+    /// Between SMs and the L2 slices of their modules.
+    pub l1_l2: u64,
+    /// Between L2 slices and the caches in front of memory.
+    pub l2_l3: u64,
+    /// Between modules.
+    pub remote: u64,
 }
 
 /// How often a controller shifted the ways of its module's caches, summed over the machine.
@@ -224,6 +251,9 @@ pub struct RunRecord {
     pub dram: DramRecord,
     /// Caches in front of memory.
     pub memory_cache: MemoryCacheRecord,
+    /// What passed between the levels; of machines with caches in front of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_flits: Option<TrafficRecord>,
     /// Invalidations, evictions, flushes, by cause; see `tombolo_model::stats` for each.
     pub coherence: BTreeMap<String, u64>,
     /// Shifts of ways between local and remote lines.

@@ -6,7 +6,9 @@ use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
-use crate::record::{DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord};
+use crate::record::{
+    DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
+};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
+use tombolo_model::traffic::Traffic;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
@@ -325,7 +328,9 @@ impl Ended<'_> {
         }
         let (mut sm, mut l2) = (SmStats::default(), L2Stats::default());
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
+        let mut traffic = Traffic::default();
         for module in &modules {
+            traffic.merge(module.slice_shared().traffic);
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
             l2.merge(&module.slice_shared().stats);
             dram.add(module.slice_shared().memory.dram());
@@ -365,6 +370,7 @@ impl Ended<'_> {
             inter_gpu_bytes,
             dram,
             memory_cache,
+            traffic_flits: self.traffic(traffic, &modules),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -399,6 +405,14 @@ impl Ended<'_> {
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
         [digest, statistics]
+    }
+
+    /// In flits, of a machine with caches in front of memory.
+    fn traffic<C: Coherence, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
+        let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
+        let remote = modules.iter().map(|module| flits(module.slice_shared().port.stats().bytes())).sum();
+        let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
+        (self.machine.memory_cache.bytes > Bytes(0)).then_some(record)
     }
 
     fn host(&self, sm: &SmStats) -> HostRecord {

@@ -54,7 +54,9 @@ fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
     assert_eq!(without.memory_cache, MemoryCacheRecord::default());
     assert_eq!(without.dram.read_bytes, 2 * lines * 128);
     let with = twice(&["memory_cache.bytes=1MB"]);
-    assert_eq!(with.memory_cache, MemoryCacheRecord { hits: lines, misses: lines, write_backs: 0 });
+    let [accesses, reads] = [2 * lines; 2];
+    let counts = MemoryCacheRecord { accesses, reads, hits: lines, misses: lines, ..MemoryCacheRecord::default() };
+    assert_eq!(with.memory_cache, counts);
     assert_eq!(with.dram.read_bytes, lines * 128, "the second time comes from the cache");
     assert_eq!(with.coherence["memory_read_bytes"], 2 * lines * 128, "L2s ask for both");
     assert_eq!(with.energy_pj.dram * 2.0, without.energy_pj.dram);

@@ -93,7 +93,7 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ]);
-    let reads = run.memory_cache.hits + run.memory_cache.misses;
+    let reads = run.memory_cache.reads;
     if reads > 0 {
         let hits = percent(run.memory_cache.hits, reads);
         lines.push(("memory caches", format!("{hits} of {} reads hit", count(reads))));

@@ -28,7 +28,7 @@ use crate::cache::Cache;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Origin, Packet};
+use crate::message::{Flag, LineRequest, Origin, Packet, Payload};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outstanding::Tickets;
 use crate::site::Site;
@@ -217,6 +217,7 @@ impl<D: Contents> Slice<D> {
 
     /// A request of an SM of this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
+        here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
         self.offer(Item::new(Requester::Local, body, here), here.out.now(), here);
     }
 

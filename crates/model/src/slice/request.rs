@@ -5,7 +5,7 @@ use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet, Payload};
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use tombolo_protocol::host::{self, Tried};
@@ -246,7 +246,8 @@ impl<D: Contents> Slice<D> {
         }
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.memory_read_bytes += bytes;
-        let done = here.shared.memory.fetch(here.out.now(), leaves, line, Bytes(bytes));
+        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::Read) + here.site.weights.answer(mask);
+        let done = here.shared.memory.fetch(here.out.now(), leaves, line, mask);
         here.out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
@@ -261,7 +262,8 @@ impl<D: Contents> Slice<D> {
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.memory_write_bytes += bytes;
         here.shared.memory.write(line, mask, data);
-        here.shared.memory.store(here.out.now(), leaves, line, Bytes(bytes))
+        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::store(mask));
+        here.shared.memory.store(here.out.now(), leaves, line, mask)
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
@@ -275,8 +277,7 @@ impl<D: Contents> Slice<D> {
     ) {
         match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Local) => {
-                let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
-                let at = here.deliver(leaves, to.origin.sm, bytes);
+                let at = here.deliver(leaves, to.origin.sm, mask.grains());
                 let sm = here.site.layout.sm(here.site.module, to.origin.sm);
                 let seen = here.shared.flags.seen(to.flag);
                 let register = to.origin.register;
@@ -296,7 +297,7 @@ impl<D: Contents> Slice<D> {
             }
             (Reply::Old { data }, _) if to.origin.module == here.site.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
-                let at = here.deliver(leaves, sm, here.site.machine.line.grain());
+                let at = here.deliver(leaves, sm, 1);
                 here.out.send(
                     at,
                     self.id,

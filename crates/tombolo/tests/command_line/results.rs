@@ -22,7 +22,7 @@ fn a_record_has_every_key_that_scripts_rely_on() {
         ("l1", &["accesses", "hits"][..]),
         ("l2", &["accesses", "hits"]),
         ("dram", &["read_bytes", "write_bytes"]),
-        ("memory_cache", &["hits", "misses", "write_backs"]),
+        ("memory_cache", &["accesses", "reads", "writes", "hits", "merges", "misses", "evictions", "write_backs"]),
         ("coherence", &["invalidations_by_store", "invalidations_by_eviction", "evictions", "writebacks"]),
         ("energy_pj", &["l1", "l2", "dram", "module_links", "gpu_links"]),
         ("host", &["wall_s", "warp_instructions_per_s", "peak_rss_bytes", "threads"]),
