@@ -17,7 +17,6 @@ use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
 use tombolo_workload::parameter::{Adjusted, Kind};
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
-use tombolo_workload::simt::Scaling;
 use tombolo_workload::trace;
 
 /// Seed of generated inputs where none is asked for: any number, the same for everyone.
@@ -332,8 +331,7 @@ impl WorkloadChoice {
         if workload.nonlinear() {
             notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
         }
-        let is_fixed = recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed);
-        if is_fixed || !self.files().is_empty() {
+        if !recording.scales() || !self.files().is_empty() {
             notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
         }
         notes
