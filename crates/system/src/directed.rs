@@ -6,7 +6,7 @@ use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{Line, LineSize, Mask, Order};
+use tombolo_types::{ArrayInfo, Line, LineSize, Mask, Order};
 
 /// One CTA being written.
 #[derive(Clone, Default)]
@@ -159,6 +159,7 @@ pub struct Directed {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     ctas: Vec<Vec<Cta>>,
+    arrays: Vec<ArrayInfo>,
 }
 
 impl Directed {
@@ -167,8 +168,25 @@ impl Directed {
         Directed::with_copies(kernels, &[])
     }
 
+    /// The same, whose lines are those of named arrays, in order of address.
+    pub fn with_arrays(kernels: Vec<Vec<Cta>>, arrays: &[(&str, Range<u64>)]) -> Arc<Directed> {
+        let bytes = LineSize::B128.bytes();
+        let array = |(name, lines): &(&str, Range<u64>)| ArrayInfo {
+            name: (*name).to_owned(),
+            base: lines.start * bytes,
+            bytes: (lines.end - lines.start) * bytes,
+            element: None,
+        };
+        let arrays = arrays.iter().map(array).collect();
+        Arc::new(Directed { arrays, ..Directed::written(kernels, &[]) })
+    }
+
     /// The same, with copies of so many bytes from the device behind its kernels.
     pub fn with_copies(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Arc<Directed> {
+        Arc::new(Directed::written(kernels, copies))
+    }
+
+    fn written(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
         let info = |ctas: &Vec<Cta>| KernelInfo {
             name: "directed".into(),
             ctas: ctas.len() as u32,
@@ -180,7 +198,7 @@ impl Directed {
         let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
-        Arc::new(Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels })
+        Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels, arrays: Vec::new() }
     }
 }
 
@@ -203,6 +221,10 @@ impl Program for Directed {
 
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
