@@ -13,7 +13,7 @@ use tombolo_machine::error::near;
 use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
-use tombolo_workload::bench::{self, Mode, Request, Workload, footprint, record};
+use tombolo_workload::bench::{self, Mode, Request, Workload, layout, record};
 use tombolo_workload::parameter::{Adjusted, Kind};
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
@@ -203,14 +203,15 @@ impl WorkloadChoice {
         matches!(&self.chosen, Chosen::Shipped { given, .. } if !given.is_empty())
     }
 
-    /// Its arrays at a scale of its input, without running it; none of a trace.
+    /// Its arrays at a scale of its input and how each follows the scale, without running it; none of a trace.
     ///
     /// # Errors
     /// Parameters that the workload does not take, or not at this scale.
-    pub fn arrays(&self, scale: Scale) -> Result<Vec<ArrayInfo>, PointError> {
+    pub fn arrays(&self, scale: Scale) -> Result<Vec<(ArrayInfo, Scaling)>, PointError> {
         match &self.chosen {
             Chosen::Shipped { workload, given } => {
-                Ok(footprint(*workload, &Request::new(*workload, scale, given, self.seed)?)?)
+                let memory = layout(*workload, &Request::new(*workload, scale, given, self.seed)?)?;
+                Ok(memory.arrays().iter().cloned().zip(memory.scalings().iter().copied()).collect())
             }
             Chosen::Trace(_) => Ok(Vec::new()),
         }
@@ -355,8 +356,7 @@ impl WorkloadChoice {
         if workload.nonlinear() {
             notes.push(format!("{label}: its work does not follow its footprint; at scale {scale} compare with care"));
         }
-        let is_fixed = recording.arrays().iter().all(|array| array.scaling == Scaling::Fixed);
-        if is_fixed || !self.files().is_empty() {
+        if !recording.scales() || !self.files().is_empty() {
             notes.push(format!("{label}: the machine is scaled by {scale}, its input cannot be"));
         }
         notes

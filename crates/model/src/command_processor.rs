@@ -2,7 +2,8 @@
 //! of kernels.
 //!
 //! A kernel's start is an acquire and its end a release, of the whole machine at once, once per cache. One
-//! kernel runs at a time: streams of the host program are serialised.
+//! kernel runs at a time: streams of the host program are serialised. What the host does to arrays between commands
+//! takes no time.
 //!
 //! The launch latency is the host's. The acquire runs beside it; what of the acquire is left when the latency is over
 //! delays the kernel and is part of the kernel's time, as its release is.
@@ -217,9 +218,14 @@ impl CommandProcessor {
     }
 
     fn next_command<C: Coherence, D: Data>(&mut self, protocol: &C, topology: &impl Topology, out: &mut Out<'_, D>) {
-        let Some(command) = self.program.commands().get(self.next) else { return };
+        let commands = self.program.commands();
+        while let Some(Command::Host { .. }) = commands.get(self.next) {
+            self.next += 1;
+        }
+        let Some(command) = commands.get(self.next) else { return };
         self.next += 1;
         match command {
+            Command::Host { .. } => {}
             Command::Copy { bytes, .. } => {
                 let done = self.copies.send(out.now() + self.copy_latency, Bytes(*bytes));
                 self.copied.push(CopyTime { start: out.now(), end: done });

@@ -76,6 +76,14 @@ impl PageTable {
         Page(line.0 >> self.page_shift)
     }
 
+    /// Lines that have one home where they begin at a multiple of their number: a power of two.
+    pub fn lines_together(&self) -> u64 {
+        match &self.placement {
+            Placement::Table { .. } => 1 << self.page_shift,
+            Placement::Interleaved { shift, .. } => 1 << shift,
+        }
+    }
+
     /// The home module of `line`; `None` for a page that nobody placed.
     #[inline]
     pub fn home(&self, line: Line) -> Option<ModuleId> {

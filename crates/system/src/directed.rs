@@ -6,7 +6,7 @@ use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{Line, LineSize, Mask, Order};
+use tombolo_types::{ArrayInfo, Line, LineSize, Mask, Order};
 
 /// One CTA being written.
 #[derive(Clone, Default)]
@@ -160,6 +160,7 @@ pub struct Directed {
     commands: Vec<Command>,
     ctas: Vec<Vec<Cta>>,
     line: LineSize,
+    arrays: Vec<ArrayInfo>,
 }
 
 impl Directed {
@@ -171,6 +172,19 @@ impl Directed {
     /// The same, for a machine of other lines than 128 bytes.
     pub fn of_lines(line: LineSize, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
         Arc::new(Directed { line, ..Directed::build(kernels, &[]) })
+    }
+
+    /// The same, whose lines are those of named arrays, in order of address.
+    pub fn with_arrays(kernels: Vec<Vec<Cta>>, arrays: &[(&str, Range<u64>)]) -> Arc<Directed> {
+        let bytes = LineSize::B128.bytes();
+        let array = |(name, lines): &(&str, Range<u64>)| ArrayInfo {
+            name: (*name).to_owned(),
+            base: lines.start * bytes,
+            bytes: (lines.end - lines.start) * bytes,
+            element: None,
+        };
+        let arrays = arrays.iter().map(array).collect();
+        Arc::new(Directed { arrays, ..Directed::build(kernels, &[]) })
     }
 
     /// The same, with copies of so many bytes from the device behind its kernels.
@@ -190,7 +204,8 @@ impl Directed {
         let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
-        Directed { kernels: kernels.iter().map(info).collect(), commands, ctas: kernels, line: LineSize::B128 }
+        let kernels_info = kernels.iter().map(info).collect();
+        Directed { kernels: kernels_info, commands, ctas: kernels, line: LineSize::B128, arrays: Vec::new() }
     }
 }
 
@@ -213,6 +228,10 @@ impl Program for Directed {
 
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

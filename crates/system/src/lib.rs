@@ -6,7 +6,9 @@
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
 //! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
 //!   over time. [`time`]: kernels, copies and launches told apart. `launches`: each launch and each GPU.
-//! - [`sharing`]: what the modules of a GPU load from other GPUs in common, without simulating.
+//! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
+//!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
+//! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -16,6 +18,7 @@
 pub mod checker;
 pub mod directed;
 pub mod energy;
+pub mod labels;
 mod launches;
 mod links;
 pub mod partition;
@@ -24,8 +27,10 @@ pub mod record;
 pub mod run;
 pub mod sample;
 pub mod sharing;
+pub mod survey;
 pub mod time;
 pub mod timeline;
+pub mod uses;
 mod ways;
 
 pub use placement::place;

@@ -7,13 +7,13 @@
 //! fixed winner would be home to everything that all share. Migration costs no time (readings: the
 //! region of interest excludes it).
 
+use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use tombolo_design::scheduling::CtaCut;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
-use tombolo_types::stream::{Command, CtaStream, Program, StreamError};
+use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{ModuleId, Page};
 
 /// Places the pages of a program on a machine as a design says.
@@ -25,15 +25,38 @@ pub fn place(
     design: &DesignConfig,
     program: &dyn Program,
 ) -> Result<Arc<PageTable>, StreamError> {
+    place_beside(machine, design, program, &mut [])
+}
+
+/// The same, for the pages and for `readers` in one walk over the streams.
+///
+/// # Errors
+/// The recording is damaged.
+pub fn place_beside(
+    machine: &MachineConfig,
+    design: &DesignConfig,
+    program: &dyn Program,
+    readers: &mut [&mut dyn Reader],
+) -> Result<Arc<PageTable>, StreamError> {
     let modules = machine.topology.modules() as u8;
     let lines_per_page = machine.page_bytes / machine.line.bytes();
+    let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), modules, readers);
     Ok(Arc::new(match design.placement {
         Placement::FirstTouch(_) => {
-            let touches = first_touches(design.scheduling.cut(), modules, lines_per_page.trailing_zeros(), program)?;
-            PageTable::from_first_touch(touches, lines_per_page)
+            let mut first = FirstTouch::new(modules, lines_per_page);
+            let mut all: Vec<&mut dyn Reader> = vec![&mut first];
+            for reader in readers.iter_mut() {
+                all.push(&mut **reader);
+            }
+            walk(&mut all)?;
+            first.pages()
         }
-        Placement::InterleavedPage(_) => PageTable::interleaved_by_page(modules, lines_per_page),
+        Placement::InterleavedPage(_) => {
+            walk(readers)?;
+            PageTable::interleaved_by_page(modules, lines_per_page)
+        }
         Placement::InterleavedLine(_) => {
+            walk(readers)?;
             PageTable::interleaved_by_line(modules, design.lines_together(machine), lines_per_page)
         }
     }))
@@ -57,39 +80,63 @@ fn turn(page: Page, module: u8, modules: u8) -> u8 {
     ((u64::from(module) + u64::from(modules) - first) % u64::from(modules)) as u8
 }
 
-fn first_touches(
-    share: CtaCut,
+/// The first touch of every page: a reader of streams.
+pub struct FirstTouch {
     modules: u8,
-    page_shift: u32,
-    program: &dyn Program,
-) -> Result<Vec<(Page, ModuleId)>, StreamError> {
-    let mut placed = FxHashSet::default();
-    let mut touches = Vec::new();
-    let mut stream = CtaStream::default();
-    for command in program.commands() {
-        let Command::Launch { kernel, .. } = *command else { continue };
-        let ctas = program.kernels()[kernel as usize].ctas;
-        // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
-        let mut new: FxHashMap<Page, Touch> = FxHashMap::default();
-        for module in 0..modules {
-            let (first, step, end) = share.of(ctas, u32::from(module), u32::from(modules));
-            for (rank, cta) in (first..end).step_by(step as usize).enumerate() {
-                program.cta(kernel, cta, &mut stream)?;
-                let mut latest = None;
-                for (place, access) in stream.accesses.iter().enumerate() {
-                    let page = Page(access.line.0 >> page_shift);
-                    if latest.replace(page) != Some(page) && !placed.contains(&page) {
-                        let turn = turn(page, module, modules);
-                        let touch = Touch { rank: rank as u32, place: place as u32, turn, module: ModuleId(module) };
-                        new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
-                    }
-                }
+    /// Lines of a page.
+    lines_per_page: u64,
+    /// Kernels that have been launched: launched again, they touch the same pages.
+    known: FxHashSet<u32>,
+    placed: FxHashSet<Page>,
+    /// The earliest touch of pages that the launch at hand is the first to touch.
+    new: FxHashMap<Page, Touch>,
+    touches: Vec<(Page, ModuleId)>,
+}
+
+impl FirstTouch {
+    /// For a machine of `modules` modules and pages of `lines_per_page` lines, a power of two.
+    pub fn new(modules: u8, lines_per_page: u64) -> FirstTouch {
+        FirstTouch {
+            modules,
+            lines_per_page,
+            known: FxHashSet::default(),
+            placed: FxHashSet::default(),
+            new: FxHashMap::default(),
+            touches: Vec::new(),
+        }
+    }
+
+    /// The pages, each where it was first touched.
+    pub fn pages(mut self) -> PageTable {
+        self.close();
+        PageTable::from_first_touch(self.touches, self.lines_per_page)
+    }
+
+    /// The launch at hand has ended: its new pages are placed.
+    fn close(&mut self) {
+        self.placed.extend(self.new.keys().copied());
+        let mut new: Vec<_> = self.new.drain().map(|(page, touch)| (page, touch.module)).collect();
+        new.sort_unstable();
+        self.touches.extend(new);
+    }
+}
+
+impl Reader for FirstTouch {
+    fn launch(&mut self, launch: Launch) -> bool {
+        self.close();
+        self.known.insert(launch.kernel)
+    }
+
+    fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {
+        let shift = self.lines_per_page.trailing_zeros();
+        let mut latest = None;
+        for (place, access) in (0..).zip(&stream.accesses) {
+            let page = Page(access.line.0 >> shift);
+            if latest.replace(page) != Some(page) && !self.placed.contains(&page) {
+                let touch = Touch { rank, place, turn: turn(page, module.0, self.modules), module };
+                // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
+                self.new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
             }
         }
-        placed.extend(new.keys().copied());
-        let mut new: Vec<(Page, ModuleId)> = new.into_iter().map(|(page, touch)| (page, touch.module)).collect();
-        new.sort_unstable();
-        touches.extend(new);
     }
-    Ok(touches)
 }

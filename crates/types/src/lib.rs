@@ -4,6 +4,7 @@
 //! Newtypes only: nothing here simulates. Read [`stream`] next, then the crates `protocol` and `engine`.
 
 pub mod address;
+pub mod array;
 pub mod id;
 pub mod promise;
 pub mod scope;
@@ -12,6 +13,7 @@ pub mod stream;
 pub mod time;
 
 pub use address::{Line, LineSize, Mask, Page, Sectors};
+pub use array::{ArrayInfo, HostPhase};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
 pub use promise::Promise;
 pub use scope::{Order, Scope, Semantics};

@@ -1,11 +1,12 @@
 //! The stream of warp instructions: what a workload or a trace produces and an SM consumes.
 //!
-//! A program is a list of commands (kernel launches, copies); a kernel is a grid of CTAs; a CTA is decoded
+//! A program is a list of commands (kernel launches, copies, accesses of the host); a kernel is a grid of CTAs; a CTA is decoded
 //! into a [`CtaStream`], an arena of compact instructions for each of its warps. Addresses are virtual and
 //! already coalesced into lines of the machine the stream was made for, so one instruction carries the
 //! line transactions that leave the coalescer.
 
 use crate::address::{Line, LineSize, Mask};
+use crate::array::{ArrayInfo, HostPhase};
 use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
@@ -298,6 +299,11 @@ pub enum Command {
         /// Whether device memory is the destination.
         to_device: bool,
     },
+    /// The host program reads and writes arrays. It takes no time: the host's own work is not modelled.
+    Host {
+        /// Index into [`Program::host_phases`].
+        phase: u32,
+    },
 }
 
 /// A CTA could not be decoded: the recording is damaged.
@@ -329,6 +335,17 @@ pub trait Program: Send + Sync {
     fn kernels(&self) -> &[KernelInfo];
     /// Commands in host order.
     fn commands(&self) -> &[Command];
+    /// Arrays in order of address, no two of which share a line. Empty where nobody named them: in traces of hardware,
+    /// and in programs written line by line.
+    fn arrays(&self) -> &[ArrayInfo] {
+        &[]
+    }
+    /// What the host does between other commands, each named once or more by a [`Command::Host`]. What it does before the
+    /// first launch to set arrays up, and behind the program's end to read results, is not there. A program that copies
+    /// names both: what its host touches, and what a copy moves.
+    fn host_phases(&self) -> &[HostPhase] {
+        &[]
+    }
     /// Decodes CTA `cta` of kernel `kernel` into `into`, which is cleared first.
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError>;
 }

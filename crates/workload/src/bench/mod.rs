@@ -19,7 +19,7 @@ mod table;
 mod template;
 mod workload;
 
-pub use run::{Mode, footprint, plan, record};
+pub use run::{Mode, footprint, layout, plan, record};
 pub use table::{aliases, find, list, names, suite};
 pub use workload::{Instance, Request, Workload, WorkloadError};
 

@@ -35,9 +35,14 @@ fn lay_out(
 
 /// The arrays of a workload at a size, without allocating or running anything large.
 pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
+    Ok(layout(workload, request)?.arrays().to_vec())
+}
+
+/// The same, as an address space without contents.
+pub fn layout(workload: &dyn Workload, request: &Request) -> Result<Memory, WorkloadError> {
     let mut memory = Memory::new(Backing::AddressOnly);
     lay_out(workload, &mut request.clone(), &mut memory)?;
-    Ok(memory.arrays().to_vec())
+    Ok(memory)
 }
 
 /// The launches of a workload at a size, in order, without running any. Refused by workloads whose addresses depend on

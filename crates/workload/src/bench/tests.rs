@@ -3,8 +3,9 @@
 use super::*;
 use crate::record::{RecordError, RecordOptions, Recording, Sample};
 use crate::scale::Scale;
-use crate::simt::{ArrayInfo, Backing, Memory, Scaling};
+use crate::simt::{Backing, Memory, Scaling};
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tombolo_types::LineSize;
@@ -123,6 +124,7 @@ fn streams(recording: &Recording) -> Vec<CtaStream> {
 fn assert_same(a: &Recording, b: &Recording, what: &str) {
     assert_eq!(a.kernels(), b.kernels(), "{}: {what}", a.name());
     assert_eq!(a.commands(), b.commands(), "{}: {what}", a.name());
+    assert_eq!((a.arrays(), a.host_phases()), (b.arrays(), b.host_phases()), "{}: {what}", a.name());
     assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
 }
 
@@ -193,10 +195,57 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
         }
         let launches = recording.commands().iter().filter_map(|command| match command {
             Command::Launch { kernel, .. } => Some(*kernel),
-            Command::Copy { .. } => None,
+            Command::Copy { .. } | Command::Host { .. } => None,
         });
         let launched: HashSet<_> = launches.collect();
         assert_eq!(launched.len(), recording.kernels().len());
+    }
+}
+
+/// The commands of a program: a kernel, a copy of bytes, or the arrays that the host reads and writes.
+fn told(recording: &Recording) -> Vec<String> {
+    let name = |range: &Range<u64>| {
+        let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
+        assert!(range.end <= array.addresses().end, "{range:?} leaves {}", array.name);
+        format!("{}[{}]", array.name, (range.end - range.start) / u64::from(array.element.unwrap()))
+    };
+    let names = |ranges: &[Range<u64>]| ranges.iter().map(name).collect::<Vec<_>>().join(" ");
+    let command = |command: &Command| match *command {
+        Command::Launch { kernel, .. } => recording.kernels()[kernel as usize].name.clone(),
+        Command::Copy { address, bytes, to_device } => {
+            format!("{} {}", if to_device { "in" } else { "out" }, name(&(address..address + bytes)))
+        }
+        Command::Host { phase } => {
+            let phase = &recording.host_phases()[phase as usize];
+            format!("reads {} writes {}", names(&phase.reads), names(&phase.writes)).trim_end().to_owned()
+        }
+    };
+    recording.commands().iter().map(command).collect()
+}
+
+#[test]
+fn what_the_host_does_between_launches_is_recorded_once() {
+    let bfs = recorded(find("bfs").unwrap(), &options(), Mode::Auto);
+    let told_of_bfs = told(&bfs);
+    let first = told_of_bfs.iter().position(|command| command == "bfs-level").unwrap();
+    let level = ["reads  writes changed[1]", "in changed[1]", "bfs-level", "out changed[1]"];
+    assert_eq!(told_of_bfs[first - 2..first + 2], level);
+    let both = "reads changed[1] writes changed[1]";
+    assert_eq!(told_of_bfs[first + 2..first + 5], [both, "in changed[1]", "bfs-level"]);
+    assert_eq!(told_of_bfs[told_of_bfs.len() - 2], "reads changed[1] writes", "the last level changes nothing");
+    assert_eq!(bfs.host_phases().len(), 3, "each once");
+
+    let backprop = recorded(find("backprop").unwrap(), &options(), Mode::Auto);
+    let sums = backprop.arrays().iter().find(|array| array.name == "sums").unwrap();
+    let between = backprop.host_phases().iter().flat_map(|phase| &phase.reads);
+    assert_eq!(between.cloned().collect::<Vec<_>>(), [sums.addresses()]);
+}
+
+/// Every copy and every access of the host lies in one array: `told` holds that.
+#[test]
+fn the_host_touches_arrays_alone() {
+    for workload in list() {
+        told(&recorded(*workload, &options(), Mode::Auto));
     }
 }
 
@@ -385,33 +434,32 @@ fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
     assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![400], 1, true));
 }
 
-/// The arrays of a workload with its defaults.
-fn arrays(workload: &dyn Workload, scale: &str) -> Vec<ArrayInfo> {
-    let request = Request::new(workload, scale.parse().unwrap(), &[], 7).unwrap();
-    footprint(workload, &request).unwrap()
-}
-
-fn bytes(arrays: &[ArrayInfo]) -> u64 {
-    arrays.iter().map(|array| array.bytes).sum()
+/// The address space of a workload with its defaults.
+fn laid_out(workload: &dyn Workload, scale: &str) -> Memory {
+    let mut request = Request::new(workload, scale.parse().unwrap(), &[], 7).unwrap();
+    let mut memory = Memory::new(Backing::AddressOnly);
+    workload.lay_out(&mut request, &mut memory).unwrap();
+    memory
 }
 
 #[test]
 fn footprints_follow_the_scale_within_two() {
     for workload in list() {
-        let full = arrays(*workload, "1");
+        let full = laid_out(*workload, "1");
         for (text, factor) in [("1/4", 4.0), ("1/16", 16.0), ("1/32", 32.0)] {
-            let scaled = arrays(*workload, text);
+            let scaled = laid_out(*workload, text);
             let right = factor / 2.0..=factor * 2.0;
             // A mesh of a few elements is mostly surface: at 1/32 the whole is held alone.
-            for (array, scaled) in full.iter().zip(&scaled).filter(|_| text != "1/32") {
+            let arrays = full.arrays().iter().zip(full.scalings()).zip(scaled.arrays());
+            for ((array, scaling), scaled) in arrays.filter(|_| text != "1/32") {
                 let shrunk = array.bytes as f64 / scaled.bytes as f64;
-                let right = match array.scaling {
+                let right = match scaling {
                     Scaling::Scales => right.contains(&shrunk),
                     Scaling::Fixed => shrunk == 1.0,
                 };
                 assert!(right, "{} {} at {text} is {shrunk} times smaller", workload.name(), array.name);
             }
-            let shrunk = bytes(&full) as f64 / bytes(&scaled) as f64;
+            let shrunk = full.bytes() as f64 / scaled.bytes() as f64;
             assert!(right.contains(&shrunk), "{} at {text} is {shrunk} times smaller", workload.name());
         }
     }
@@ -446,7 +494,7 @@ fn footprints_at_scale_one_are_the_papers() {
     for (title, name, published) in TABLE_III {
         let workload = find(name).unwrap();
         assert!(workload.source().contains(&format!("HMG Table III ({title})")), "{name}: {}", workload.source());
-        let found = bytes(&arrays(workload, "1"));
+        let found = laid_out(workload, "1").bytes();
         let right = (published << 20) * 90 / 100..=(published << 20) * 105 / 100;
         assert!(right.contains(&found), "{name}: {} MiB of {published}", found >> 20);
     }
@@ -457,8 +505,9 @@ fn footprints_at_scale_one_are_the_papers() {
 #[test]
 fn what_does_not_scale_is_small_beside_a_scaled_cache() {
     for (_, name, _) in TABLE_III {
-        let arrays = arrays(find(name).unwrap(), "1");
-        let fixed: u64 = arrays.iter().filter(|array| array.scaling == Scaling::Fixed).map(|array| array.bytes).sum();
+        let memory = laid_out(find(name).unwrap(), "1");
+        let arrays = memory.arrays().iter().zip(memory.scalings());
+        let fixed: u64 = arrays.filter(|(_, scaling)| **scaling == Scaling::Fixed).map(|(array, _)| array.bytes).sum();
         assert!(fixed <= 12 << 10, "{name}: {fixed} bytes do not scale");
     }
 }

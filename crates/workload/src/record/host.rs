@@ -1,4 +1,4 @@
-//! The host side of a program while it is recorded: launches and copies.
+//! The host side of a program while it is recorded: launches, copies, and what it does to arrays in between.
 
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
@@ -7,15 +7,16 @@ use super::room::Room;
 use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, work_of};
 use crate::encode::decode;
 use crate::simt::{
-    Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Shadow, guarded, run_cooperative,
+    Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,
+    run_cooperative,
 };
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
+use tombolo_types::{HostPhase, LineSize};
 
 /// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of
 /// the gigabyte that a run may take besides its arrays.
@@ -70,6 +71,10 @@ pub struct Host<'a> {
     /// Kernels by the digest of their blocks.
     known: FxHashMap<u64, Vec<u32>>,
     commands: Vec<Command>,
+    /// What the host does to arrays between other commands, each once.
+    phases: Vec<HostPhase>,
+    /// Their indices.
+    known_phases: FxHashMap<HostPhase, u32>,
     /// By launch recorded.
     parts: Vec<Part>,
     /// By kernel: its last launch, as an index of `parts`, and whether it is the first one.
@@ -95,6 +100,7 @@ impl<'a> Host<'a> {
     pub fn new(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
         let width = options.warp_width;
         assert!(width.is_power_of_two() && width <= 64, "a warp of {width} lanes");
+        memory.host().switch(true);
         Host {
             memory,
             options,
@@ -103,6 +109,8 @@ impl<'a> Host<'a> {
             blocks: Vec::new(),
             known: FxHashMap::default(),
             commands: Vec::new(),
+            phases: Vec::new(),
+            known_phases: FxHashMap::default(),
             parts: Vec::new(),
             latest: FxHashMap::default(),
             turn: Turn::ALONE,
@@ -126,14 +134,16 @@ impl<'a> Host<'a> {
         self.planned.unwrap_or_default()
     }
 
-    /// Device memory, which the host may read and write between launches.
+    /// Device memory, which the host may read and write between launches. What it does there is recorded.
     pub fn memory(&self) -> &'a Memory {
         self.memory
     }
 
     /// Sets the arrays to what the next launch finds, where launches before it were left out or recorded in part.
     pub fn restore(&mut self, set: impl FnOnce(&Memory)) {
+        let watched = self.memory.host().switch(false);
         set(self.memory);
+        self.memory.host().switch(watched);
         self.torn = false;
     }
 
@@ -192,7 +202,26 @@ impl<'a> Host<'a> {
     }
 
     fn copy<T: Element>(&mut self, array: Array<T>, to_device: bool) {
-        self.commands.push(Command::Copy { address: array.address(0), bytes: array.bytes(), to_device });
+        self.command(Command::Copy { address: array.address(0), bytes: array.bytes(), to_device });
+    }
+
+    /// Appends a command, behind what the host has done since the one before.
+    fn command(&mut self, command: Command) {
+        self.close_phase();
+        self.commands.push(command);
+    }
+
+    fn close_phase(&mut self) {
+        let phase = self.memory.host().take();
+        if phase.is_empty() {
+            return;
+        }
+        let next = self.phases.len() as u32;
+        let index = *self.known_phases.entry(phase).or_insert_with_key(|phase| {
+            self.phases.push(phase.clone());
+            next
+        });
+        self.commands.push(Command::Host { phase: index });
     }
 
     /// Launches a kernel whose CTAs do not see each other's writes: any order, several threads. Reductions on
@@ -347,7 +376,7 @@ impl<'a> Host<'a> {
         let is_first = !self.latest.contains_key(&kernel);
         self.latest.insert(kernel, (self.parts.len(), is_first));
         self.parts.push(part);
-        self.commands.push(Command::Launch { kernel, stream: 0 });
+        self.command(Command::Launch { kernel, stream: 0 });
     }
 
     /// The index of the kernel with this stream: an earlier one where it is the same, byte for byte.
@@ -370,7 +399,9 @@ impl<'a> Host<'a> {
     }
 
     /// The finished recording.
-    pub fn finish(self, name: &str) -> Recording {
+    pub fn finish(mut self, name: &str) -> Recording {
+        self.close_phase();
+        self.memory.host().switch(false);
         Recording {
             name: name.to_owned(),
             line: self.options.line,
@@ -378,9 +409,11 @@ impl<'a> Host<'a> {
             kernels: self.kernels,
             blocks: self.blocks,
             commands: self.commands,
+            phases: self.phases,
             parts: self.parts,
             launches: self.launches,
             arrays: self.memory.arrays().to_vec(),
+            scales: self.memory.scalings().contains(&Scaling::Scales),
             store: self.store,
             instructions: self.instructions,
             cache: Cache::new(),

@@ -4,10 +4,9 @@ use super::block::{BLOCK_BYTES, Block, Store, cta_bytes};
 use super::sample::{Counts, Part};
 use crate::encode::decode;
 use crate::parameter::Adjusted;
-use crate::simt::ArrayInfo;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
+use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
 /// Shards of the cache of unpacked blocks, so that threads seldom meet at one lock.
 const SHARDS: usize = 64;
@@ -26,11 +25,14 @@ pub struct Recording {
     /// Blocks of each kernel, in order of CTA.
     pub(super) blocks: Vec<Vec<Block>>,
     pub(super) commands: Vec<Command>,
+    pub(super) phases: Vec<HostPhase>,
     /// By launch.
     pub(super) parts: Vec<Part>,
     /// Launches of the whole program.
     pub(super) launches: f64,
     pub(super) arrays: Vec<ArrayInfo>,
+    /// Whether some array follows the scale of a run.
+    pub(super) scales: bool,
     pub(super) store: Store,
     pub(super) instructions: u64,
     pub(super) cache: Cache,
@@ -40,9 +42,9 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The program's arrays in order of address.
-    pub fn arrays(&self) -> &[ArrayInfo] {
-        &self.arrays
+    /// Whether some array follows the scale of a run.
+    pub fn scales(&self) -> bool {
+        self.scales
     }
 
     /// Parameters of its workload that were taken at other values than asked for.
@@ -123,6 +125,14 @@ impl Program for Recording {
 
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
+    }
+
+    fn host_phases(&self) -> &[HostPhase] {
+        &self.phases
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

@@ -1,9 +1,11 @@
 //! The address space: named arrays with virtual addresses and real, changing contents.
 
+use super::host_watch::HostWatch;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tombolo_types::ArrayInfo;
 
 /// Where the first array lies. Source: assumed; any page-aligned address other than zero serves.
 const FIRST_ADDRESS: u64 = 1 << 32;
@@ -122,19 +124,6 @@ pub enum Scaling {
     Fixed,
 }
 
-/// One array of the address space.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrayInfo {
-    /// Name in the source.
-    pub name: String,
-    /// Virtual address of its first byte, a multiple of 2 MiB.
-    pub base: u64,
-    /// Bytes of its elements.
-    pub bytes: u64,
-    /// How it follows the scale of a run.
-    pub scaling: Scaling,
-}
-
 /// Whether arrays have contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
@@ -166,14 +155,15 @@ impl Cells {
 /// The address space of one workload.
 pub struct Memory {
     infos: Vec<ArrayInfo>,
-    /// Bytes of an element of each.
-    elements: Vec<u64>,
+    /// How each follows the scale of a run.
+    scalings: Vec<Scaling>,
     cells: Vec<Cells>,
     backing: Backing,
     next: u64,
     /// Whether changes are noted, to be undone.
     noting: AtomicBool,
     noted: Mutex<Vec<Noted>>,
+    host: HostWatch,
 }
 
 /// An element before it was changed.
@@ -188,12 +178,13 @@ impl Memory {
     pub fn new(backing: Backing) -> Memory {
         Memory {
             infos: Vec::new(),
-            elements: Vec::new(),
+            scalings: Vec::new(),
             cells: Vec::new(),
             backing,
             next: FIRST_ADDRESS,
             noting: AtomicBool::new(false),
             noted: Mutex::default(),
+            host: HostWatch::default(),
         }
     }
 
@@ -201,7 +192,7 @@ impl Memory {
     pub(crate) fn back(&mut self) {
         self.backing = Backing::Real;
         self.cells =
-            self.infos.iter().zip(&self.elements).map(|(info, each)| Cells::zeros(info.bytes, *each)).collect();
+            self.infos.iter().map(|info| Cells::zeros(info.bytes, info.element.map_or(8, u64::from))).collect();
     }
 
     /// Whether arrays have contents.
@@ -209,9 +200,19 @@ impl Memory {
         self.backing
     }
 
-    /// Its arrays in order of address.
+    /// Its arrays in order of address, each at a multiple of 2 MiB.
     pub fn arrays(&self) -> &[ArrayInfo] {
         &self.infos
+    }
+
+    /// How each array follows the scale of a run, in the same order.
+    pub fn scalings(&self) -> &[Scaling] {
+        &self.scalings
+    }
+
+    /// What the host's accesses between commands are noted in.
+    pub(crate) fn host(&self) -> &HostWatch {
+        &self.host
     }
 
     /// Bytes of all arrays.
@@ -224,8 +225,8 @@ impl Memory {
         let bytes = len * T::BYTES;
         let (base, id) = (self.next, self.infos.len() as u32);
         self.next += bytes.max(1).next_multiple_of(ALIGNMENT);
-        self.infos.push(ArrayInfo { name: name.to_owned(), base, bytes, scaling });
-        self.elements.push(T::BYTES);
+        self.infos.push(ArrayInfo { name: name.to_owned(), base, bytes, element: Some(T::BYTES as u32) });
+        self.scalings.push(scaling);
         self.cells.push(match self.backing {
             Backing::AddressOnly => Cells::Absent,
             Backing::Real => Cells::zeros(bytes, T::BYTES),
@@ -241,17 +242,20 @@ impl Memory {
     /// Element `index`; zero where the arrays have no contents. Panics beyond the end.
     pub fn read<T: Element>(&self, array: Array<T>, index: u64) -> T {
         assert!(index < array.len, "host reads {}[{index}] of {}", self.name(array), array.len);
+        self.host.reads(|| array.address(index)..array.address(index + 1));
         self.get(array, index).unwrap_or_default()
     }
 
     /// Sets element `index`. Panics beyond the end.
     pub fn write<T: Element>(&self, array: Array<T>, index: u64, value: T) {
         assert!(index < array.len, "host writes {}[{index}] of {}", self.name(array), array.len);
+        self.host.writes(|| array.address(index)..array.address(index + 1));
         self.put(array, index, value);
     }
 
     /// Sets every element to `value(index)`.
     pub fn fill<T: Element>(&self, array: Array<T>, value: impl FnMut(u64) -> T) {
+        self.host.writes(|| array.address(0)..array.address(array.len));
         if self.backing == Backing::Real {
             (0..array.len).zip((0..array.len).map(value)).for_each(|(index, value)| self.put(array, index, value));
         }
@@ -259,6 +263,7 @@ impl Memory {
 
     /// All elements; empty where the arrays have no contents.
     pub fn to_vec<T: Element>(&self, array: Array<T>) -> Vec<T> {
+        self.host.reads(|| array.address(0)..array.address(array.len));
         (0..array.len).map_while(|index| self.get(array, index)).collect()
     }
 

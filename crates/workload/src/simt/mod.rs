@@ -30,6 +30,7 @@ mod cooperative;
 mod cta;
 mod deps;
 mod fault;
+mod host_watch;
 mod lanes;
 mod launch;
 mod memory;
@@ -41,8 +42,9 @@ pub use atomic::Reduction;
 pub use cta::Cta;
 pub use lanes::{Cast, Index, Lanes, MAX_LANES, Number, Value};
 pub use launch::Grid;
-pub use memory::{Array, ArrayInfo, Backing, Element, Integer, Memory, Scaling};
+pub use memory::{Array, Backing, Element, Integer, Memory, Scaling};
 pub use shared::Shared;
+pub use tombolo_types::ArrayInfo;
 pub use tombolo_types::stream::ComputeClass;
 pub use warp::Warp;
 

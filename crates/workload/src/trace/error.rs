@@ -96,14 +96,16 @@ pub enum TraceError {
         message: String,
     },
     /// A native trace of another version of the format.
-    #[error("{}: is a native trace of version {found}; this program reads version {supported}", path.display())]
+    #[error("{}: is a native trace of version {found}; this program reads versions {oldest} to {newest}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The version read here.
-        supported: u32,
+        /// The oldest version read here.
+        oldest: u32,
+        /// The newest.
+        newest: u32,
     },
     /// The machine's warps are too narrow for the trace's.
     #[error("{}: was recorded with warps of {recorded} lanes, which do not fit a machine's warps of {wanted}", path.display())]

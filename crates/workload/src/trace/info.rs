@@ -169,6 +169,12 @@ pub(super) fn notes(program: &dyn Program, origin: Option<&Origin>) -> Vec<Strin
             streams.len()
         ));
     }
+    if program.arrays().is_empty() {
+        notes.push(
+            "the trace names neither arrays nor what the host does to them: which kernel uses which array is not known"
+                .to_owned(),
+        );
+    }
     notes
 }
 

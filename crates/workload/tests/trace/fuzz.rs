@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::sync::OnceLock;
 use tombolo_types::stream::{Command, CtaStream};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
 use tombolo_workload::trace;
 
 const INSTRUCTIONS: &[&str] = &[
@@ -138,14 +141,21 @@ fn try_kernel(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The sample as a native file.
-fn native() -> &'static [u8] {
-    static NATIVE: OnceLock<Vec<u8>> = OnceLock::new();
-    NATIVE.get_or_init(|| {
+/// Native files: the sample, a recording with arrays and host phases, and one of the format's first version.
+fn natives() -> &'static [Vec<u8>; 3] {
+    static NATIVES: OnceLock<[Vec<u8>; 3]> = OnceLock::new();
+    NATIVES.get_or_init(|| {
         let trace = folder(&[("kernel-1.traceg", text().as_bytes())]);
         let file = trace.path().join("sample.tombolo");
         trace::import(trace.path(), &file).unwrap();
-        std::fs::read(file).unwrap()
+        let sample = std::fs::read(&file).unwrap();
+        let first = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/native/bfs-version-1.tombolo");
+        let workload = find("bfs").unwrap();
+        let given = [("nodes", "300")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let request = Request::new(workload, Scale::FULL, &given, 1).unwrap();
+        let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        trace::write(&recording, &file).unwrap();
+        [sample, std::fs::read(&file).unwrap(), std::fs::read(first).unwrap()]
     })
 }
 
@@ -213,13 +223,16 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_native_file_never_panics(changes in prop::collection::vec(change(), 1..4)) {
-        let mut bytes = native().to_vec();
+    fn a_changed_native_file_never_panics(
+        native in prop::sample::select(&natives()[..]),
+        changes in prop::collection::vec(change(), 1..4),
+    ) {
+        let mut bytes = native.clone();
         apply(&mut bytes, &changes);
         let out = tempfile::tempdir().unwrap();
         let file = out.path().join("sample.tombolo");
         std::fs::write(&file, &bytes).unwrap();
         let read = trace::info(&file);
-        prop_assert!(read.is_err() || bytes == native(), "damage does not show");
+        prop_assert!(read.is_err() || bytes == native, "damage does not show");
     }
 }

@@ -3,11 +3,10 @@
 use super::kit::{WARP, block, folder, header, open, streams};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use tombolo_types::LineSize;
 use tombolo_types::stream::{
     Access, Accesses, Command, CtaStream, KernelClass, KernelInfo, Op, Program, StreamError, Token,
 };
-use tombolo_types::{Line, Mask, Order, Scope};
+use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, Order, Scope};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -17,6 +16,8 @@ use tombolo_workload::trace;
 struct Handmade {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
+    arrays: Vec<ArrayInfo>,
+    phases: Vec<HostPhase>,
     bad: Option<u32>,
 }
 
@@ -28,8 +29,17 @@ impl Handmade {
         let commands = vec![
             Command::Launch { kernel: 0, stream: 2 },
             Command::Copy { address: u64::MAX, bytes: 1, to_device: false },
+            Command::Host { phase: 1 },
+            Command::Host { phase: 0 },
         ];
-        Handmade { kernels: vec![info], commands, bad }
+        let array = |name: &str, base, bytes, element| ArrayInfo { name: name.to_owned(), base, bytes, element };
+        let arrays =
+            vec![array("a\n", 0, 640_000, Some(8)), array("", 1 << 40, 0, None), array("last", u64::MAX - 9, 9, None)];
+        let phases = vec![
+            HostPhase { reads: vec![0..8, 9..11], writes: vec![] },
+            HostPhase { reads: vec![0..1, 7..8], writes: vec![0..1, 2..u64::MAX] },
+        ];
+        Handmade { kernels: vec![info], commands, arrays, phases, bad }
     }
 }
 
@@ -48,6 +58,12 @@ impl Program for Handmade {
     }
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
+    }
+    fn host_phases(&self) -> &[HostPhase] {
+        &self.phases
     }
     fn cta(&self, _: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
         if self.bad == Some(cta) {
@@ -87,6 +103,7 @@ fn any_program_survives_writing() {
     let read = open(&file).unwrap();
     assert_eq!(read.kernels(), program.kernels());
     assert_eq!(read.commands(), program.commands());
+    assert_eq!((read.arrays(), read.host_phases()), (program.arrays(), program.host_phases()));
     assert_eq!(streams(&*read), streams(&program));
     let mut stream = CtaStream::default();
     assert!(read.cta(0, 5000, &mut stream).unwrap_err().message.contains("there is no CTA 5000 of kernel 0"));
@@ -105,6 +122,7 @@ fn every_workload_survives_writing() {
         let read = open(&file).unwrap();
         assert_eq!(read.kernels(), recording.kernels());
         assert_eq!(read.commands(), recording.commands());
+        assert_eq!((read.arrays(), read.host_phases()), (recording.arrays(), recording.host_phases()));
         let (mut expected, mut stream) = (CtaStream::default(), CtaStream::default());
         for (kernel, info) in recording.kernels().iter().enumerate() {
             for cta in 0..info.ctas {
@@ -123,6 +141,8 @@ fn kernels_and_programs_may_be_empty() {
     assert_eq!(outcome(&file), Ok(()));
     program.kernels.clear();
     program.commands.clear();
+    program.arrays.clear();
+    program.phases.clear();
     let (_out, file) = written(&program);
     assert_eq!(outcome(&file), Ok(()));
 }
@@ -182,4 +202,113 @@ fn an_import_keeps_what_only_the_trace_knows() {
     let info = trace::info(&file).unwrap();
     assert_eq!(info, trace::info(trace.path()).unwrap());
     assert_eq!((info.tracer_version, info.unknown_opcodes[0].name.as_str()), (Some(4), "FROB"));
+}
+
+/// Checksum of the format: that of the header, to write another one.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    let mut words = bytes.chunks_exact(8);
+    let whole = words
+        .by_ref()
+        .fold(0xcbf2_9ce4_8422_2325, |state, word| step(state, u64::from_le_bytes(word.try_into().unwrap())));
+    let rest = words.remainder().iter().fold(whole, |state, byte| step(state, u64::from(*byte)));
+    step(rest, bytes.len() as u64)
+}
+
+/// What becomes of an empty program whose header has `from` replaced by `to`, as a file of `version`.
+fn with_header(version: u32, from: &str, to: &str) -> Result<(), String> {
+    let mut program = Handmade::new(0, None);
+    program.kernels.clear();
+    program.commands.retain(|command| matches!(command, Command::Host { .. }));
+    let (_out, file) = written(&program);
+    let bytes = std::fs::read(&file).unwrap();
+    let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
+    let header = std::str::from_utf8(&bytes[24..24 + length]).unwrap();
+    assert!(header.contains(from), "{from} is not in {header}");
+    let header = header.replacen(from, to, 1);
+    // Nothing lies between the header and an empty index: the footer's first number is where the index begins.
+    let mut footer = ((24 + header.len()) as u64).to_le_bytes().to_vec();
+    footer.extend(0_u64.to_le_bytes());
+    footer.extend(checksum(&[]).to_le_bytes());
+    footer.extend(checksum(&footer).to_le_bytes());
+    let mut changed = bytes[..8].to_vec();
+    changed.extend(version.to_le_bytes());
+    changed.extend((header.len() as u32).to_le_bytes());
+    changed.extend(checksum(header.as_bytes()).to_le_bytes());
+    changed.extend(header.as_bytes());
+    changed.extend(&footer);
+    changed.extend(&bytes[..8]);
+    std::fs::write(&file, changed).unwrap();
+    outcome(&file)
+}
+
+#[test]
+fn a_header_whose_parts_do_not_fit_is_refused() {
+    assert_eq!(with_header(2, "handmade", "renamed"), Ok(()), "only what is wrong is refused");
+    for (from, to, message) in [
+        ("{\"phase\":1}", "{\"phase\":2}", "host phase 2 of 2"),
+        ("\"base\":0", "\"base\":1099511627770", "array \"\" at byte 1099511627776, where another ends"),
+        ("\"bytes\":9", "\"bytes\":10", "beyond the last address"),
+        ("[[0,8],[9,11]]", "[[0,9],[9,11]]", "addresses of a host phase that do not ascend"),
+        ("[[0,1],", "[[1,1],", "addresses of a host phase that do not ascend"),
+        ("[[0,1],", "[[0,1,2],", "the header: "),
+        ("\"element\":8", "\"elements\":8", "unknown field `elements`"),
+    ] {
+        let refused = with_header(2, from, to).unwrap_err();
+        assert!(refused.contains(message), "{from} as {to}: {refused}");
+    }
+}
+
+#[test]
+fn arrays_that_share_a_line_of_the_machine_are_refused() {
+    let mut program = Handmade::new(1, None);
+    program.arrays[1] = ArrayInfo { base: 640_128, bytes: 4, ..program.arrays[1].clone() };
+    program.arrays[0].bytes = 640_004;
+    let (_out, file) = written(&program);
+    assert_eq!(outcome(&file), Ok(()), "they do not share one of 128 bytes");
+    let longer = trace::open(&file, LineSize::new(256).unwrap(), WARP).err().unwrap().to_string();
+    assert!(longer.contains("arrays \"a\\n\" and \"\" share a line of 256 bytes"), "{longer}");
+}
+
+#[test]
+fn a_feature_that_is_not_known_is_named_and_refused() {
+    let refused = with_header(2, "[\"arrays\",\"host\"]", "[\"arrays\",\"devices\"]").unwrap_err();
+    assert!(refused.contains("the feature \"devices\"; this program reads arrays, host"), "{refused}");
+    let with_more = with_header(2, "\"host\"],", "\"devices\"],\"devices\":[],").unwrap_err();
+    assert!(with_more.contains("the feature \"devices\""), "before what it adds is found strange: {with_more}");
+}
+
+#[test]
+fn a_version_is_not_taken_for_another() {
+    let refused = |version, from, to| with_header(version, from, to).unwrap_err();
+    assert!(refused(1, "handmade", "handmade").contains("features, which version 1 does not have"));
+    assert!(refused(2, "\"features\":[\"arrays\",\"host\"],", "").contains("no features, which version 2 has"));
+    assert!(refused(3, "handmade", "handmade").contains("of version 3; this program reads versions 1 to 2"));
+}
+
+/// Parameters of a workload.
+type Given = &'static [(&'static str, &'static str)];
+
+/// Files that were written when the format had no features, and the programs that they hold.
+const VERSION_1: [(&str, &str, Given); 2] = [
+    ("bfs", "bfs-version-1.tombolo", &[("nodes", "600"), ("degree", "4")]),
+    ("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")]),
+];
+
+#[test]
+fn files_of_version_1_are_still_read() {
+    for (name, file, given) in VERSION_1 {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/native").join(file);
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let workload = bench::find(name).unwrap();
+        let request = Request::new(workload, Scale::FULL, &given, 1).unwrap();
+        let recording = bench::record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+        let read = open(&path).unwrap();
+        assert_eq!(read.kernels(), recording.kernels());
+        assert_eq!(streams(&*read), streams(&recording), "{file}");
+        let timed = recording.commands().iter().filter(|command| !matches!(command, Command::Host { .. }));
+        assert!(read.commands().iter().eq(timed), "{file}: what takes time is the same");
+        assert!(read.arrays().is_empty() && read.host_phases().is_empty());
+        assert!(super::kit::notes(&path).iter().any(|note| note.contains("names neither arrays")));
+    }
 }

@@ -143,7 +143,7 @@ fn quotes_in_a_header_are_no_part_of_its_values() {
         ("version = 4", "version = \"\"4\"\""),
     ] {
         let (registers, shared, notes) = changed(32, from, to);
-        assert_eq!((registers, shared, notes.len()), (16, 64, 1), "{to}: {notes:?}");
+        assert_eq!((registers, shared, notes.len()), (16, 64, 2), "{to}: {notes:?}");
     }
     for (name, label) in [("\"'sample'\"", "sample"), ("f<\"a 'b'\">()", "f<\"a 'b'\">()")] {
         let text = header(4, "1,1,1", 32).replace("sample", name) + &block("0,0,0", &[ADD]);

@@ -86,10 +86,10 @@ impl Arguments {
 
 impl Footprint {
     fn of(choice: &WorkloadChoice, scale: Scale) -> Result<Footprint, Failure> {
-        let array = |array: ArrayInfo| ShownArray {
+        let array = |(array, scaling): (ArrayInfo, Scaling)| ShownArray {
             name: array.name,
             bytes: array.bytes,
-            scales: array.scaling == Scaling::Scales,
+            scales: scaling == Scaling::Scales,
         };
         let arrays: Vec<ShownArray> = choice.arrays(scale)?.into_iter().map(array).collect();
         let bytes = arrays.iter().map(|array| array.bytes).sum();

@@ -2,12 +2,17 @@
 //!
 //! ```text
 //! file   := magic version:u32 length:u32 checksum:u64 header block* index footer
-//! header := JSON: name, line size, warp width, kernels, commands, origin
+//! header := JSON: name, line size, warp width, kernels, commands, origin, features, arrays, host phases
 //! block  := a zstd frame of: end:u32 of each CTA, then their encodings (module `encode`)
 //! index  := for each kernel: count:u32, then for each of its blocks, which hold its CTAs in order:
 //!           offset:u64 length:u32 unpacked:u32 ctas:u32 checksum:u64
 //! footer := offset:u64 length:u64 checksum:u64 of the index, checksum:u64 of the 24 bytes before, magic
 //! ```
+//! Version 1 has neither features nor arrays nor host phases; it is still read. A file of version 2 is read where all its
+//! features are known. What is added later gets a name there, and no new version: launches on one of several devices,
+//! barriers between streams, copies between devices. Dependences between arithmetic instructions have three kinds of
+//! instruction left.
+//!
 //! Numbers are little endian. Nothing lies between the parts, so every byte is under a checksum or compared;
 //! blocks are checked when a CTA is decoded.
 
@@ -23,8 +28,10 @@ pub(super) use writer::write;
 
 /// First and last bytes of a file. The control character keeps it from passing for text.
 pub(super) const MAGIC: &[u8; 8] = b"tombolo\x1a";
-/// Version of the format; any change of it or of the encoding of CTAs is a new one.
-const VERSION: u32 = 1;
+/// Version of the format that is written; a change that no feature names is a new one.
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST: u32 = 1;
 /// Bytes before the header: magic, version, length, checksum.
 const PREFIX: usize = 8 + 4 + 4 + 8;
 /// Bytes of the footer.

@@ -1,9 +1,9 @@
 //! Reads a native trace through a memory map.
 
 use super::checksum::checksum;
-use super::header::{Checked, Header};
+use super::header::{Checked, Header, Needs};
 use super::index::{self, Block, KernelIndex, take};
-use super::{FOOTER, MAGIC, PREFIX, VERSION};
+use super::{FOOTER, MAGIC, OLDEST, PREFIX, VERSION};
 use crate::encode::decode;
 use crate::trace::error::TraceError;
 use crate::trace::info::Origin;
@@ -12,8 +12,8 @@ use memmap2::Mmap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
+use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
 /// Bytes that say where a CTA ends in its block.
 const END: usize = 4;
@@ -70,21 +70,17 @@ impl NativeProgram {
         let map = unsafe { Mmap::map(file) }.map_err(TraceError::io(path, "map"))?;
         if let Some(version) = map.get(8..12) {
             let found = u32::from_le_bytes(version.try_into().expect("four bytes"));
-            if found != VERSION {
-                return Err(TraceError::Version { path: path.to_owned(), found, supported: VERSION });
+            if !(OLDEST..=VERSION).contains(&found) {
+                return Err(TraceError::Version { path: path.to_owned(), found, oldest: OLDEST, newest: VERSION });
             }
         }
         let damaged = |damage: Damage| damage.error(path);
         let (header, start) = read_header(&map).map_err(damaged)?;
+        let line_size = line_size.unwrap_or(header.line_size);
+        let defect = |message| damaged(Damage::new(PREFIX as u64, format!("the header: {message}")));
+        header.arrays_apart(line_size).map_err(defect)?;
         let kernels = read_index(&map, &header, start).map_err(damaged)?;
-        Ok(NativeProgram {
-            path: path.to_owned(),
-            map,
-            line_size: line_size.unwrap_or(header.line_size),
-            header,
-            kernels,
-            unpacked: Mutex::default(),
-        })
+        Ok(NativeProgram { path: path.to_owned(), map, line_size, header, kernels, unpacked: Mutex::default() })
     }
 
     /// What the recorder knew beyond the streams.
@@ -169,17 +165,22 @@ impl Damage {
 
 /// Reads the header; also returns where blocks begin.
 fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
-    let mut at = MAGIC.len() + 4;
+    let mut at = MAGIC.len();
     let short = || Damage::new(map.len() as u64, "the file ends within its header");
+    let version = take(map, &mut at).map(u32::from_le_bytes).ok_or_else(short)?;
     let length = take(map, &mut at).map(u32::from_le_bytes).ok_or_else(short)? as usize;
     let expected = take(map, &mut at).map(u64::from_le_bytes).ok_or_else(short)?;
     let bytes = map.get(PREFIX..PREFIX + length).ok_or_else(short)?;
     if checksum(bytes) != expected {
         return Err(Damage::new(PREFIX as u64, "the checksum of the header does not match"));
     }
-    let header: Header = serde_json::from_slice(bytes)
-        .map_err(|error| Damage::new((PREFIX + error.column()) as u64, format!("the header: {error}")))?;
-    let checked = header.check().map_err(|message| Damage::new(PREFIX as u64, format!("the header: {message}")))?;
+    let text = |error: serde_json::Error| Damage::new((PREFIX + error.column()) as u64, format!("the header: {error}"));
+    let defect = |message| Damage::new(PREFIX as u64, format!("the header: {message}"));
+    // First, for a feature may explain what else is strange there.
+    let needs: Needs = serde_json::from_slice(bytes).map_err(text)?;
+    needs.check(version).map_err(defect)?;
+    let header: Header = serde_json::from_slice(bytes).map_err(text)?;
+    let checked = header.check().map_err(defect)?;
     Ok((checked, (PREFIX + length) as u64))
 }
 
@@ -228,6 +229,14 @@ impl Program for NativeProgram {
 
     fn commands(&self) -> &[Command] {
         &self.header.commands
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.header.arrays
+    }
+
+    fn host_phases(&self) -> &[HostPhase] {
+        &self.header.phases
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

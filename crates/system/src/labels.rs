@@ -1,0 +1,444 @@
+//! What a program tells the command processor of a kernel: a label for each array it uses. Derived from the recorded
+//! streams ([`crate::uses`]) and from what the host touches and copies, by no workload's help.
+//!
+//! | labels | lines of a use | mode of a use | sound |
+//! | --- | --- | --- | --- |
+//! | `modes` | the whole array (CPElide, Listing 1) | of the kernel: R where no module writes it | yes |
+//! | `ranges` | from the first to the last that the module touches (Listing 2) | of the module | yes |
+//! | `exact` | those that the module touches | of the module | yes |
+//! | `split` | the module's part of as many equal parts as modules run the kernel, without halos | of the kernel | no |
+//! | `asserted` | as `modes`, and no boundary matters to any array | of the kernel | no |
+//!
+//! Modes of `ranges` and `exact` are the module's own: parts in different modes have vectors of their own (III-B). `split`
+//! is what a programmer writes who thinks of the output: an array of fewer elements than parts is whole for each. The
+//! boolean of `asserted` is that of the authors' public simulator.
+//!
+//! A kernel that touches lines of no array has no labels, nor has any kernel of a trace, which names no arrays: it may
+//! access anything. What the host does is told exactly, whatever the kind: its driver knows.
+
+use crate::uses::{ArrayUse, KernelUse, Touched};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use tombolo_model::page_table::PageTable;
+use tombolo_protocol::elision::{Label, LineSet, Lines, Mode, ModuleSet, Use, User};
+use tombolo_types::array::lines_of;
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId};
+
+/// How kernels are labelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Labelling {
+    /// Each array's mode.
+    Modes,
+    /// And the range that each module uses.
+    #[default]
+    Ranges,
+    /// And the lines that each module uses.
+    Exact,
+    /// And an equal part for each module, whatever it uses.
+    Split,
+    /// Each array's mode, and that no boundary matters.
+    Asserted,
+}
+
+impl Labelling {
+    /// Every one.
+    pub const ALL: [Labelling; 5] =
+        [Labelling::Modes, Labelling::Ranges, Labelling::Exact, Labelling::Split, Labelling::Asserted];
+
+    /// Its word in files and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Labelling::Modes => "modes",
+            Labelling::Ranges => "ranges",
+            Labelling::Exact => "exact",
+            Labelling::Split => "split",
+            Labelling::Asserted => "asserted",
+        }
+    }
+}
+
+impl fmt::Display for Labelling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Labels cannot be derived as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LabelError {
+    /// No such kind.
+    #[error("labels {0:?} are none of {allowed}", allowed = Labelling::ALL.map(Labelling::word).join(", "))]
+    Labelling(String),
+    /// The array that labels are to lack is none of the program's.
+    #[error("no array {array:?} to drop from the labels; the program has {known}")]
+    Array {
+        /// What was asked for.
+        array: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl FromStr for Labelling {
+    type Err = LabelError;
+
+    fn from_str(word: &str) -> Result<Labelling, LabelError> {
+        let mut all = Labelling::ALL.into_iter();
+        all.find(|kind| kind.word() == word).ok_or_else(|| LabelError::Labelling(word.to_owned()))
+    }
+}
+
+/// How kernels are labelled, and what is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelConfig {
+    /// The kind.
+    pub labelling: Labelling,
+    /// An array that kernels' labels lack, to see a wrong label caught.
+    pub drop: Option<String>,
+}
+
+/// The label of one array, with what a [`Label`] borrows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayLabel {
+    /// Index of the array.
+    pub array: u32,
+    /// Whether no boundary matters to it.
+    pub asserted: bool,
+    /// A use for each user.
+    pub uses: Vec<Use>,
+}
+
+/// What a launch says, of a kernel or of what the host does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelLabels {
+    /// The modules it runs on; none for the host.
+    pub on: ModuleSet,
+    /// A label for each array it accesses, in order of address; `None` where it may access anything.
+    pub arrays: Option<Vec<ArrayLabel>>,
+}
+
+/// An array as labels name it.
+#[derive(Clone, Debug)]
+struct Structure {
+    /// `None` where it is empty.
+    lines: Option<Lines>,
+    bytes: u64,
+    element: u64,
+    base: u64,
+    /// Its lines by home.
+    homes: Vec<LineSet>,
+}
+
+/// The labels of a program.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    structures: Vec<Structure>,
+    kernels: Vec<KernelLabels>,
+    phases: Vec<KernelLabels>,
+    copies: FxHashMap<(u64, u64, bool), KernelLabels>,
+}
+
+impl Labels {
+    /// Labels `program` for `modules` modules, whose `uses` are those of its kernels there and whose pages are at `pages`.
+    ///
+    /// # Errors
+    /// `config` drops an array that the program does not have.
+    pub fn derive(
+        program: &dyn Program,
+        uses: &[KernelUse],
+        pages: &PageTable,
+        modules: u8,
+        config: &LabelConfig,
+    ) -> Result<Labels, LabelError> {
+        let arrays = program.arrays();
+        if let Some(name) = &config.drop {
+            named(arrays, name)?;
+        }
+        let is_kept = |array: &ArrayUse| config.drop.as_ref() != Some(&arrays[array.array as usize].name);
+        let size = program.line_size();
+        let structure = |array: &ArrayInfo| Structure::of(array, size, pages, modules);
+        let structures: Vec<Structure> = arrays.iter().map(structure).collect();
+        let kernel = |used: &KernelUse| kernel_labels(used, is_kept, &structures, size, config.labelling);
+        let host = |accesses: &[(&[Range<u64>], Mode)]| host_labels(accesses, &structures, size);
+        let copies = program.commands().iter().filter_map(|command| match *command {
+            Command::Copy { address, bytes, to_device } => Some((address, bytes, to_device)),
+            Command::Launch { .. } | Command::Host { .. } => None,
+        });
+        let copy = |(address, bytes, to_device): (u64, u64, bool)| {
+            let moved = address..address.saturating_add(bytes);
+            let mode = if to_device { Mode::ReadWrite } else { Mode::Read };
+            ((address, bytes, to_device), host(&[(&[moved], mode)]))
+        };
+        Ok(Labels {
+            kernels: uses.iter().map(kernel).collect(),
+            phases: (program.host_phases().iter())
+                .map(|phase| host(&[(&phase.reads, Mode::Read), (&phase.writes, Mode::ReadWrite)]))
+                .collect(),
+            copies: copies.map(copy).collect(),
+            structures,
+        })
+    }
+
+    /// What a command of the program says.
+    ///
+    /// # Panics
+    /// Where it is none of the program's.
+    pub fn of(&self, command: &Command) -> &KernelLabels {
+        match *command {
+            Command::Launch { kernel, .. } => &self.kernels[kernel as usize],
+            Command::Host { phase } => &self.phases[phase as usize],
+            Command::Copy { address, bytes, to_device } => &self.copies[&(address, bytes, to_device)],
+        }
+    }
+
+    /// The same as the command processor reads it: the labels of a packet.
+    pub fn packet<'a>(&'a self, said: &'a KernelLabels) -> Option<Vec<Label<'a>>> {
+        let label = |label: &'a ArrayLabel| {
+            let structure = &self.structures[label.array as usize];
+            let lines = structure.lines?;
+            Some(Label { structure: lines, homes: &structure.homes, asserted: label.asserted, uses: &label.uses })
+        };
+        said.arrays.as_ref().map(|arrays| arrays.iter().filter_map(label).collect())
+    }
+}
+
+/// Whether some array has this name; several may.
+fn named(arrays: &[ArrayInfo], name: &str) -> Result<(), LabelError> {
+    let known: Vec<&str> = arrays.iter().map(|array| array.name.as_str()).collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(LabelError::Array { array: name.to_owned(), known })
+}
+
+impl Structure {
+    fn of(array: &ArrayInfo, size: LineSize, pages: &PageTable, modules: u8) -> Structure {
+        let range = array.lines(size);
+        Structure {
+            lines: (!range.is_empty()).then(|| Lines::new(range.start, range.end)),
+            bytes: array.bytes,
+            element: u64::from(array.element.unwrap_or(1)),
+            base: array.base,
+            homes: homes(&range, pages, modules),
+        }
+    }
+
+    fn whole(&self) -> LineSet {
+        self.lines.map(LineSet::from).unwrap_or_default()
+    }
+
+    /// Part number `part` of `parts` equal ones.
+    fn part(&self, part: u64, parts: u64, size: LineSize) -> LineSet {
+        let elements = self.bytes / self.element;
+        if elements < parts {
+            return self.whole();
+        }
+        let behind =
+            |part: u64| self.base + self.element * (u128::from(elements) * u128::from(part) / u128::from(parts)) as u64;
+        Lines::covering(behind(part)..behind(part + 1), size).into()
+    }
+}
+
+/// By module, the lines of `range` that are homed there.
+fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
+    let together = pages.lines_together();
+    let mut homes: Vec<Vec<Lines>> = vec![Vec::new(); usize::from(modules)];
+    let mut first = range.start;
+    while first < range.end {
+        let end = Line((first.0 / together + 1) * together).min(range.end);
+        if let Some(home) = pages.home(first) {
+            homes[usize::from(home.0)].push(Lines::new(first, end));
+        }
+        first = end;
+    }
+    homes.into_iter().map(|lines| lines.into_iter().collect()).collect()
+}
+
+fn mode_of(touched: &Touched) -> Mode {
+    if touched.written.is_empty() { Mode::Read } else { Mode::ReadWrite }
+}
+
+fn kernel_labels(
+    used: &KernelUse,
+    is_kept: impl Fn(&ArrayUse) -> bool,
+    structures: &[Structure],
+    size: LineSize,
+    labelling: Labelling,
+) -> KernelLabels {
+    let label = |array: &ArrayUse| {
+        let uses = uses(array, &structures[array.array as usize], used.on, size, labelling);
+        ArrayLabel { array: array.array, asserted: labelling == Labelling::Asserted, uses }
+    };
+    let kept = used.arrays.iter().filter(|array| is_kept(array));
+    let nobody_knows = used.elsewhere || structures.is_empty();
+    KernelLabels { on: used.on, arrays: (!nobody_knows).then(|| kept.map(label).collect()) }
+}
+
+/// The uses of one array in a kernel that runs on `on`.
+fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
+    let modes = array.modules.iter().map(mode_of);
+    let of_kernel = modes.max().expect("a machine has modules");
+    let touched = || (0..).map(ModuleId).zip(&array.modules);
+    let by =
+        |(module, lines, mode)| (!LineSet::is_empty(&lines)).then_some(Use { user: User::Module(module), mode, lines });
+    match labelling {
+        Labelling::Modes | Labelling::Asserted => touched()
+            .filter(|(_, touched)| !touched.lines().is_empty())
+            .filter_map(|(module, _)| by((module, structure.whole(), of_kernel)))
+            .collect(),
+        Labelling::Ranges => touched()
+            .filter_map(|(module, touched)| by((module, touched.lines().limited(1), mode_of(touched))))
+            .collect(),
+        Labelling::Exact => {
+            touched().filter_map(|(module, touched)| by((module, touched.lines(), mode_of(touched)))).collect()
+        }
+        Labelling::Split => {
+            let running = touched().map(|(module, _)| module).filter(|&module| on.contains(module));
+            let part = |(part, module)| by((module, structure.part(part, u64::from(on.count()), size), of_kernel));
+            (0..).zip(running).filter_map(part).collect()
+        }
+    }
+}
+
+/// What the host's accesses say; nothing certain where one is of no array.
+fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[Structure], size: LineSize) -> KernelLabels {
+    let mut found: FxHashMap<u32, (Mode, Vec<Lines>)> = FxHashMap::default();
+    let mut knows = true;
+    for (addresses, mode) in accesses.iter().flat_map(|&(ranges, mode)| ranges.iter().map(move |range| (range, mode))) {
+        let place = structures.partition_point(|array| array.base <= addresses.start).checked_sub(1);
+        let place = place.filter(|&place| addresses.end <= structures[place].base + structures[place].bytes);
+        let lines = lines_of(addresses, size);
+        match place {
+            _ if lines.is_empty() => {}
+            Some(place) => {
+                let (most, all) = found.entry(place as u32).or_insert((mode, Vec::new()));
+                *most = mode.max(*most);
+                all.push(Lines::new(lines.start, lines.end));
+            }
+            None => knows = false,
+        }
+    }
+    let mut arrays: Vec<ArrayLabel> = (found.into_iter())
+        .map(|(array, (mode, lines))| {
+            let used = Use { user: User::Host, mode, lines: lines.into_iter().collect() };
+            ArrayLabel { array, asserted: false, uses: vec![used] }
+        })
+        .collect();
+    arrays.sort_unstable_by_key(|label| label.array);
+    KernelLabels { on: ModuleSet::NONE, arrays: knows.then_some(arrays) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directed::{Cta, Directed};
+    use crate::placement::FirstTouch;
+    use crate::survey::survey;
+    use crate::uses::Uses;
+    use std::sync::Arc;
+    use tombolo_design::scheduling::CtaCut;
+
+    const MODULES: u8 = 2;
+
+    /// Two CTAs on two modules: each writes its half of `b` and reads its half of `a` with a line of the other's.
+    fn stencil() -> Arc<Directed> {
+        let cta = |own: Range<u64>, with_halo: Range<u64>| {
+            Cta::new().warp(|w| _ = w.read(with_halo).write(own.map(|line| line + 64)))
+        };
+        let kernel = vec![cta(0..32, 0..33), cta(32..64, 31..64)];
+        Directed::with_arrays(vec![kernel], &[("a", 0..64), ("b", 64..128), ("unused", 128..129)])
+    }
+
+    fn labels(program: &dyn Program, config: &LabelConfig) -> Result<Labels, LabelError> {
+        let (mut first, mut uses) = (FirstTouch::new(MODULES, 32), Uses::new(program, MODULES));
+        survey(program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
+        Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
+    }
+
+    /// Array, module, mode, first lines and those behind the last.
+    type Row = (u32, u8, Mode, Vec<(u64, u64)>);
+
+    fn of_kernel(labelling: Labelling) -> Vec<Row> {
+        let labels = labels(&*stencil(), &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
+        let said = labels.of(&Command::Launch { kernel: 0, stream: 0 });
+        let mut rows = Vec::new();
+        for label in said.arrays.as_ref().expect("it has labels") {
+            for used in &label.uses {
+                let User::Module(module) = used.user else { panic!("a kernel runs on modules") };
+                let lines = used.lines.ranges().iter().map(|range| (range.first.0, range.end.0)).collect();
+                rows.push((label.array, module.0, used.mode, lines));
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn modes_say_the_whole_array() {
+        let rows = |array, mode, lines| [0, 1].map(|module| (array, module, mode, vec![lines]));
+        let expected = [rows(0, Mode::Read, (0, 64)), rows(1, Mode::ReadWrite, (64, 128))].concat();
+        assert_eq!(of_kernel(Labelling::Modes), expected);
+        assert_eq!(of_kernel(Labelling::Asserted), expected);
+    }
+
+    #[test]
+    fn ranges_and_sets_have_the_halo_and_parts_do_not() {
+        let b = [(1, 0, Mode::ReadWrite, vec![(64, 96)]), (1, 1, Mode::ReadWrite, vec![(96, 128)])];
+        let with_halo = [(0, 0, Mode::Read, vec![(0, 33)]), (0, 1, Mode::Read, vec![(31, 64)])];
+        let expected = [with_halo, b.clone()].concat();
+        assert_eq!(of_kernel(Labelling::Ranges), expected);
+        assert_eq!(of_kernel(Labelling::Exact), expected);
+        let without = [(0, 0, Mode::Read, vec![(0, 32)]), (0, 1, Mode::Read, vec![(32, 64)])];
+        assert_eq!(of_kernel(Labelling::Split), [without, b].concat());
+    }
+
+    #[test]
+    fn a_range_spans_the_lines_between_and_a_set_does_not() {
+        let cta = Cta::new().warp(|w| _ = w.read([1, 40]));
+        let program = Directed::with_arrays(vec![vec![cta]], &[("a", 0..64)]);
+        let lines = |labelling| {
+            let labels = labels(&*program, &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
+            let said = labels.of(&Command::Launch { kernel: 0, stream: 0 });
+            said.arrays.as_ref().expect("it has labels")[0].uses[0].lines.ranges().len()
+        };
+        assert_eq!((lines(Labelling::Ranges), lines(Labelling::Exact)), (1, 2));
+    }
+
+    #[test]
+    fn homes_are_those_of_the_pages() {
+        let program = stencil();
+        let labels = labels(&*program, &LabelConfig::default()).expect("all arrays are kept");
+        let said = labels.of(&program.commands()[0]);
+        let packet = labels.packet(said).expect("it has labels");
+        let homes: Vec<Vec<LineSet>> = packet.iter().map(|label| label.homes.to_vec()).collect();
+        let lines = |first, end| LineSet::from(Lines::new(Line(first), Line(end)));
+        let expected = [[lines(0, 32), lines(32, 64)], [lines(64, 96), lines(96, 128)]];
+        assert_eq!(homes, expected);
+    }
+
+    #[test]
+    fn a_dropped_array_is_in_no_label_of_a_kernel() {
+        let program = stencil();
+        let config = |array: &str| LabelConfig { drop: Some(array.to_owned()), ..LabelConfig::default() };
+        let said = labels(&*program, &config("a")).expect("it is there").of(&program.commands()[0]).clone();
+        assert_eq!(said.arrays.expect("it has labels").iter().map(|label| label.array).collect::<Vec<_>>(), [1]);
+        let error = labels(&*program, &config("c")).expect_err("it is not there");
+        assert_eq!(error.to_string(), "no array \"c\" to drop from the labels; the program has a, b, unused");
+    }
+
+    #[test]
+    fn a_program_that_names_no_arrays_has_no_labels() {
+        let program = Directed::new(vec![vec![Cta::new().warp(|w| _ = w.read([1]))]]);
+        let labels = labels(&*program, &LabelConfig::default()).expect("nothing is dropped");
+        assert_eq!(labels.of(&program.commands()[0]).arrays, None);
+    }
+
+    #[test]
+    fn every_kind_has_a_word() {
+        assert!(Labelling::ALL.iter().all(|kind| kind.word().parse() == Ok(*kind)));
+        assert!("hull".parse::<Labelling>().expect_err("no such kind").to_string().contains("ranges, exact"));
+    }
+}

@@ -1,0 +1,257 @@
+//! What each kernel does to each array on each module: lines read and lines written, from the recorded streams.
+//!
+//! No workload says so and none helps. A kernel's uses are those of its CTAs; launched again, it has the same.
+
+use crate::survey::{Launch, Reader, Touch, touches};
+use std::ops::Range;
+use tombolo_protocol::elision::{LineSet, Lines, ModuleSet};
+use tombolo_types::stream::{CtaStream, Program};
+use tombolo_types::{Line, ModuleId};
+
+/// What one module does to one array in one kernel. An atomic reads its line and writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Lines read.
+    pub read: LineSet,
+    /// Lines written.
+    pub written: LineSet,
+}
+
+impl Touched {
+    /// Lines read or written.
+    pub fn lines(&self) -> LineSet {
+        let mut lines = self.read.clone();
+        lines.add(&self.written);
+        lines
+    }
+}
+
+/// What a kernel does to one array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayUse {
+    /// Index of the array.
+    pub array: u32,
+    /// What each module does, by module.
+    pub modules: Vec<Touched>,
+}
+
+/// What a kernel does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelUse {
+    /// The modules that run CTAs of it.
+    pub on: ModuleSet,
+    /// The arrays it touches, in order of address.
+    pub arrays: Vec<ArrayUse>,
+    /// Whether it touches lines of no array: then nobody can say which.
+    pub elsewhere: bool,
+}
+
+/// Finds the uses of every kernel that is launched: a reader of streams.
+pub struct Uses {
+    modules: u8,
+    arrays: ArrayLines,
+    /// By kernel; `None` before its first launch.
+    kernels: Vec<Option<KernelUse>>,
+    /// The kernel at hand, and the module whose CTAs are shown.
+    at: Option<(u32, ModuleId)>,
+    /// By array: what that module reads and writes in it.
+    marks: Vec<[Marks; 2]>,
+}
+
+impl Uses {
+    /// For `program` on a machine of `modules` modules.
+    pub fn new(program: &dyn Program, modules: u8) -> Uses {
+        let arrays = ArrayLines::of(program);
+        Uses {
+            modules,
+            marks: arrays.lines.iter().map(|_| [Marks::default(), Marks::default()]).collect(),
+            arrays,
+            kernels: program.kernels().iter().map(|_| None).collect(),
+            at: None,
+        }
+    }
+
+    /// The uses, by kernel; of one that is never launched none.
+    pub fn finish(mut self) -> Vec<KernelUse> {
+        self.close();
+        self.kernels.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// All CTAs of the module at hand have been shown.
+    fn close(&mut self) {
+        let Some((kernel, module)) = self.at.take() else { return };
+        let found = self.kernels[kernel as usize].get_or_insert_default();
+        let marked = self.marks.iter_mut().zip(&self.arrays.lines).enumerate();
+        for (array, ([read, written], lines)) in marked {
+            let touched = Touched { read: read.take(lines.start), written: written.take(lines.start) };
+            if touched == Touched::default() {
+                continue;
+            }
+            let place = found.arrays.binary_search_by_key(&(array as u32), |used| used.array);
+            let place = place.unwrap_or_else(|place| {
+                let modules = vec![Touched::default(); usize::from(self.modules)];
+                found.arrays.insert(place, ArrayUse { array: array as u32, modules });
+                place
+            });
+            found.arrays[place].modules[usize::from(module.0)] = touched;
+        }
+    }
+}
+
+impl Reader for Uses {
+    fn launch(&mut self, launch: Launch) -> bool {
+        self.close();
+        let known = &mut self.kernels[launch.kernel as usize];
+        let is_new = known.is_none();
+        known.get_or_insert_default();
+        self.at = is_new.then_some((launch.kernel, ModuleId(0)));
+        is_new
+    }
+
+    fn cta(&mut self, module: ModuleId, _: u32, stream: &CtaStream) {
+        let (kernel, shown) = self.at.expect("a launch begins before its CTAs");
+        if shown != module {
+            self.close();
+            self.at = Some((kernel, module));
+        }
+        let found = self.kernels[kernel as usize].get_or_insert_default();
+        found.on = found.on.and(ModuleSet::only(module));
+        for (touch, line) in touches(stream) {
+            let Some(array) = self.arrays.find(line) else {
+                found.elsewhere = true;
+                continue;
+            };
+            let lines = &self.arrays.lines[array];
+            let place = line.0 - lines.start.0;
+            let [read, written] = &mut self.marks[array];
+            if matches!(touch, Touch::Load | Touch::Atomic) {
+                read.add(place, lines);
+            }
+            if matches!(touch, Touch::Store | Touch::Atomic) {
+                written.add(place, lines);
+            }
+        }
+    }
+}
+
+/// The lines of each array of a program.
+struct ArrayLines {
+    /// In order of address.
+    lines: Vec<Range<Line>>,
+    /// The array found last: the next line is mostly of it, too.
+    latest: usize,
+}
+
+impl ArrayLines {
+    fn of(program: &dyn Program) -> ArrayLines {
+        let lines = program.arrays().iter().map(|array| array.lines(program.line_size())).collect();
+        ArrayLines { lines, latest: 0 }
+    }
+
+    /// The array that holds `line`.
+    fn find(&mut self, line: Line) -> Option<usize> {
+        if self.lines.get(self.latest).is_some_and(|lines| lines.contains(&line)) {
+            return Some(self.latest);
+        }
+        let found = self.lines.partition_point(|lines| lines.start <= line).checked_sub(1)?;
+        self.latest = found;
+        self.lines[found].contains(&line).then_some(found)
+    }
+}
+
+/// Lines of one array, a bit each.
+#[derive(Default)]
+struct Marks {
+    words: Vec<u64>,
+    /// The words that hold any bit.
+    used: Range<usize>,
+}
+
+impl Marks {
+    /// Marks line number `place` of the array whose lines are `lines`.
+    fn add(&mut self, place: u64, lines: &Range<Line>) {
+        if self.words.is_empty() {
+            self.words = vec![0; (lines.end.0 - lines.start.0).div_ceil(64) as usize];
+        }
+        let word = (place / 64) as usize;
+        self.words[word] |= 1 << (place % 64);
+        self.used =
+            if self.used.is_empty() { word..word + 1 } else { self.used.start.min(word)..self.used.end.max(word + 1) };
+    }
+
+    /// The marked lines of an array that begins at `first`; none is marked afterwards.
+    fn take(&mut self, first: Line) -> LineSet {
+        let used = std::mem::take(&mut self.used);
+        let mut ranges: Vec<Lines> = Vec::new();
+        for (word, bits) in used.clone().zip(&mut self.words[used]) {
+            let mut bits = std::mem::take(bits);
+            while bits != 0 {
+                let skip = bits.trailing_zeros();
+                let run = (bits >> skip).trailing_ones();
+                let start = Line(first.0 + word as u64 * 64 + u64::from(skip));
+                let end = Line(start.0 + u64::from(run));
+                match ranges.last_mut() {
+                    Some(last) if last.end == start => last.end = end,
+                    Some(_) | None => ranges.push(Lines::new(start, end)),
+                }
+                bits &= !((u64::MAX >> (64 - run)) << skip);
+            }
+        }
+        ranges.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directed::{Cta, Directed};
+    use crate::survey::survey;
+    use tombolo_design::scheduling::CtaCut;
+    use tombolo_types::Order;
+    use tombolo_types::stream::AtomicResult;
+
+    fn set(ranges: &[(u64, u64)]) -> LineSet {
+        ranges.iter().map(|&(first, end)| Lines::new(Line(first), Line(end))).collect()
+    }
+
+    fn uses(program: &Directed) -> Vec<KernelUse> {
+        let mut uses = Uses::new(program, 2);
+        survey(program, CtaCut::Contiguous, 2, &mut [&mut uses]).expect("it decodes");
+        uses.finish()
+    }
+
+    #[test]
+    fn lines_are_told_by_array_and_module_and_an_atomic_is_both() {
+        let first = Cta::new().warp(|w| {
+            w.read(0..70).write([10]).atomic([130], Order::WEAK, AtomicResult::Discarded);
+        });
+        let second = Cta::new().warp(|w| _ = w.read([69, 3]));
+        let program = Directed::with_arrays(vec![vec![first, second]], &[("a", 0..100), ("b", 128..200)]);
+        let [kernel] = &uses(&program)[..] else { panic!("one kernel") };
+        let touched = |read, written| Touched { read: set(read), written: set(written) };
+        let a =
+            ArrayUse { array: 0, modules: vec![touched(&[(0, 70)], &[(10, 11)]), touched(&[(3, 4), (69, 70)], &[])] };
+        let b = ArrayUse { array: 1, modules: vec![touched(&[(130, 131)], &[(130, 131)]), Touched::default()] };
+        assert_eq!(*kernel, KernelUse { on: ModuleSet(0b11), arrays: vec![a, b], elsewhere: false });
+    }
+
+    #[test]
+    fn a_line_of_no_array_is_elsewhere() {
+        let reading = |line| vec![Cta::new().warp(|w| _ = w.read([line]))];
+        let program = Directed::with_arrays(vec![reading(5), reading(100)], &[("a", 0..100)]);
+        let [inside, outside] = &uses(&program)[..] else { panic!("two kernels") };
+        assert!(!inside.elsewhere && outside.elsewhere);
+        assert_eq!(inside.on.count(), 1, "one CTA runs on one module");
+    }
+
+    #[test]
+    fn marks_that_touch_are_one_range_across_words() {
+        let mut marks = Marks::default();
+        let lines = Line(1000)..Line(1256);
+        [0, 63, 64, 65, 127, 128, 255].into_iter().for_each(|place| marks.add(place, &lines));
+        assert_eq!(marks.take(Line(1000)), set(&[(1000, 1001), (1063, 1066), (1127, 1129), (1255, 1256)]));
+        (64..192).for_each(|place| marks.add(place, &lines));
+        assert_eq!(marks.take(Line(0)), set(&[(64, 192)]));
+        assert!(marks.take(Line(0)).is_empty());
+    }
+}

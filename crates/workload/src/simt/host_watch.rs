@@ -1,0 +1,96 @@
+//! What the host program does to arrays between two commands, noted while it runs.
+//!
+//! Noted are addresses alone, whether arrays have contents or not, so that a recording names the same phases either way.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tombolo_types::HostPhase;
+use tombolo_types::array::unite;
+
+/// Ranges at which those noted are united, at the earliest: elements come one at a time, and mostly in order.
+const MANY: usize = 1 << 12;
+
+/// Notes the host's accesses while it is switched on.
+#[derive(Default)]
+pub(crate) struct HostWatch {
+    on: AtomicBool,
+    phase: Mutex<HostPhase>,
+}
+
+impl HostWatch {
+    /// Switches it on or off; returns whether it was on.
+    pub(crate) fn switch(&self, on: bool) -> bool {
+        self.on.swap(on, Ordering::Relaxed)
+    }
+
+    /// The host reads these addresses.
+    #[inline]
+    pub(crate) fn reads(&self, addresses: impl FnOnce() -> Range<u64>) {
+        if self.on.load(Ordering::Relaxed) {
+            note(&mut self.phase().reads, addresses());
+        }
+    }
+
+    /// The host writes these addresses.
+    #[inline]
+    pub(crate) fn writes(&self, addresses: impl FnOnce() -> Range<u64>) {
+        if self.on.load(Ordering::Relaxed) {
+            note(&mut self.phase().writes, addresses());
+        }
+    }
+
+    /// What has been noted since the last call.
+    pub(crate) fn take(&self) -> HostPhase {
+        let mut phase = std::mem::take(&mut *self.phase());
+        unite(&mut phase.reads);
+        unite(&mut phase.writes);
+        phase
+    }
+
+    fn phase(&self) -> MutexGuard<'_, HostPhase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn note(ranges: &mut Vec<Range<u64>>, addresses: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == addresses.start => last.end = addresses.end,
+        Some(last) if last.start <= addresses.start && addresses.end <= last.end => {}
+        Some(_) | None => {
+            // Full: a push would double it.
+            if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
+                unite(ranges);
+            }
+            ranges.push(addresses);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_united_and_taken_once() {
+        let watch = HostWatch::default();
+        watch.reads(|| 0..4);
+        assert!(watch.take().is_empty(), "it was off");
+        assert!(!watch.switch(true));
+        [4, 0, 8, 100, 0].into_iter().for_each(|at| watch.reads(|| at..at + 4));
+        watch.writes(|| 7..7);
+        assert_eq!(watch.take(), HostPhase { reads: vec![0..12, 100..104], writes: vec![] });
+        assert!(watch.take().is_empty());
+    }
+
+    #[test]
+    fn many_scattered_elements_take_no_more_than_their_ranges() {
+        let watch = HostWatch::default();
+        watch.switch(true);
+        for at in 0..8 * MANY as u64 {
+            watch.writes(|| 8 * (at % 64)..8 * (at % 64) + 4);
+        }
+        assert!(watch.phase().writes.capacity() <= 2 * MANY);
+        assert_eq!(watch.take().writes.len(), 64);
+    }
+}
