@@ -10,9 +10,8 @@ use tombolo_check::explore::{
 };
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::Case;
-use tombolo_machine::{DesignConfig, design};
+use tombolo_design::{DesignConfig, design};
 use tombolo_protocol::BrokenRule;
-use tombolo_system::protocol_options;
 
 /// One duty.
 struct Duty {
@@ -124,7 +123,7 @@ impl Duty {
     fn explored(&self, broken: bool) -> Verdict {
         let (program, allowed) = self.case().allowed(CANDIDATES).expect("the model answers for a shape");
         let design = self.design();
-        let mut config = Config { options: protocol_options(&design), ..Config::new(design.coherence.word()) };
+        let mut config = Config { options: design.options(), ..Config::new(design.coherence.protocol()) };
         config.options.broken_rule = broken.then_some(self.rule);
         let forbidden = |state: &FinalState| !allowed.contains(state);
         let verdicts = places(&program, &config).into_iter().map(|(layout, start)| {

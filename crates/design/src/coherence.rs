@@ -83,11 +83,11 @@ const KEYS: [(Choice, Key); 4] = [
     ),
     (
         Choice::Remote,
-        Key {
-            name: "remote",
-            doc: "Where lines of other modules are read and written: at their home's memory, or in L2 caches.",
-            expected: Remote::EXPECTED,
-        },
+        Key::optional::<Remote>(
+            "remote",
+            "Where lines of other modules are read and written: at their home's memory, or in L2 caches.",
+            || Some(Remote::Memory.print()),
+        ),
     ),
 ];
 

@@ -5,10 +5,10 @@ use super::request::waiter;
 use super::{Item, Slice};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Message, Packet};
+use crate::message::{Message, Packet, Payload};
 use crate::watch::Contents;
 use tombolo_protocol::{Coherence, Reply, Request, Requester};
-use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
+use tombolo_types::{Line, Mask, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
     /// Hands `request`, which `item` has become, to memory; returns when it is taken there.
@@ -51,7 +51,8 @@ impl<D: Contents> Slice<D> {
     ) -> Ps {
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.memory_read_bytes += bytes;
-        here.shared.memory.fetch(here.out.now(), leaves, line, Bytes(bytes))
+        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::Read) + here.site.weights.answer(mask);
+        here.shared.memory.fetch(here.out.now(), leaves, line, mask)
     }
 
     /// Has memory write bytes that it has the contents of; returns when they are taken.
@@ -64,7 +65,8 @@ impl<D: Contents> Slice<D> {
     ) -> Ps {
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.memory_write_bytes += bytes;
-        here.shared.memory.store(here.out.now(), leaves, line, Bytes(bytes))
+        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::store(mask));
+        here.shared.memory.store(here.out.now(), leaves, line, mask)
     }
 
     /// Has an answer leave at `done`.
@@ -112,7 +114,7 @@ impl<D: Contents> Slice<D> {
                 here.send(leaves, target, Packet::Fill { register, line, mask, data });
             }
             Packet::Old { origin, data, .. } if target == here.site.module => {
-                let at = here.deliver(leaves, origin.sm, here.site.machine.line.grain());
+                let at = here.deliver(leaves, origin.sm, 1);
                 let sm = here.site.layout.sm(target, origin.sm);
                 here.out.send(at, self.id, sm, Message::Old { warp: origin.warp, result: origin.result, data });
             }
