@@ -89,11 +89,11 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::StoreKeepsSiblings => of("hmg", 760, ""),
         BrokenRule::SharerRecordedAtRequest => of("hmg", 3_300, ""),
         BrokenRule::InvalidationNotForwarded => of("hmg", 260, ""),
-        BrokenRule::InvalidationForwardedOnce => of("hmg", 400, ""),
+        BrokenRule::InvalidationForwardedOnce => of("hmg", 2_400, ""),
         BrokenRule::InvalidationReachesOneLine => of("hmg", 350, ""),
         BrokenRule::SilentDirectoryEviction => of("hmg", 650, ""),
         BrokenRule::AtomicBelowHome => of("hmg", 180, ""),
-        BrokenRule::AtomicPassesSharers => of("hmg", 1_430, ""),
+        BrokenRule::AtomicPassesSharers => of("hmg", 3_400, ""),
         BrokenRule::AtomicKeepsL1 => of("hmg", 30, ""),
         BrokenRule::DirtyEvictionLost => of("hmg+back", 200, ""),
         BrokenRule::DirtyInvalidationLost => of("software-flat+back", 5, ""),
@@ -105,12 +105,14 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst | BrokenRule::ReplacementNotAwaited => {
             Err("its race is narrow: 6000 runs of its own tests did not meet it")
         }
-        BrokenRule::AtomicKeepsL2 => of("viper", 400, ""),
-        BrokenRule::AtomicLosesDirty => of("viper", 400, ""),
-        BrokenRule::AtomicPassesHomeCopy => of("viper-cached", 4_000, ""),
-        BrokenRule::WriteBackPassesHomeCopy => of("viper-cached", 400, ""),
-        BrokenRule::FlushFillsLine => of("viper", 400, ""),
-        BrokenRule::ReleaseKeepsOwnDirty => of("viper", 60, ""),
+        BrokenRule::AtomicKeepsL2 => of("viper", 30, ""),
+        BrokenRule::AtomicLosesDirty => of("viper", 15, ""),
+        BrokenRule::AtomicPassesHomeCopy => of("viper-cached", 220, ""),
+        BrokenRule::WriteBackPassesHomeCopy => of("viper-cached", 1_000, ""),
+        BrokenRule::FlushFillsLine => {
+            Err("bytes that nobody has stored are what they were at the start: 3000 runs did not meet it")
+        }
+        BrokenRule::ReleaseKeepsOwnDirty => of("viper", 35, ""),
         BrokenRule::LoadIgnoresScope => Err("polls that never see their flag: a run takes a million of them"),
     }
 }
