@@ -10,7 +10,8 @@
 use std::error::Error;
 use std::sync::Arc;
 use tombolo_check::verify::mutants::{Asked, Mutant, catch};
-use tombolo_machine::{design, machine};
+use tombolo_design::design;
+use tombolo_machine::machine;
 use tombolo_protocol::BrokenRule;
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_workload::bench::{Mode, Request, find, record};
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("  {rule:26} {}", timed(&faulty));
     println!("By time alone the broken protocol is {gain:.1} % faster.\n");
 
-    let mutant = Mutant { rule: broken, protocol: spec.design.coherence.word() };
+    let mutant = Mutant { rule: broken, protocol: spec.design.coherence.protocol() };
     let reports = catch(&[mutant], Asked::Enough, 1, &());
     let Some(caught) = &reports[0].by else { return Err(format!("no test that ships catches {rule}").into()) };
     println!("The model checker, on test {}: {}", caught.first.test, caught.first.seen_as);
