@@ -63,19 +63,22 @@ pub(crate) fn read<A: Axis>(file: &Reader<'_>, name: &'static str, default: Opti
     };
     // Short spellings are written out before, so a value is a table.
     let Some(Node::Table(table)) = file.table.entries.get(name) else { return default.ok_or_else(missing) };
-    let Some(kind) = table.entries.get(KIND) else { return Err(missing()) };
-    let reader = Reader { table, section: name, clock: file.clock };
-    let option = match kind {
-        Node::Leaf(leaf) => A::read(&leaf.text, &reader)?,
-        Node::Table(_) => None,
+    let kind = table.entries.get(KIND);
+    let word = match (kind, &default) {
+        (Some(kind), _) => kind.text(),
+        (None, Some(default)) => default.written().0,
+        (None, None) => return Err(missing()),
     };
+    let reader = Reader { table, section: name, clock: file.clock };
+    let is_word = matches!(kind, None | Some(Node::Leaf(_)));
+    let option = if is_word { A::read(word, &reader)? } else { None };
     let option = option.ok_or_else(|| ConfigError::Value {
-        place: kind.place().clone(),
+        place: kind.map_or(&table.place, Node::place).clone(),
         key: name.to_owned(),
-        value: kind.text().to_owned(),
+        value: word.to_owned(),
         expected: A::expected().to_owned(),
     })?;
-    refuse_unread::<A>(&reader, kind.text())?;
+    refuse_unread::<A>(&reader, word)?;
     Ok(option)
 }
 
@@ -123,11 +126,11 @@ impl<A: Axis> Serialize for Written<'_, A> {
 }
 
 /// The keys of a section that is an axis: its kind, then those of all options, each once.
-pub(crate) fn section<A: Axis>(about: &'static str) -> Vec<Key> {
+pub(crate) fn section<A: Axis>(about: &'static str, default: fn() -> Option<Plain>) -> Vec<Key> {
     let words: Vec<&'static str> = A::options().iter().map(|option| option.word).collect();
     // Once an axis and program.
     let form = Form::Words(words.leak());
-    let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default: || None }];
+    let mut keys = vec![Key { name: KIND, doc: about, expected: A::expected(), form, default }];
     for key in A::keys() {
         if keys.iter().all(|known| known.name != key.name) {
             keys.push(key);

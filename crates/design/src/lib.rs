@@ -53,7 +53,7 @@ use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 use tombolo_machine::description::{NO_DESCRIPTION, list};
 use tombolo_machine::preset::Preset;
-use tombolo_machine::quantity::Quantity;
+use tombolo_machine::quantity::{Plain, Quantity};
 use tombolo_machine::section::{Reader, names};
 use tombolo_machine::spelling::Axis as AxisInfo;
 use tombolo_machine::tree::Table;
@@ -110,7 +110,10 @@ macro_rules! axes {
 
         /// The keys of each axis, in the order of [`AXES`].
         static KEYS: LazyLock<Vec<Vec<Key>>> =
-            LazyLock::new(|| vec![$(axis::section::<$Axis>(concat!($($doc),+).trim_ascii_start())),+]);
+            LazyLock::new(|| vec![$(axis::section::<$Axis>(concat!($($doc),+).trim_ascii_start(), || {
+                let default: Option<$Axis> = axis::default!($($default)?);
+                default.map(|axis| Plain::Text(Axis::written(&axis).0.to_owned()))
+            })),+]);
 
         fn axes() -> Vec<AxisInfo> {
             vec![$(AxisInfo { name: stringify!($axis), options: <$Axis as Axis>::options() }),+]
