@@ -169,7 +169,7 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
             of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
         }
-        BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu"]),
+        BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu", "CoRWR.gpu"]),
         // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
         // which nothing is invalidated.
         BrokenRule::DirtyInvalidationLost => back(WITH_DIRTY_BELOW, &["MP+reader.gpu", "K-CoWW"]),
