@@ -23,24 +23,24 @@ enum State {
     /// Between commands.
     Idle,
     /// The steps of the end of a kernel.
-    Ending(Running),
+    Ending(Side),
     /// The steps of the launch of a kernel.
-    Launching(Running, Launch),
+    Launching(Side, Launch),
     /// A kernel; how many modules still run it.
     Running(u8),
 }
 
 /// One side of a boundary being run: its steps, the plan at hand and its place among them.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct Side {
     steps: Steps,
     index: u8,
     collector: Option<Collector>,
 }
 
-impl Running {
-    fn new(steps: Steps, protocol: &impl Coherence) -> Running {
-        Running { steps, index: 0, collector: collector(steps, 0, protocol) }
+impl Side {
+    fn new(steps: Steps, protocol: &impl Coherence) -> Side {
+        Side { steps, index: 0, collector: collector(steps, 0, protocol) }
     }
 
     /// Starts the next phase, of the plan at hand or of one after it: calls `send` for each member and returns true; false
@@ -168,15 +168,15 @@ impl CommandProcessor {
                 let State::Running(left) = &mut self.state else { panic!("a kernel ended that was not running") };
                 *left -= 1;
                 if *left == 0 {
-                    self.state = State::Ending(Running::new(Steps::END, protocol));
+                    self.state = State::Ending(Side::new(Steps::END, protocol));
                     self.phase(protocol, topology, out);
                 }
             }
             Message::PhaseDone => {
-                let (State::Ending(running) | State::Launching(running, _)) = &mut self.state else {
+                let (State::Ending(side) | State::Launching(side, _)) = &mut self.state else {
                     panic!("an acknowledgment of no phase");
                 };
-                if running.acknowledge() {
+                if side.acknowledge() {
                     self.phase(protocol, topology, out);
                 }
             }
@@ -209,9 +209,9 @@ impl CommandProcessor {
     pub fn waiting(&self) -> String {
         match self.state {
             State::Idle => format!("the command processor is before command {}", self.next),
-            State::Ending(running) => format!("the end of a kernel lacks {} acknowledgments", running.missing()),
-            State::Launching(running, Launch { kernel, .. }) => {
-                format!("the launch of kernel {kernel} lacks {} acknowledgments", running.missing())
+            State::Ending(side) => format!("the end of a kernel lacks {} acknowledgments", side.missing()),
+            State::Launching(side, Launch { kernel, .. }) => {
+                format!("the launch of kernel {kernel} lacks {} acknowledgments", side.missing())
             }
             State::Running(left) => format!("{left} modules have not ended their kernel"),
         }
@@ -234,7 +234,7 @@ impl CommandProcessor {
             Command::Launch { kernel, stream } => {
                 self.started = out.now();
                 let launch = Launch { kernel: *kernel, stream: *stream };
-                self.state = State::Launching(Running::new(Steps::LAUNCH, protocol), launch);
+                self.state = State::Launching(Side::new(Steps::LAUNCH, protocol), launch);
                 self.phase(protocol, topology, out);
             }
         }
@@ -248,11 +248,11 @@ impl CommandProcessor {
     /// Starts the next phase of the plan at hand, or what follows it.
     fn phase<D: Data>(&mut self, protocol: &impl Coherence, topology: &impl Topology, out: &mut Out<'_, D>) {
         let id = self.layout.command_processor();
-        let (State::Ending(running) | State::Launching(running, _)) = &mut self.state else {
+        let (State::Ending(side) | State::Launching(side, _)) = &mut self.state else {
             panic!("a phase outside a boundary");
         };
         let mut members = Vec::new();
-        let more = running.begin_phase(protocol, topology, |member, action| members.push((member, action)));
+        let more = side.begin_phase(protocol, topology, |member, action| members.push((member, action)));
         let all = members.len() == usize::from(self.layout.modules);
         let at = out.now() + if all { self.broadcast } else { self.latency };
         for (member, action) in members {

@@ -21,7 +21,7 @@ use crate::way_partition::{Split, WayPartition};
 use tombolo_design::Built;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
-use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 
 /// What the SMs of a module share.
 pub struct SmShared {
@@ -171,6 +171,22 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     /// Sends a packet to another module as it departs; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
         self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+    }
+
+    /// Has memory read bytes of a line; returns when they are there.
+    #[inline]
+    pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
+        self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
+        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::Read) + self.site.weights.answer(mask);
+        self.shared.memory.fetch(self.out.now(), departs, line, mask)
+    }
+
+    /// Has memory write bytes of a line that it has the contents of; returns when they are taken.
+    #[inline]
+    pub fn store_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
+        self.shared.stats.memory_write_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
+        self.shared.traffic.l2_l3 += self.site.weights.of(Payload::store(mask));
+        self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
     /// Delivers grains of a line to an SM as they depart; returns the arrival.

@@ -274,10 +274,11 @@ pub(crate) fn release_with_broken_rule(
     const ALL_INVALIDATIONS: Phase = Phase::new(Members::All, Action::DrainInvalidations(Scope::Sys));
     let drains_invalidations = |phase: &Phase| matches!(phase.action, Action::DrainInvalidations(_));
     let (stores, invalidations) = plan.split_at(plan.iter().take_while(|phase| !drains_invalidations(phase)).count());
+    let flushes = plan.iter().any(|phase| phase.action == Action::Flush);
     match (rule, sync) {
         (Some(BrokenRule::ReleaseSkipsStores), _) => invalidations,
-        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Thread(_)) if !plan.is_empty() => &[OWN_STORES],
-        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Kernel) if !plan.is_empty() => &[ALL_STORES],
+        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Thread(_)) if flushes => &[OWN_STORES],
+        (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Kernel) if flushes => &[ALL_STORES],
         (Some(BrokenRule::ReleaseSkipsInvalidations), _) => stores,
         (Some(BrokenRule::ReleaseMarkedByIssuer), _) if invalidations.is_empty() => plan,
         // An issuer can mark only the channels it sends on itself.

@@ -11,6 +11,8 @@
 //! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
 //! directories track sharers, what acquire and release do.
 
+mod at_memory;
+
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
     Cause, Coherence, Effects, Event, LineState, OrderingPoint, Pending, Refusal, Reply, Request, Requester, Slot,
@@ -447,57 +449,6 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         match self.next() {
             Some(home) => self.effects.forward(home, request),
             None => self.effects.pass_to_memory(request),
-        }
-    }
-
-    /// A request of another module at its line's home, where memory is the ordering point.
-    fn pass_home(&mut self, request: Request<D>) -> Result<(), Refusal> {
-        let by_l2 = self.protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: true };
-        if !by_l2 || !self.is_met_on_the_way(request)? {
-            self.effects.pass_to_memory(request);
-        }
-        Ok(())
-    }
-
-    /// What such a request does in the home's L2 on its way to memory. Whether it ends here.
-    fn is_met_on_the_way(&mut self, request: Request<D>) -> Result<bool, Refusal> {
-        match request {
-            Request::Read { mask, scope: Scope::Cta } => {
-                // Dirty bytes beside others that are not here stay unseen: nobody has released them.
-                let hit = self.slot.line.filter(|line| line.valid.contains(mask));
-                if let Some(LineState { data, .. }) = hit {
-                    self.effects.reply(Reply::Fill { mask, data });
-                }
-                return Ok(hit.is_some());
-            }
-            Request::Read { .. } => {}
-            // The miss was read before them: it would leave an older copy behind.
-            Request::Write { .. } | Request::Atomic { .. } if self.slot.pending.is_some() => {
-                return Err(Refusal::Stall);
-            }
-            Request::Write { .. } if self.broken(BrokenRule::WriteBackPassesHomeCopy) => {}
-            Request::Atomic { .. } if self.broken(BrokenRule::AtomicPassesHomeCopy) => {}
-            Request::Write { mask, data, .. } => self.update_copy(mask, data),
-            Request::Atomic { mask, .. } => self.drop_clean(mask),
-        }
-        Ok(false)
-    }
-
-    /// Bytes that pass the home's L2 on their way to memory, which others may read here: its clean ones stay current. Its
-    /// dirty ones stay what they are, and go to memory later.
-    fn update_copy(&mut self, mask: Mask, data: D) {
-        if let Some(line) = &mut self.slot.line {
-            line.data.merge(data, mask & line.valid & !line.dirty);
-        }
-    }
-
-    /// Clean bytes of the home's copy that are about to change in memory go.
-    fn drop_clean(&mut self, mask: Mask) {
-        if let Some(line) = &mut self.slot.line {
-            line.valid = line.valid & !mask | line.dirty;
-            if line.valid.is_empty() {
-                self.slot.line = None;
-            }
         }
     }
 

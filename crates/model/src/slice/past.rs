@@ -5,10 +5,10 @@ use super::request::waiter;
 use super::{Item, Slice};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Message, Packet, Payload};
+use crate::message::{Message, Packet};
 use crate::watch::Contents;
 use tombolo_protocol::{Coherence, Reply, Request, Requester};
-use tombolo_types::{Line, Mask, ModuleId, Ps};
+use tombolo_types::{ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
     /// Hands `request`, which `item` has become, to memory; returns when it is taken there.
@@ -23,50 +23,22 @@ impl<D: Contents> Slice<D> {
         match request {
             Request::Read { mask, .. } => {
                 let data = here.shared.memory.read(line);
-                let done = self.read_past(line, mask, leaves, here);
+                let done = here.read_memory(line, mask, leaves);
                 self.answer_at(done, item, Reply::Fill { mask, data }, here);
                 done
             }
             Request::Write { mask, data, .. } => self.write_memory(line, (mask, data), leaves, here),
             Request::Atomic { mask, update, returns, .. } => {
                 let data = here.shared.memory.update(line, mask, update);
-                let done = self.read_past(line, mask, leaves, here);
+                let done = here.read_memory(line, mask, leaves);
                 if returns {
                     self.answer_at(done, item, Reply::Old { data }, here);
                 }
                 // Read and write are asked for together: the update itself takes no time.
-                let written = self.store_past(line, mask, leaves, here);
+                let written = here.store_memory(line, mask, leaves);
                 done.max(written)
             }
         }
-    }
-
-    /// Has memory read bytes for which no miss register waits; returns when they are there.
-    fn read_past<C: Coherence>(
-        &mut self,
-        line: Line,
-        mask: Mask,
-        leaves: Departure,
-        here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Ps {
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
-        here.shared.stats.memory_read_bytes += bytes;
-        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::Read) + here.site.weights.answer(mask);
-        here.shared.memory.fetch(here.out.now(), leaves, line, mask)
-    }
-
-    /// Has memory write bytes that it has the contents of; returns when they are taken.
-    fn store_past<C: Coherence>(
-        &mut self,
-        line: Line,
-        mask: Mask,
-        leaves: Departure,
-        here: &mut SliceContext<'_, '_, C, D>,
-    ) -> Ps {
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
-        here.shared.stats.memory_write_bytes += bytes;
-        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::store(mask));
-        here.shared.memory.store(here.out.now(), leaves, line, mask)
     }
 
     /// Has an answer leave at `done`.

@@ -5,7 +5,7 @@ use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{Flag, LineRequest, Message, Origin, Packet, Payload};
+use crate::message::{Flag, LineRequest, Message, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use tombolo_protocol::host::{self, Tried};
@@ -244,10 +244,7 @@ impl<D: Contents> Slice<D> {
         if let Some(later) = leaves.later(here.out.now()) {
             return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
-        here.shared.stats.memory_read_bytes += bytes;
-        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::Read) + here.site.weights.answer(mask);
-        let done = here.shared.memory.fetch(here.out.now(), leaves, line, mask);
+        let done = here.read_memory(line, mask, leaves);
         here.out.send(done, self.id, self.id, Message::Memory { line, mask, register });
     }
 
@@ -259,11 +256,8 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
-        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
-        here.shared.stats.memory_write_bytes += bytes;
         here.shared.memory.write(line, mask, data);
-        here.shared.traffic.l2_l3 += here.site.weights.of(Payload::store(mask));
-        here.shared.memory.store(here.out.now(), leaves, line, mask)
+        here.store_memory(line, mask, leaves)
     }
 
     /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what

@@ -65,7 +65,7 @@ impl From<Vec<Lines>> for Ranges {
         match ranges.as_slice() {
             [] => Ranges::None,
             [one] => Ranges::One(*one),
-            _ => Ranges::Many(ranges),
+            [_, _, ..] => Ranges::Many(ranges),
         }
     }
 }

@@ -133,9 +133,9 @@ impl<'a> Group<'a> {
 
 /// A use as it is labelled, which is as it is unless the rule that rounds ends outward is broken.
 fn rounded(used: &Use, broken: Option<BrokenElision>) -> Use {
-    let shortened = |range: &Lines| match range.end.0 - range.first.0 {
-        1 => *range,
-        _ => Lines::new(range.first, tombolo_types::Line(range.end.0 - 1)),
+    let shortened = |range: &Lines| {
+        let is_one = range.end.0 - range.first.0 == 1;
+        if is_one { *range } else { Lines::new(range.first, tombolo_types::Line(range.end.0 - 1)) }
     };
     let lines = match broken {
         Some(BrokenElision::EndsRoundedDown) => used.lines.ranges().iter().map(shortened).collect(),
