@@ -6,13 +6,13 @@ use serde::{Serialize, Serializer};
 use tombolo_machine::error::{ConfigError, near};
 use tombolo_machine::quantity::Plain;
 use tombolo_machine::section::Reader;
-use tombolo_machine::spelling::{AxisOption, KIND};
+use tombolo_machine::spelling::{KIND, OptionInfo};
 use tombolo_machine::tree::Node;
 use tombolo_machine::{Conflict, Form, Key};
 use tombolo_types::Clock;
 
 /// One option: a struct whose fields are the keys that it reads.
-pub trait Choice: Sized {
+pub trait Keyed: Sized {
     /// The word in a file.
     const WORD: &'static str;
     /// One line for lists.
@@ -33,7 +33,7 @@ pub trait Choice: Sized {
 /// A choice between options.
 pub trait Axis: Sized {
     /// The options, in the order of lists.
-    fn options() -> Vec<AxisOption>;
+    fn options() -> Vec<OptionInfo>;
 
     /// The keys of all options.
     fn keys() -> Vec<Key>;
@@ -164,7 +164,7 @@ macro_rules! option {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub struct $Name { $( $(#[doc = $doc])+ pub $field: $Type ),* }
 
-        impl $crate::axis::Choice for $Name {
+        impl $crate::axis::Keyed for $Name {
             const WORD: &'static str = $word;
             const ABOUT: &'static str = concat!($($about),+).trim_ascii_start();
             const KEYS: &'static [tombolo_machine::Key] = &[$(tombolo_machine::Key::optional::<$Type>(
@@ -204,26 +204,26 @@ macro_rules! axis {
         impl $Name {
             /// The word in a file.
             pub fn word(&self) -> &'static str {
-                match self { $($Name::$Option(_) => <$Option as $crate::axis::Choice>::WORD),+ }
+                match self { $($Name::$Option(_) => <$Option as $crate::axis::Keyed>::WORD),+ }
             }
         }
 
         impl $crate::axis::Axis for $Name {
-            fn options() -> Vec<tombolo_machine::spelling::AxisOption> {
-                vec![$(tombolo_machine::spelling::AxisOption {
-                    word: <$Option as $crate::axis::Choice>::WORD,
-                    about: <$Option as $crate::axis::Choice>::ABOUT,
-                    keys: tombolo_machine::section::names(<$Option as $crate::axis::Choice>::KEYS),
+            fn options() -> Vec<tombolo_machine::spelling::OptionInfo> {
+                vec![$(tombolo_machine::spelling::OptionInfo {
+                    word: <$Option as $crate::axis::Keyed>::WORD,
+                    about: <$Option as $crate::axis::Keyed>::ABOUT,
+                    keys: tombolo_machine::section::names(<$Option as $crate::axis::Keyed>::KEYS),
                 }),+]
             }
 
             fn keys() -> Vec<tombolo_machine::Key> {
-                [$(<$Option as $crate::axis::Choice>::KEYS),+].concat()
+                [$(<$Option as $crate::axis::Keyed>::KEYS),+].concat()
             }
 
             fn expected() -> &'static str {
                 static LIST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
-                    let words = [$(<$Option as $crate::axis::Choice>::WORD),+];
+                    let words = [$(<$Option as $crate::axis::Keyed>::WORD),+];
                     format!("one of {}", words.map(|word| format!("{word:?}")).join(", "))
                 });
                 &LIST
@@ -233,15 +233,15 @@ macro_rules! axis {
                 word: &str,
                 reader: &tombolo_machine::section::Reader<'_>,
             ) -> Result<Option<Self>, tombolo_machine::ConfigError> {
-                $(if word == <$Option as $crate::axis::Choice>::WORD {
-                    return <$Option as $crate::axis::Choice>::read(reader).map(|option| Some($Name::$Option(option)));
+                $(if word == <$Option as $crate::axis::Keyed>::WORD {
+                    return <$Option as $crate::axis::Keyed>::read(reader).map(|option| Some($Name::$Option(option)));
                 })+
                 Ok(None)
             }
 
             fn written(&self) -> (&'static str, Vec<(&'static str, tombolo_machine::quantity::Plain)>) {
                 match self { $($Name::$Option(option) => {
-                    (<$Option as $crate::axis::Choice>::WORD, $crate::axis::Choice::values(option))
+                    (<$Option as $crate::axis::Keyed>::WORD, $crate::axis::Keyed::values(option))
                 }),+ }
             }
 

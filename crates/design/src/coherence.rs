@@ -5,7 +5,7 @@ use crate::axis::Axis;
 use std::hash::{Hash, Hasher};
 use tombolo_machine::quantity::{Plain, Quantity};
 use tombolo_machine::section::Reader;
-use tombolo_machine::spelling::AxisOption;
+use tombolo_machine::spelling::OptionInfo;
 use tombolo_machine::{ConfigError, Conflict, Key, choice};
 use tombolo_protocol::catalogue::{self, PROTOCOLS};
 use tombolo_protocol::options::{self, BulkInvalidation, Choice, Facts};
@@ -143,8 +143,8 @@ impl Coherence {
 }
 
 impl Axis for Coherence {
-    fn options() -> Vec<AxisOption> {
-        let option = |(word, facts): (&&'static str, &Facts)| AxisOption {
+    fn options() -> Vec<OptionInfo> {
+        let option = |(word, facts): (&&'static str, &Facts)| OptionInfo {
             word,
             about: facts.about,
             keys: keys_of(facts).collect(),

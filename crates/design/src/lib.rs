@@ -37,7 +37,7 @@ pub mod scheduling;
 mod settings;
 pub mod write_policy;
 
-pub use axis::{Axis, Choice};
+pub use axis::{Axis, Keyed};
 pub use built::{Built, Unfit};
 pub use capacity::Capacity;
 pub use coherence::Coherence;
@@ -55,7 +55,7 @@ use tombolo_machine::description::{NO_DESCRIPTION, list};
 use tombolo_machine::preset::Preset;
 use tombolo_machine::quantity::{Plain, Quantity};
 use tombolo_machine::section::{Reader, names};
-use tombolo_machine::spelling::Axis as AxisInfo;
+use tombolo_machine::spelling::AxisInfo;
 use tombolo_machine::tree::Table;
 use tombolo_machine::{ConfigError, Conflict, Described, Description, Key, Listed};
 

@@ -5,7 +5,7 @@ use crate::error::{ConfigError, Place, near};
 use crate::machine::MachineConfig;
 use crate::preset::Preset;
 use crate::section::Key;
-use crate::spelling::{self, Axis, Spelled};
+use crate::spelling::{self, AxisInfo, Spelled};
 use crate::tree::{self, Leaf, Table};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub trait Described: Sized {
     fn sections() -> Vec<(&'static str, &'static [Key])>;
 
     /// The sections that are a choice between options.
-    fn axes() -> Vec<Axis> {
+    fn axes() -> Vec<AxisInfo> {
         Vec::new()
     }
 
@@ -131,7 +131,7 @@ impl<T: Described> Description<T> {
     pub fn drop_if_unread(&mut self, path: &str) -> bool {
         let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
         let Some((section, key)) = path.split_once('.') else { return false };
-        let Some(axis) = Axis::named::<T>(section) else { return false };
+        let Some(axis) = AxisInfo::named::<T>(section) else { return false };
         let kind = self.tree.find(&format!("{section}.{}", spelling::KIND)).map(|kind| kind.text().to_owned());
         let is_unread = kind.is_some_and(|kind| !axis.reads(&kind, key));
         if is_unread {

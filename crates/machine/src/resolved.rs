@@ -3,7 +3,7 @@
 use crate::description::{Described, Description};
 use crate::error::{ConfigError, Place};
 use crate::section::Key;
-use crate::spelling::{self, Axis, KIND};
+use crate::spelling::{self, AxisInfo, KIND};
 use crate::tree::{Node, Table};
 
 /// A value that holds.
@@ -40,7 +40,7 @@ impl<T: Described> Description<T> {
         let tree = spelling::without_replaced::<T>(self.tree());
         let mut values = Vec::new();
         for (section, keys) in T::sections() {
-            let chosen = Axis::named::<T>(section).zip(tree.find(&format!("{section}.{KIND}")));
+            let chosen = AxisInfo::named::<T>(section).zip(tree.find(&format!("{section}.{KIND}")));
             let is_read = |key: &Key| chosen.as_ref().is_none_or(|(axis, kind)| axis.reads(kind.text(), key.name));
             values.extend(keys.iter().filter(|key| is_read(key)).filter_map(|key| resolve(&tree, section, *key)));
         }

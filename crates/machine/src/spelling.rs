@@ -11,16 +11,16 @@ pub const KIND: &str = "kind";
 
 /// A section that is a choice between options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct AxisInfo {
     /// Name of the section.
     pub name: &'static str,
     /// What there is to choose from.
-    pub options: Vec<AxisOption>,
+    pub options: Vec<OptionInfo>,
 }
 
 /// One option of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AxisOption {
+pub struct OptionInfo {
     /// The word in a file.
     pub word: &'static str,
     /// One line for lists.
@@ -29,9 +29,9 @@ pub struct AxisOption {
     pub keys: Vec<&'static str>,
 }
 
-impl Axis {
+impl AxisInfo {
     /// The axis of `T` called `name`.
-    pub(crate) fn named<T: Described>(name: &str) -> Option<Axis> {
+    pub(crate) fn named<T: Described>(name: &str) -> Option<AxisInfo> {
         T::axes().into_iter().find(|axis| axis.name == name)
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn in_full<T: Described>(path: &str) -> Spelled {
     let alias = T::aliases().iter().find(|(earlier, _)| *earlier == path);
     let today = alias.map_or(path, |(_, today)| today);
     let note = alias.map(|(earlier, today)| format!("key {earlier} of a {} is now {today}", T::KIND));
-    let path = if Axis::named::<T>(today).is_some() { format!("{today}.{KIND}") } else { today.to_owned() };
+    let path = if AxisInfo::named::<T>(today).is_some() { format!("{today}.{KIND}") } else { today.to_owned() };
     Spelled { path, note }
 }
 
