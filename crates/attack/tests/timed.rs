@@ -11,10 +11,21 @@ const RUNS: u64 = 2_000;
 /// Runs of the tests across GPUs alone, where a design has GPU homes.
 const ACROSS: u64 = 4_000;
 
+/// Runs of a design that elides boundaries, of the tests of kernels and again of all.
+const ELIDED_RUNS: u64 = 600;
+
 fn described(word: &str) -> DesignConfig {
-    let mut tree = design(word.trim_end_matches("+back")).expect("a design that ships");
-    if word.ends_with("+back") {
-        tree.set("l2_write", "back").expect("a key of designs");
+    let mut words = word.split('+');
+    let mut tree = design(words.next().expect("a name")).expect("a design that ships");
+    for word in words {
+        let (key, value) = match word {
+            "back" => ("l2_write", "back"),
+            "at-launch" => ("boundary", "launch"),
+            "cpelide" => ("elision", "cpelide"),
+            "ranges" => ("elision.operations", "range"),
+            other => panic!("{other} is no choice of these tests"),
+        };
+        tree.set(key, value).expect("a key of designs");
     }
     tree.check().expect("a design that makes sense")
 }
@@ -47,6 +58,34 @@ fn messages_across_gpus_hold_where_gpu_homes_pass_them_on() {
 /// Whether a shape is one of `.sys` scope.
 fn is_across(case: &Case) -> bool {
     case.file.as_ref().is_some_and(|file| file.contains(".sys."))
+}
+
+/// Designs whose command processor elides boundaries.
+const ELIDED: [&str; 10] = [
+    "cpelide",
+    "cpelide-home-aware",
+    "viper-cached+cpelide",
+    "viper-cached+cpelide+ranges",
+    "viper-cached+at-launch",
+    "software-flat+back+cpelide",
+    "software-hierarchical+back+cpelide",
+    "nhcc+cpelide",
+    "hmg+cpelide",
+    "hmg+back+cpelide",
+];
+
+#[test]
+fn designs_that_elide_boundaries_keep_their_promise() {
+    let targets = ELIDED.map(|word| Target::new(&described(word)));
+    let boundaries: Vec<Case> = Case::kernels();
+    for (random, cases) in [(false, &boundaries), (true, &shipped())] {
+        let run = Attack { targets: &targets, cases, random, seed: 1, runs: ELIDED_RUNS, threads: 2 };
+        for (word, report) in ELIDED.iter().zip(attack(&run, &())) {
+            let first =
+                report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
+            assert!(report.verdict.holds(), "{word}: {:?} {}", report.verdict, first.unwrap_or_default());
+        }
+    }
 }
 
 #[test]
