@@ -93,7 +93,7 @@ pub struct Place {
     pub module: String,
     /// Kernel, counted from 0 in the order of launches.
     pub launch: u32,
-    /// From the first byte to one past the last that was wrong, in the array; of no array, addresses.
+    /// From the first to one past the last, in the array, of the first wrong bytes of these loads; of no array, addresses.
     pub bytes: [u64; 2],
     /// How many loads.
     pub violations: u64,
