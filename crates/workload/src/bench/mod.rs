@@ -3,6 +3,7 @@
 mod benchmark;
 mod cells;
 mod grid_barrier;
+mod hip;
 mod hpc;
 mod lonestar;
 mod mgpusim;

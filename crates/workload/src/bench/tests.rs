@@ -95,6 +95,10 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         "amg" => &[("x", "9"), ("y", "7"), ("z", "11"), ("cycles", "2"), ("bottom", "3")],
         "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],
+        "babelstream" => &[("elements", "1000"), ("iterations", "2")],
+        "lud" => &[("size", "48")],
+        "hotspot3d" => &[("columns", "70"), ("rows", "9"), ("layers", "3"), ("steps", "3")],
+        "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };
     given
@@ -275,6 +279,7 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "write")]),
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy")]),
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy"), ("parts", "own")]),
+    ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
 ];
 
 #[test]

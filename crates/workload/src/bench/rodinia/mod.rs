@@ -4,6 +4,8 @@ pub(super) mod backprop;
 pub(super) mod euler3d;
 pub(super) mod gaussian;
 pub(super) mod hotspot;
+pub(super) mod hotspot3d;
+pub(super) mod lud;
 pub(super) mod nw;
 pub(super) mod pathfinder;
 pub(super) mod srad;
