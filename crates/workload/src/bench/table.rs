@@ -80,6 +80,7 @@ workloads![
     &hip::square::SQUARE,
     &rodinia::lud::LUD,
     &rodinia::hotspot3d::HOTSPOT3D,
+    &rodinia::bfs::BFS,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

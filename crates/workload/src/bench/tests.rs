@@ -98,6 +98,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "babelstream" => &[("elements", "1000"), ("iterations", "2")],
         "lud" => &[("size", "48")],
         "hotspot3d" => &[("columns", "70"), ("rows", "9"), ("layers", "3"), ("steps", "3")],
+        "rodinia-bfs" => &[("nodes", "1100")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

@@ -1,6 +1,7 @@
 //! Rodinia 3.1, of Che et al., IISWC 2009: one file each.
 
 pub(super) mod backprop;
+pub(super) mod bfs;
 pub(super) mod euler3d;
 pub(super) mod gaussian;
 pub(super) mod hotspot;
