@@ -81,6 +81,7 @@ workloads![
     &rodinia::lud::LUD,
     &rodinia::hotspot3d::HOTSPOT3D,
     &rodinia::bfs::BFS,
+    &rodinia::btree::BTREE,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.
