@@ -82,6 +82,7 @@ workloads![
     &rodinia::hotspot3d::HOTSPOT3D,
     &rodinia::bfs::BFS,
     &rodinia::btree::BTREE,
+    &rodinia::dwt2d::DWT2D,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

@@ -100,6 +100,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "hotspot3d" => &[("columns", "70"), ("rows", "9"), ("layers", "3"), ("steps", "3")],
         "rodinia-bfs" => &[("nodes", "1100")],
         "btree" => &[("keys", "900"), ("queries", "5"), ("ranges", "4"), ("span", "50")],
+        "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };
@@ -282,6 +283,8 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy")]),
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy"), ("parts", "own")]),
     ("btree", &[("keys", "700"), ("queries", "9"), ("ranges", "7"), ("span", "0"), ("order", "7")]),
+    ("dwt2d", &[("columns", "500"), ("rows", "17"), ("levels", "1")]),
+    ("dwt2d", &[("columns", "967"), ("rows", "130"), ("levels", "2")]),
     ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
 ];
 

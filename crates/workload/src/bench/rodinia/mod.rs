@@ -3,6 +3,7 @@
 pub(super) mod backprop;
 pub(super) mod bfs;
 pub(super) mod btree;
+pub(super) mod dwt2d;
 pub(super) mod euler3d;
 pub(super) mod gaussian;
 pub(super) mod hotspot;
