@@ -248,6 +248,26 @@ fn what_the_host_does_between_launches_is_recorded_once() {
     assert_eq!(between.cloned().collect::<Vec<_>>(), [sums.addresses()]);
 }
 
+#[test]
+fn the_host_clears_the_flag_of_a_search_before_each_level_and_reads_it_behind() {
+    let told_of_bfs = told(&recorded(find("rodinia-bfs").unwrap(), &options(), Mode::Auto));
+    let first = told_of_bfs.iter().position(|command| command == "expand").unwrap();
+    let level = ["in over[1]", "expand", "advance", "out over[1]", "reads over[1] writes over[1]"];
+    assert_eq!(told_of_bfs[first - 2], "reads  writes over[1]");
+    assert_eq!(told_of_bfs[first - 1..first + 4], level);
+    assert_eq!(told_of_bfs[first + 4..first + 9], level);
+    assert_eq!(told_of_bfs[told_of_bfs.len() - 2..], ["reads over[1] writes", "out cost[1100]"]);
+}
+
+#[test]
+fn the_host_copies_the_low_band_of_an_image_between_levels() {
+    let told_of_image = told(&recorded(find("dwt2d").unwrap(), &options(), Mode::Auto));
+    // Of 70 × 41 pixels, 35 × 21 are low along both sides, and of these 18 × 11.
+    let red = ["in source[2304]", "split", "transform", "reads red-bands[735] writes red[735]", "transform"];
+    assert_eq!(told_of_image[..5], red);
+    assert_eq!(told_of_image[5..8], ["reads red-bands[198] writes red[198]", "transform", "transform"]);
+}
+
 /// Every copy and every access of the host lies in one array: `told` holds that.
 #[test]
 fn the_host_touches_arrays_alone() {

@@ -8,7 +8,8 @@
 //! scratchpad, even columns apart from odd ones, and transform the rows there together. The window reaches three
 //! columns and three rows beyond what it writes; at the image's border these are mirrored.
 //!
-//! Rodinia keeps a copy of each colour's samples that nothing reads: it is left out.
+//! Rodinia runs this image with its 5/3 transform; its 9/7 one is not built. It keeps a copy of each colour's samples
+//! that nothing reads: it is left out.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
