@@ -3,7 +3,7 @@
 //! A thread has one column of the stack and walks through its layers. It keeps the temperatures above and below in
 //! registers, and loads those of its four neighbours, layer by layer. Steps alternate between two arrays.
 
-use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
@@ -37,14 +37,14 @@ const FACTOR: f32 = 0.5;
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "columns",
-        kind: Kind::Count { low: 2, high: 1 << 15 },
+        kind: Kind::Count { low: 1, high: 1 << 15 },
         default: "512",
         about: "columns of a layer, at scale 1; scales",
         source: "CPElide, Table II: 512 8 20",
     },
     Parameter {
         name: "rows",
-        kind: Kind::Count { low: 2, high: 1024 },
+        kind: Kind::Count { low: 1, high: 1024 },
         default: "512",
         about: "rows of a layer, whose number is the grain of the stack; does not scale, because modules share rows",
         source: "CPElide, Table II, as columns: layers are square; with more rows, a step would be too long",
@@ -92,7 +92,6 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let columns = request.scale.of(request.values.count("columns"));
     let cells = columns * rows * layers;
     check_indices(name, cells, "cells")?;
-    demand(name, columns > 1, || "a grid of one column has no neighbours".to_owned())?;
     let mut array = |name| memory.array(name, cells, Scaling::Scales);
     Ok(Box::new(Stack {
         power: array("power"),
