@@ -20,7 +20,7 @@ const NONE: i32 = -1;
 static PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "keys",
-        kind: Kind::Count { low: 2, high: 1 << 28 },
+        kind: Kind::Count { low: 2, high: 1 << 24 },
         default: "1000000",
         about: "keys, from 0 on, inserted in ascending order, at scale 1; scales",
         source: "CPElide, Table II: mil.txt, whose size is that of the numbers from 0 to 999,999",
@@ -41,7 +41,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
     Parameter {
         name: "span",
-        kind: Kind::Count { low: 0, high: 1 << 28 },
+        kind: Kind::Count { low: 0, high: 1 << 24 },
         default: "3000",
         about: "keys from the first of a range to its last, at scale 1; scales",
         source: "Rodinia 3.1 b+tree, data/b+tree/command.txt: j 6000 3000",
@@ -192,6 +192,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         ["keys", "queries", "ranges", "span"].map(|name| request.scale.of(request.values.count(name)));
     let span = if request.values.count("span") == 0 { 0 } else { span };
     demand(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
+    check_indices(name, keys, "keys")?;
     let layout = Layout { order: request.values.count("order") as i32 };
     let (tree, height) = tree(keys as usize, layout.order as usize);
     let words = tree.len() as u64 * layout.words() as u64;

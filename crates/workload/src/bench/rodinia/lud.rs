@@ -6,7 +6,7 @@
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::compare;
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -47,8 +47,9 @@ struct Matrix {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let size = request.fit_multiple("size", request.scale.side_of(request.values.count("size")), SIDE as u64);
+    check_indices(name, size * size, "elements")?;
     Ok(Box::new(Matrix {
         elements: memory.array("matrix", size * size, Scaling::Scales),
         size: size as i32,
