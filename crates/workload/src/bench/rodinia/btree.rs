@@ -59,7 +59,7 @@ static PARAMETERS: [Parameter; 5] = [
 pub(crate) static BTREE: Benchmark = Benchmark {
     name: "btree",
     about: "look-ups in a B+ tree, a CTA each: the upper levels shared by all, leaves by few",
-    source: "Rodinia 3.1 b+tree (ivanradanov/rodinia, cuda/b+tree/main.c and kernel/); CPElide, Table II",
+    source: "Rodinia 3.1 b+tree (JuliaParallel/rodinia, cuda/b+tree/b+tree.c and kernel/); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: false,
     address_only: false,
