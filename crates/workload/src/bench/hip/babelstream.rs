@@ -1,7 +1,8 @@
 //! BabelStream: copy, scale, add and triad over three arrays, one launch each.
 //!
 //! An iteration launches `copy` (c = a), `mul` (b = s c), `add` (c = a + b) and `triad` (a = b + s c), an element a
-//! thread. The sum that BabelStream adds behind them (`dot`) is left out, as where CPElide's programs are public.
+//! thread. The launch that fills the arrays and the sum behind the others (`dot`) are left out, as they are in
+//! babelstream/BabelStream_lk.cpp of hal-uw/gem5-bmks-micro24: the host sends the arrays.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -25,21 +26,21 @@ static PARAMETERS: [Parameter; 4] = [
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1",
         about: "times that the four kernels are launched",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream.cpp: one; BabelStream runs 100",
+        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: one; BabelStream runs 100",
     },
     Parameter {
         name: "type",
         kind: Kind::Choice(&["float", "double"]),
         default: "float",
         about: "type of an element: float has 4 bytes, double 8",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream.cpp: float; BabelStream runs double",
+        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp: float; BabelStream runs double",
     },
     Parameter {
         name: "threads",
         kind: Kind::Choice(&["256", "512", "1024"]),
         default: "256",
         about: "threads of a CTA",
-        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream.cpp (`TBSIZE`); BabelStream has 1024",
+        source: "hal-uw/gem5-bmks-micro24, babelstream/BabelStream_lk.cpp (`TBSIZE`); BabelStream has 1024",
     },
 ];
 
