@@ -3,6 +3,7 @@
 mod benchmark;
 mod cells;
 mod grid_barrier;
+mod hip;
 mod hpc;
 mod lonestar;
 mod mgpusim;
@@ -26,6 +27,8 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 /// A workload to begin with, called `template`; a test runs it.
 pub const TEMPLATE: &str = include_str!("template.rs");
 
+#[cfg(test)]
+mod launches;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]
