@@ -121,24 +121,16 @@ impl Cpelide {
     }
 }
 
-/// A table must have rows, and what it takes an L2 to hold must be what the protocol's L2s do.
+/// What a table takes an L2 to hold must be what the protocol's L2s do.
 fn conflict(chosen: &Elision, _: &'static str, design: &DesignConfig) -> Option<Conflict> {
     let Elision::Cpelide(cpelide) = chosen else { return None };
-    let of = |key: &'static str, reason: String| Some(Conflict { key, reason });
-    let least = [
-        ("elision.entries", cpelide.entries),
-        ("elision.structures", cpelide.structures),
-        ("elision.ranges", cpelide.ranges),
-    ];
-    if let Some((key, _)) = least.into_iter().find(|(_, value)| *value == 0) {
-        return of(key, "a table has at least one".to_owned());
-    }
     let facts = design.coherence.facts();
     let holds = (facts.holds)(&design.options());
     if cpelide.table == Table::HomeAware
         && let Err(reason) = HomeAware::new(cpelide.config(1), 1, holds, None)
     {
-        return of("elision.table", format!("{reason} (coherence = {:?})", design.coherence.protocol()));
+        let reason = format!("{reason} (coherence = {:?})", design.coherence.protocol());
+        return Some(Conflict { key: "elision.table", reason });
     }
     None
 }
