@@ -20,6 +20,8 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "cpelide",
     "cpelide-home-aware",
     "monolithic",
+    "hmg-chiplet",
+    "hmg-chiplet-write-back",
     "ideal",
     "v100",
     "h100",

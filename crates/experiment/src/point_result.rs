@@ -191,7 +191,13 @@ fn run_paths() -> Vec<String> {
         dram: Default::default(),
         memory_cache: Default::default(),
         traffic_flits: Some(Default::default()),
-        elision: Some(ElisionRecord { needed_flushes: Some(0), needed_invalidations: Some(0), ..Default::default() }),
+        elision: Some(ElisionRecord {
+            needed_flushes: Some(0),
+            needed_invalidations: Some(0),
+            elidable_flushes: Some(0),
+            elidable_invalidations: Some(0),
+            ..Default::default()
+        }),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

@@ -93,6 +93,8 @@ pub const COUNTERS: &[Counter] = &[
     counter("elision.elided_invalidations", "invalidations elided", "", "Modules that did not invalidate, over all launches."),
     counter("elision.needed_flushes", "flushes needed", "", "Flushes at kernel boundaries that an oracle would have done."),
     counter("elision.needed_invalidations", "invalidations needed", "", "Invalidations at kernel boundaries that an oracle would have done."),
+    counter("elision.elidable_flushes", "flushes that an oracle elides", "", "Modules that need no flush, over all boundaries."),
+    counter("elision.elidable_invalidations", "invalidations that an oracle elides", "", "Modules that need no invalidation, over all launches."),
     counter("elision.flushed_lines", "lines flushed at boundaries", "lines", "Dirty lines that kernel boundaries wrote to memory."),
     counter("elision.dropped_lines", "lines dropped at boundaries", "lines", "Lines that kernel boundaries dropped from L2 caches."),
     counter("elision.rows_peak", "rows of the chiplet table", "", "Rows of the command processor's table in use at most."),

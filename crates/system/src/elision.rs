@@ -44,6 +44,10 @@ pub struct ElisionRecord {
     pub needed_flushes: Option<u64>,
     /// Invalidations, likewise.
     pub needed_invalidations: Option<u64>,
+    /// Flushes that it would have elided: modules that need none, over all boundaries.
+    pub elidable_flushes: Option<u64>,
+    /// Invalidations that it would have elided, over all launches.
+    pub elidable_invalidations: Option<u64>,
     /// Dirty lines that operations at boundaries wrote to memory.
     pub flushed_lines: u64,
     /// Lines that they dropped.
@@ -299,6 +303,7 @@ impl Reading<'_> {
         let elides = matches!(self.spec.design.elision, Elision::Cpelide(_));
         let mut sum = ElisionRecord { labels, operations, table, ..ElisionRecord::default() };
         (sum.needed_flushes, sum.needed_invalidations) = (Some(0), Some(0));
+        (sum.elidable_flushes, sum.elidable_invalidations) = (Some(0), Some(0));
         for record in records {
             let (launch, end) = (record.at == LAUNCH, record.at == PROGRAM_END);
             sum.boundaries += u64::from(launch || end);
@@ -310,6 +315,9 @@ impl Reading<'_> {
                 sum.elided_invalidations += u64::from(elides && launch && !one.invalidate);
                 add(&mut sum.needed_flushes, one.needed_flush);
                 add(&mut sum.needed_invalidations, one.needed_invalidate);
+                let not_needed = |needed: Option<bool>, counts: bool| needed.map(|needed| counts && !needed);
+                add(&mut sum.elidable_flushes, not_needed(one.needed_flush, launch || end));
+                add(&mut sum.elidable_invalidations, not_needed(one.needed_invalidate, launch));
                 sum.flushed_lines += one.flushed_lines;
                 sum.dropped_lines += one.dropped_lines;
             }

@@ -100,6 +100,7 @@ fn chiplets_that_keep_to_their_own_ranges_do_nothing_until_the_end() {
     assert_eq!(elision.flushed_lines, CHIPLETS * PAGE);
     assert_eq!((elision.needed_flushes, elision.needed_invalidations), (Some(CHIPLETS), Some(0)));
     assert_eq!((elision.elided_flushes, elision.elided_invalidations), (3 * CHIPLETS, 3 * CHIPLETS));
+    assert_eq!((elision.elidable_flushes, elision.elidable_invalidations), (Some(3 * CHIPLETS), Some(3 * CHIPLETS)));
     assert_eq!(elision.boundaries, 4);
 }
 
