@@ -10,6 +10,7 @@ mod micro;
 mod networks;
 mod numbering;
 mod other;
+mod pannotia;
 mod reference;
 mod rodinia;
 mod run;
