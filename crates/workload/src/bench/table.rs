@@ -74,6 +74,7 @@ workloads![
     &mgpusim::atax::ATAX,
     &mgpusim::bicg::BICG,
     &mgpusim::nbody::NBODY,
+    &networks::gru::GRU,
     &pannotia::fw::FW,
     &pannotia::color_max::COLOR_MAX,
     &pannotia::sssp::SSSP,
