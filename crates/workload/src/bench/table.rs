@@ -75,6 +75,7 @@ workloads![
     &mgpusim::bicg::BICG,
     &mgpusim::nbody::NBODY,
     &networks::gru::GRU,
+    &networks::cnn::CNN,
     &pannotia::fw::FW,
     &pannotia::color_max::COLOR_MAX,
     &pannotia::sssp::SSSP,

@@ -2,6 +2,7 @@
 
 pub(super) mod alexnet_conv2;
 pub(super) mod alexnet_conv4;
+pub(super) mod cnn;
 mod convolution;
 mod gemm;
 pub(super) mod googlenet_conv2;

@@ -188,6 +188,7 @@ impl Forward {
             output: self.sums,
             first: 0,
             adds: false,
+            splits: 1,
             tile: TILE_128X64,
         };
         inputs.launch(host, "input-product")?;
