@@ -28,6 +28,8 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
+mod launches;
+#[cfg(test)]
 mod pinned;
 #[cfg(test)]
 mod rounding;
