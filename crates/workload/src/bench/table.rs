@@ -76,6 +76,7 @@ workloads![
     &mgpusim::nbody::NBODY,
     &networks::gru::GRU,
     &networks::cnn::CNN,
+    &hpc::hacc::HACC,
     &pannotia::fw::FW,
     &pannotia::color_max::COLOR_MAX,
     &pannotia::sssp::SSSP,

@@ -54,6 +54,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "resnet" => &[("batch", "2"), ("wide", "16"), ("narrow", "8"), ("side", "9")],
         "alexnet-conv2" => &[("batch", "2"), ("inputs", "8"), ("outputs", "140"), ("side", "9")],
         "comd" => &[("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")],
+        "hacc" => &[("particles", "150"), ("trials", "2")],
         "cusolver" => &[("size", "250"), ("ctas", "3")],
         "hpgmg" => &[("x", "16"), ("y", "16"), ("z", "8"), ("smooths", "1")],
         "miniamr" => &[
@@ -268,6 +269,8 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("lstm-layer2", &[("hidden", "64"), ("batch", "4"), ("steps", "2")]),
     ("gru", &[("hidden", "96"), ("batch", "16"), ("steps", "4")]),
     ("cnn", &[("batch", "3"), ("side", "10"), ("inputs", "5"), ("channels", "36"), ("outputs", "40"), ("splits", "1")]),
+    ("hacc", &[("particles", "130"), ("angle", "700"), ("leaf", "17"), ("trials", "1")]),
+    ("hacc", &[("particles", "7"), ("trials", "1")]),
     ("pannotia-fw", &[("nodes", "32"), ("edges", "200"), ("passes", "31")]),
     ("color-max", &[("nodes", "900"), ("directed", "yes")]),
     ("color-max", &[("nodes", "900"), ("rounds", "2")]),

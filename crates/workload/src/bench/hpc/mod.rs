@@ -3,6 +3,7 @@
 pub(super) mod amg;
 pub(super) mod comd;
 pub(super) mod cusolver;
+pub(super) mod hacc;
 pub(super) mod hpgmg;
 pub(super) mod lulesh;
 pub(super) mod mcb;
