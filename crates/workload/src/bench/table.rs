@@ -77,6 +77,7 @@ workloads![
     &networks::gru::GRU,
     &networks::cnn::CNN,
     &hpc::hacc::HACC,
+    &hpc::pennant::PENNANT,
     &pannotia::fw::FW,
     &pannotia::color_max::COLOR_MAX,
     &pannotia::sssp::SSSP,

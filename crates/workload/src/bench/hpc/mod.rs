@@ -11,6 +11,7 @@ pub(super) mod miniamr;
 pub(super) mod minicontact;
 pub(super) mod namd;
 pub(super) mod nekbone;
+pub(super) mod pennant;
 pub(super) mod rabbitct;
 pub(super) mod rsbench;
 pub(super) mod snap;
