@@ -28,7 +28,7 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
-mod launches;
+mod grids;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]

@@ -338,7 +338,7 @@ impl Instance for Gravity {
         let found = self.velocity.map(|array| memory.to_vec(array));
         for leaf in tree.leaves() {
             let list = tree.interactions(leaf, self.tangent, REACH);
-            for index in tree.nodes[leaf].first..tree.nodes[leaf].first + tree.nodes[leaf].count {
+            for index in tree.nodes[leaf].particles() {
                 let (expected, magnitude) = Gravity::plain(tree, index, &list);
                 for (axis, expected) in expected.into_iter().enumerate() {
                     let what = format!("velocity {axis} of particle {index}");
@@ -367,7 +367,7 @@ mod tests {
         let (mut worst, mut largest) = (0.0_f64, 0.0_f64);
         for leaf in tree.leaves() {
             let list = tree.interactions(leaf, gravity.tangent, REACH);
-            for index in tree.nodes[leaf].first..tree.nodes[leaf].first + tree.nodes[leaf].count {
+            for index in tree.nodes[leaf].particles() {
                 let (near, exact) = (Gravity::plain(tree, index, &list).0, Gravity::plain(tree, index, &all).0);
                 let size = |force: [f64; 3]| force.iter().map(|part| part * part).sum::<f64>().sqrt();
                 worst = worst.max(size(from_fn(|axis| near[axis] - exact[axis])));

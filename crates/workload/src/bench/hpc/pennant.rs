@@ -157,81 +157,109 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Hydro::lay_out(mesh, request.values.count("cycles"), memory)))
 }
 
+impl Maps {
+    fn lay_out(mesh: &Mesh, memory: &mut Memory) -> Maps {
+        let mut map = |name, len: usize| memory.array::<i32>(name, len as u64, Scaling::Scales);
+        let (sides, chunks) = (mesh.first.len(), mesh.chunks.len() - 1);
+        Maps {
+            chunk_first: map("chunk_first", chunks),
+            chunk_end: map("chunk_end", chunks),
+            first: map("side_first_point", sides),
+            second: map("side_second_point", sides),
+            zone: map("side_zone", sides),
+            next: map("side_next", sides),
+            zone_points: map("zone_points", mesh.zone_points.len()),
+            sorted_points: map("sorted_points", sides),
+            sorted_sides: map("sorted_sides", sides),
+            first_side: map("point_first_side", mesh.points.len()),
+            next_side: map("side_next_of_point", sides),
+        }
+    }
+}
+
+impl Points {
+    fn lay_out(points: u64, memory: &mut Memory) -> Points {
+        let mut array = |name, each| memory.array(name, each * points, Scaling::Scales);
+        Points {
+            place: array("place", 2),
+            half: array("place_half", 2),
+            place_before: array("place_before", 2),
+            velocity: array("velocity", 2),
+            velocity_before: array("velocity_before", 2),
+            acceleration: array("acceleration", 2),
+            force: array("force", 2),
+            mass: array("point_mass", 1),
+        }
+    }
+}
+
+impl Zones {
+    fn lay_out(zones: u64, memory: &mut Memory) -> Zones {
+        let mut array = |name, each| memory.array(name, each * zones, Scaling::Scales);
+        Zones {
+            mass: array("mass", 1),
+            density: array("density", 1),
+            density_half: array("density_half", 1),
+            volume: array("volume", 1),
+            volume_before: array("volume_before", 1),
+            length: array("length", 1),
+            signal: array("signal", 1),
+            energy: array("energy", 1),
+            total: array("total_energy", 1),
+            work: array("work", 1),
+            work_rate: array("work_rate", 1),
+            pressure: array("pressure", 1),
+            sound: array("sound", 1),
+            mean_velocity: array("mean_velocity", 2),
+        }
+    }
+}
+
+impl Sides {
+    fn lay_out(sides: u64, memory: &mut Memory) -> Sides {
+        let mut array = |name, each| memory.array(name, each * sides, Scaling::Scales);
+        Sides {
+            surface: array("surface", 2),
+            fraction: array("fraction", 1),
+            corner_area: array("corner_area", 1),
+            corner_mass: array("corner_mass", 1),
+            pressure_force: array("pressure_force", 2),
+            sub_zonal_force: array("sub_zonal_force", 2),
+            viscous_force: array("viscous_force", 2),
+            corner_force: array("corner_force", 2),
+            corner_length: array("corner_length", 1),
+            speed: array("corner_speed", 1),
+            divergence: array("divergence", 1),
+            tension: array("tension", 4),
+            cosine: array("cosine", 1),
+            weight: array("weight", 1),
+        }
+    }
+}
+
 impl Hydro {
     fn lay_out(mesh: Mesh, cycles: u64, memory: &mut Memory) -> Hydro {
-        let [points, zones, sides, chunks] =
-            [mesh.points.len(), mesh.zone_points.len(), mesh.first.len(), mesh.chunks.len() - 1].map(|len| len as u64);
-        let map = |memory: &mut Memory, name, len| memory.array::<i32>(name, len, Scaling::Scales);
-        let maps = Maps {
-            chunk_first: map(memory, "chunk_first", chunks),
-            chunk_end: map(memory, "chunk_end", chunks),
-            first: map(memory, "side_first_point", sides),
-            second: map(memory, "side_second_point", sides),
-            zone: map(memory, "side_zone", sides),
-            next: map(memory, "side_next", sides),
-            zone_points: map(memory, "zone_points", zones),
-            sorted_points: map(memory, "sorted_points", sides),
-            sorted_sides: map(memory, "sorted_sides", sides),
-            first_side: map(memory, "point_first_side", points),
-            next_side: map(memory, "point_next_side", sides),
-        };
-        let mut one = |name: &str, len| memory.array::<f64>(name, len, Scaling::Scales);
-        let of_points = Points {
-            place: one("place", 2 * points),
-            half: one("place_half", 2 * points),
-            place_before: one("place_before", 2 * points),
-            velocity: one("velocity", 2 * points),
-            velocity_before: one("velocity_before", 2 * points),
-            acceleration: one("acceleration", 2 * points),
-            force: one("force", 2 * points),
-            mass: one("point_mass", points),
-        };
-        let of_zones = Zones {
-            mass: one("mass", zones),
-            density: one("density", zones),
-            density_half: one("density_half", zones),
-            volume: one("volume", zones),
-            volume_before: one("volume_before", zones),
-            length: one("length", zones),
-            signal: one("signal", zones),
-            energy: one("energy", zones),
-            total: one("total_energy", zones),
-            work: one("work", zones),
-            work_rate: one("work_rate", zones),
-            pressure: one("pressure", zones),
-            sound: one("sound", zones),
-            mean_velocity: one("mean_velocity", 2 * zones),
-        };
-        let of_sides = Sides {
-            surface: one("surface", 2 * sides),
-            fraction: one("fraction", sides),
-            corner_area: one("corner_area", sides),
-            corner_mass: one("corner_mass", sides),
-            pressure_force: one("pressure_force", 2 * sides),
-            sub_zonal_force: one("sub_zonal_force", 2 * sides),
-            viscous_force: one("viscous_force", 2 * sides),
-            corner_force: one("corner_force", 2 * sides),
-            corner_length: one("corner_length", sides),
-            speed: one("corner_speed", sides),
-            divergence: one("divergence", sides),
-            tension: one("tension", 4 * sides),
-            cosine: one("cosine", sides),
-            weight: one("weight", sides),
-        };
+        let [of_points, of_zones, of_sides] =
+            [mesh.points.len(), mesh.zone_points.len(), mesh.first.len()].map(|len| len as u64);
+        let maps = Maps::lay_out(&mesh, memory);
+        let points = Points::lay_out(of_points, memory);
+        let zones = Zones::lay_out(of_zones, memory);
+        let sides = Sides::lay_out(of_sides, memory);
+        let mut array = |name: String, len| memory.array(&name, len, Scaling::Scales);
         let mut measured = |at: &str, places, volumes: Option<Array<f64>>| Measured {
             places,
-            centres: one(&format!("centre{at}"), 2 * zones),
-            side_areas: one(&format!("side_area{at}"), sides),
-            side_volumes: one(&format!("side_volume{at}"), sides),
-            areas: one(&format!("area{at}"), zones),
-            volumes: volumes.unwrap_or_else(|| one(&format!("volume{at}"), zones)),
+            centres: array(format!("centre{at}"), 2 * of_zones),
+            side_areas: array(format!("side_area{at}"), of_sides),
+            side_volumes: array(format!("side_volume{at}"), of_sides),
+            areas: array(format!("area{at}"), of_zones),
+            volumes: volumes.unwrap_or_else(|| array(format!("volume{at}"), of_zones)),
         };
         Hydro {
-            half: measured("_half", of_points.half, None),
-            full: measured("", of_points.place, Some(of_zones.volume)),
-            points: of_points,
-            zones: of_zones,
-            sides: of_sides,
+            half: measured("_half", points.half, None),
+            full: measured("", points.place, Some(zones.volume)),
+            points,
+            zones,
+            sides,
             maps,
             step: memory.array("step", 1, Scaling::Fixed),
             next_step: memory.array("next_step", 1, Scaling::Fixed),

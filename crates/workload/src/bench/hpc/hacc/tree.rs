@@ -3,6 +3,8 @@
 //! A node stands for its particles by twelve pseudo-particles on a sphere around the centre of mass, whose masses give the
 //! same moments up to the quadrupole (Kawai and others, 2004).
 
+use std::ops::Range;
+
 /// Pseudo-particles of a node. Source: HACC, RCBForceTree.h, `QUADRUPOLE_TDPTS`.
 pub(super) const PSEUDO: usize = 12;
 /// Radius of the sphere, as a fraction of the distance from the centre to the nearest face. Source: HACC, RCBForceTree.h,
@@ -32,6 +34,13 @@ pub(super) struct Node {
     centre: [f32; 3],
     pseudo: [Particle; PSEUDO],
     children: Option<[usize; 2]>,
+}
+
+impl Node {
+    /// Its particles.
+    pub(super) fn particles(&self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
 }
 
 /// The tree, with the particles in the order of its leaves.
@@ -177,8 +186,7 @@ impl Tree {
 
     /// The particles of a node.
     pub(super) fn own(&self, node: usize) -> impl Iterator<Item = Entry> {
-        let Node { first, count, .. } = self.nodes[node];
-        (first..first + count).map(Entry::Particle)
+        self.nodes[node].particles().map(Entry::Particle)
     }
 
     /// The leaves, the last child of each node first.
@@ -197,13 +205,12 @@ impl Tree {
     /// the largest angle under which a node looks small; nodes beyond `reach` are left out.
     pub(super) fn interactions(&self, leaf: usize, tangent: f32, reach: f32) -> Vec<Entry> {
         let (mut open, mut found) = (vec![0], Vec::new());
-        let particles = self.nodes[leaf].first;
         while let Some(node) = open.pop() {
-            let Node { first, count, children, .. } = self.nodes[node];
-            let above = (first..first + count).contains(&particles);
             if node == leaf {
                 continue;
             }
+            let children = self.nodes[node].children;
+            let above = self.nodes[node].particles().contains(&self.nodes[leaf].first);
             let looks_big = above || self.looks_big(node, leaf, tangent);
             match children {
                 _ if !looks_big && self.squared_distance(node, leaf) > reach * reach => {}
@@ -251,15 +258,11 @@ mod tests {
     fn leaves_hold_every_particle_once_and_no_more_than_fit() {
         let tree = Tree::new(cloud(700), 12);
         let leaves = tree.leaves();
-        let mut held: Vec<usize> = leaves
-            .iter()
-            .flat_map(|leaf| tree.nodes[*leaf].first..tree.nodes[*leaf].first + tree.nodes[*leaf].count)
-            .collect();
+        let mut held: Vec<usize> = leaves.iter().flat_map(|leaf| tree.nodes[*leaf].particles()).collect();
         held.sort_unstable();
         assert_eq!(held, (0..700).collect::<Vec<_>>());
         assert!(leaves.iter().all(|leaf| tree.nodes[*leaf].count <= 12));
-        let mut sorted = tree.particles.clone();
-        let mut before = cloud(700);
+        let (mut sorted, mut before) = (tree.particles, cloud(700));
         sorted.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap());
         before.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap());
         assert_eq!(sorted, before);

@@ -1,4 +1,4 @@
-//! Launches of the programs of CPElide's Table II at its inputs, one by one.
+//! Grids that programs of CPElide's Table II launch at its inputs, and how often.
 
 use super::*;
 use crate::record::RecordOptions;
@@ -116,7 +116,7 @@ fn told(launches: &[KernelInfo]) -> Vec<String> {
 }
 
 #[test]
-fn launches_are_those_of_cpelides_inputs() {
+fn grids_are_those_of_cpelides_inputs() {
     let mut wrong = Vec::new();
     for (name, given, expected) in TABLE_II {
         let found = told(&launched(name, given));
