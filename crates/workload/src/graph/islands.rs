@@ -27,7 +27,7 @@ struct Piece {
 }
 
 /// A road network like Alaska's of `nodes` nodes (at least 1). Node 0 is in the middle of an island of 68 nodes at every
-/// size, so that a search from it takes as long; all other pieces follow the size. An island's nodes are numbered one after
+/// size, so that a search from it takes as long. All other pieces follow the size. An island's nodes are numbered one after
 /// the other, and islands lie between runs of the mainland, as counties follow each other in AK.
 pub fn islands_graph(nodes: u32, seed: u64) -> Graph {
     let mut edges = Vec::new();

@@ -1,6 +1,6 @@
 //! Forward pass of a gated recurrent layer, as inference runs it: no gate is kept.
 //!
-//! With `z`, `r` and `c` a unit's sums of inputs and `z'`, `r'` and `c'` those of the state before, the output is
+//! A unit has sums `z`, `r` and `c` of the inputs, and `z'`, `r'` and `c'` of the state before. Its output is
 //! `y[t] = (1 - u) tanh(c + σ(r + r') c') + u y[t-1]` with `u = σ(z + z')`. The reset gate acts on a finished sum, as in
 //! cuDNN and MIOpen (Cho et al., 2014, let it act on the state).
 //!

@@ -1,6 +1,6 @@
 //! The tree of particles that the host builds: boxes halved at their centres of mass (Gafton and Rosswog, 2011).
 //!
-//! A node stands for its particles by twelve pseudo-particles on a sphere around the centre of mass, whose masses give the
+//! Twelve pseudo-particles on a sphere around the centre of mass stand for the particles of a node. Their masses give the
 //! same moments up to the quadrupole (Kawai and others, 2004).
 
 use std::ops::Range;
