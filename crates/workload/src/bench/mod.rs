@@ -11,6 +11,7 @@ mod micro;
 mod networks;
 mod numbering;
 mod other;
+mod pannotia;
 mod reference;
 mod rodinia;
 mod run;
@@ -27,6 +28,8 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 /// A workload to begin with, called `template`; a test runs it.
 pub const TEMPLATE: &str = include_str!("template.rs");
 
+#[cfg(test)]
+mod grids;
 #[cfg(test)]
 mod launches;
 #[cfg(test)]

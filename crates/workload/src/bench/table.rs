@@ -1,7 +1,7 @@
 //! The table of the workloads, one line each.
 
 use super::workload::{Workload, WorkloadError};
-use super::{hip, hpc, lonestar, mgpusim, micro, networks, other, rodinia};
+use super::{hip, hpc, lonestar, mgpusim, micro, networks, other, pannotia, rodinia};
 
 /// The table, and beside it the suite of each: the folder that its line names.
 macro_rules! workloads {
@@ -74,6 +74,13 @@ workloads![
     &mgpusim::atax::ATAX,
     &mgpusim::bicg::BICG,
     &mgpusim::nbody::NBODY,
+    &networks::gru::GRU,
+    &networks::cnn::CNN,
+    &hpc::hacc::HACC,
+    &hpc::pennant::PENNANT,
+    &pannotia::fw::FW,
+    &pannotia::color_max::COLOR_MAX,
+    &pannotia::sssp::SSSP,
     &micro::chase::CHASE,
     &micro::bandwidth::BANDWIDTH,
     &hip::babelstream::BABELSTREAM,

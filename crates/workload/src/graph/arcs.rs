@@ -153,6 +153,13 @@ impl Graph {
         Graph::new(self.nodes(), &arcs)
     }
 
+    /// The same graph with an arc back for every arc, whether it has one or not. The arcs of a node are in the order of
+    /// those that they come from.
+    pub fn both_ways(&self) -> Graph {
+        let arcs: Vec<Arc> = self.arcs().flat_map(|arc| [arc, arc.reversed()]).collect();
+        Graph::new(self.nodes(), &arcs)
+    }
+
     /// Its edges: an arc and one of the same weight that leads back are one edge, and so is a loop. `None` where an arc
     /// has none that leads back.
     pub fn edges(&self) -> Option<Edges> {
@@ -203,6 +210,14 @@ mod tests {
         assert_eq!((graph.first(), graph.target()), (&[0, 2, 3, 4, 4][..], &[1, 2, 0, 0][..]));
         let edges = graph.edges().unwrap();
         assert_eq!((edges.list, edges.of_arc), (vec![edge(0, 1, 3), edge(0, 2, 5)], vec![0, 1, 0, 1]));
+    }
+
+    #[test]
+    fn read_both_ways_an_edge_of_two_arcs_stands_twice() {
+        let arc = |from, to, weight| Arc { from, to, weight };
+        let graph = Graph::new(3, &[arc(0, 1, 5), arc(1, 0, 5), arc(2, 1, 7)]).both_ways();
+        assert_eq!((graph.first(), graph.target()), (&[0, 2, 5, 6][..], &[1, 1, 0, 0, 2, 1][..]));
+        assert_eq!(graph.weight(), [5, 5, 5, 5, 7, 7]);
     }
 
     #[test]

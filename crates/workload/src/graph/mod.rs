@@ -6,6 +6,7 @@
 
 mod arcs;
 mod dimacs;
+mod islands;
 mod lines;
 mod matrix_market;
 mod mesh;
@@ -15,6 +16,7 @@ mod weights;
 
 pub use arcs::{Arc, Edge, Edges, Graph};
 pub use dimacs::read_dimacs;
+pub use islands::islands_graph;
 pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
 pub use random::random_graph;

@@ -10,7 +10,13 @@ const EDGES: (u64, u64) = (1_356_399, 1_070_376);
 /// A road-like graph of `nodes` nodes (at least 1): a square grid numbered row by row, of whose edges a
 /// random spanning tree and as many others are kept as give USA-road-d.FLA's degree of 2.53.
 pub fn road_graph(nodes: u32, seed: u64) -> Graph {
-    let columns = nodes.isqrt().max(1);
+    let wanted = (u64::from(nodes) * EDGES.0 / EDGES.1) as usize;
+    Graph::undirected(nodes, grid_edges(nodes, wanted, seed))
+}
+
+/// Edges of a square grid of `nodes` nodes, numbered row by row: a random spanning tree, then others up to `wanted`.
+pub(super) fn grid_edges(nodes: u32, wanted: usize, seed: u64) -> Vec<Edge> {
+    let columns = columns(nodes);
     let right = (0..nodes).filter(|node| (node + 1) % columns != 0).map(|node| (node, node + 1));
     let down = (0..nodes).map(|node| (node, node + columns));
     let mut candidates: Vec<(u64, u32, u32)> = right
@@ -21,10 +27,14 @@ pub fn road_graph(nodes: u32, seed: u64) -> Graph {
     candidates.sort_unstable();
     let mut groups = Groups::new(nodes);
     let (tree, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|(_, from, to)| groups.join(*from, *to));
-    let wanted = (u64::from(nodes) * EDGES.0 / EDGES.1) as usize;
     let extra = wanted.saturating_sub(tree.len());
     let weigh = |(random, a, b)| Edge { a, b, weight: weight(random) };
-    Graph::undirected(nodes, tree.into_iter().chain(rest.into_iter().take(extra)).map(weigh).collect())
+    tree.into_iter().chain(rest.into_iter().take(extra)).map(weigh).collect()
+}
+
+/// Columns of the grid of `nodes` nodes.
+pub(super) fn columns(nodes: u32) -> u32 {
+    nodes.isqrt().max(1)
 }
 
 /// Disjoint sets of nodes (union by index, path halving).

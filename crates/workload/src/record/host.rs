@@ -201,8 +201,23 @@ impl<'a> Host<'a> {
         self.copy(array, false);
     }
 
+    /// [`Host::copy_to_device`] of the first `elements` of an array. Panics beyond its end.
+    pub fn copy_first_to_device<T: Element>(&mut self, array: Array<T>, elements: u64) {
+        self.copy_first(array, elements, true);
+    }
+
+    /// [`Host::copy_to_host`] of the first `elements` of an array. Panics beyond its end.
+    pub fn copy_first_to_host<T: Element>(&mut self, array: Array<T>, elements: u64) {
+        self.copy_first(array, elements, false);
+    }
+
     fn copy<T: Element>(&mut self, array: Array<T>, to_device: bool) {
-        self.command(Command::Copy { address: array.address(0), bytes: array.bytes(), to_device });
+        self.copy_first(array, array.len(), to_device);
+    }
+
+    fn copy_first<T: Element>(&mut self, array: Array<T>, elements: u64, to_device: bool) {
+        assert!(elements <= array.len(), "a copy of {elements} elements of {}", array.len());
+        self.command(Command::Copy { address: array.address(0), bytes: elements * T::BYTES, to_device });
     }
 
     /// Appends a command, behind what the host has done since the one before.

@@ -2,7 +2,7 @@
 
 use super::access::{Place, lanes};
 use super::deps::Deps;
-use super::lanes::{Index, Lanes, MAX_LANES};
+use super::lanes::{Index, Lanes, MAX_LANES, Number};
 use super::memory::{Array, Element, Integer};
 use super::warp::{Spin, Warp};
 use tombolo_types::Order;
@@ -50,6 +50,28 @@ impl Warp<'_> {
         for lane in lanes(self.active) {
             let update = |old| reduction.apply(old, value.values[lane]);
             self.launch.memory.update(array, place.elements[lane], update);
+        }
+        self.note_writes(array, &place);
+    }
+
+    /// Adds `value` to `array[index]` in each lane that is on, lanes in ascending order; nothing returns (`atomicAdd` on
+    /// floats). Not in an independent kernel: sums of floats depend on the order of CTAs.
+    pub fn add_in_order<T: Number, I: Index>(
+        &mut self,
+        array: Array<T>,
+        index: Lanes<I>,
+        value: impl Into<Lanes<T>>,
+        order: Order,
+    ) {
+        if !self.in_order() {
+            let name = self.launch.memory.name(array);
+            self.fault(format_args!("{name} is added to in order in a kernel declared independent"));
+        }
+        let (place, value) = (self.place(array, index, 1), value.into());
+        self.record.wait(value.deps);
+        self.record_atomic(array, &place, AtomicResult::Discarded, order);
+        for lane in lanes(self.active) {
+            self.launch.memory.update(array, place.elements[lane], |old| old.plus(value.values[lane]));
         }
         self.note_writes(array, &place);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::{Host, RecordError, RecordOptions, Recording};
-use tombolo_types::stream::{AtomicResult, CtaStream, KernelClass, Op, Program};
+use tombolo_types::stream::{AtomicResult, Command, CtaStream, KernelClass, Op, Program};
 use tombolo_types::{Order, Scope};
 
 /// Device memory of two arrays of 1024 numbers, `a[i] = i` and `b`, and eight flags.
@@ -383,6 +383,37 @@ fn an_independent_kernel_may_not_see_an_atomics_result() {
         cta.each_warp(|warp| _ = warp.atomic(Reduction::Add, device.b, warp.lane(), 1, RELAXED));
     });
     assert!(message(result).contains("an atomic on b returns"));
+}
+
+#[test]
+fn floats_are_added_in_the_order_of_ctas_and_lanes() {
+    let mut device = Device::new();
+    let sums = device.memory.array::<f32>("sums", 2, Scaling::Fixed);
+    let mut host = Host::new(&device.memory, &device.options);
+    host.launch_ordered(Grid::new("kernel", 2, 32), |cta| {
+        cta.each_warp(|warp| {
+            let terms = warp.lane().map(|lane| if lane == 0 { 1e8 } else { 1.0 });
+            warp.add_in_order(sums, Lanes::all(1), terms, RELAXED);
+        });
+    })
+    .unwrap();
+    assert_eq!(letters(&stream(&host.finish("test"), 0).ops), "R");
+    // Each 1 is lost beside 100 million, whose neighbours are 8 apart.
+    assert_eq!(device.memory.to_vec(sums), [0.0, 2e8]);
+    let result = device.launch(1, 32, |cta| {
+        cta.each_warp(|warp| warp.add_in_order(sums, warp.lane() % 2, Lanes::all(1.0), RELAXED));
+    });
+    assert!(message(result).contains("sums is added to in order in a kernel declared independent"));
+}
+
+#[test]
+fn the_host_may_copy_the_first_elements_of_an_array() {
+    let device = Device::new();
+    let mut host = Host::new(&device.memory, &device.options);
+    host.copy_first_to_device(device.a, 3);
+    host.copy_first_to_host(device.b, 1024);
+    let copy = |array: Array<i32>, bytes, to_device| Command::Copy { address: array.address(0), bytes, to_device };
+    assert_eq!(host.finish("test").commands(), [copy(device.a, 12, true), copy(device.b, 4096, false)]);
 }
 
 #[test]

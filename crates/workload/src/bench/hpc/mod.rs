@@ -3,6 +3,7 @@
 pub(super) mod amg;
 pub(super) mod comd;
 pub(super) mod cusolver;
+pub(super) mod hacc;
 pub(super) mod hpgmg;
 pub(super) mod lulesh;
 pub(super) mod mcb;
@@ -10,6 +11,7 @@ pub(super) mod miniamr;
 pub(super) mod minicontact;
 pub(super) mod namd;
 pub(super) mod nekbone;
+pub(super) mod pennant;
 pub(super) mod rabbitct;
 pub(super) mod rsbench;
 pub(super) mod snap;

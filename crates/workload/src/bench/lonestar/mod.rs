@@ -3,6 +3,6 @@
 pub(super) mod bfs;
 pub(super) mod dmr;
 pub(super) mod mst;
-mod network;
+pub(super) mod network;
 pub(super) mod sp;
 pub(super) mod sssp;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Most nodes of a generated graph. Source: assumed, sixty times the largest road network in use; generating
 /// it takes some gigabytes.
-const MOST_NODES: u64 = 1 << 26;
+pub(in crate::bench) const MOST_NODES: u64 = 1 << 26;
 
 /// Number of nodes of a generated graph.
 pub(super) const NODES: Parameter = Parameter {
@@ -40,7 +40,7 @@ pub(super) const DEGREE: Parameter = Parameter {
 };
 
 /// A user's graph.
-pub(super) const GRAPH: Parameter = Parameter {
+pub(in crate::bench) const GRAPH: Parameter = Parameter {
     name: "graph",
     kind: Kind::File,
     default: "",
@@ -85,7 +85,7 @@ pub(super) struct Network {
     pub(super) target: Array<u32>,
 }
 
-fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
+pub(in crate::bench) fn check_nodes(workload: &'static str, nodes: u64) -> Result<(), WorkloadError> {
     demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
 }
 
@@ -103,7 +103,10 @@ pub(super) fn random_network(
 
 /// The path of the user's graph, if there is one. Refuses parameters of a generated network beside it, and those of a
 /// file's without.
-pub(super) fn file<'a>(workload: &'static str, request: &'a Request) -> Result<Option<&'a Path>, WorkloadError> {
+pub(in crate::bench) fn file<'a>(
+    workload: &'static str,
+    request: &'a Request,
+) -> Result<Option<&'a Path>, WorkloadError> {
     let path = request.values.text(GRAPH.name);
     if path.is_empty() {
         let told = request.values.is_given(SYMMETRIC.name);

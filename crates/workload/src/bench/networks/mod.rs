@@ -2,9 +2,11 @@
 
 pub(super) mod alexnet_conv2;
 pub(super) mod alexnet_conv4;
+pub(super) mod cnn;
 mod convolution;
 mod gemm;
 pub(super) mod googlenet_conv2;
+pub(super) mod gru;
 pub(super) mod lstm_layer2;
 pub(super) mod overfeat_layer1;
 pub(super) mod overfeat_layer3;

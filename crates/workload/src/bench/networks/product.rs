@@ -47,32 +47,45 @@ pub(super) struct Product {
     pub(super) left: Factor,
     pub(super) right: Factor,
     pub(super) output: Array<f32>,
-    /// First element of the output.
+    /// First element of the output; of that of the first part of the terms.
     pub(super) first: u32,
     /// Whether the product is added to the output instead of replacing it.
     pub(super) adds: bool,
+    /// Parts of the terms, each with CTAs and an output of its own behind the one before: at most the slabs of the terms.
+    pub(super) splits: u32,
     pub(super) tile: Tile,
 }
 
 impl Product {
-    /// Launches the kernel: CTAs side by side share columns.
+    /// Launches the kernel: CTAs side by side share columns; those of a part of the terms follow those of the one before.
     pub(super) fn launch(&self, host: &mut Host<'_>, name: &str) -> Result<(), RecordError> {
-        let ctas = u64::from(self.rows.div_ceil(self.tile.rows)) * u64::from(self.columns.div_ceil(self.tile.columns));
+        let [row_tiles, column_tiles] = self.tiles();
+        let ctas = u64::from(row_tiles) * u64::from(column_tiles) * u64::from(self.splits);
         host.launch(self.tile.grid(name, ctas), |cta| self.kernel(cta))
+    }
+
+    /// Tiles along the rows and along the columns.
+    fn tiles(&self) -> [u32; 2] {
+        [self.rows.div_ceil(self.tile.rows), self.columns.div_ceil(self.tile.columns)]
     }
 
     fn kernel(&self, cta: &mut Cta<'_>) {
         let tile = self.tile;
-        let row_tiles = self.rows.div_ceil(tile.rows);
-        let row = cta.index() % row_tiles * tile.rows;
-        let column = cta.index() / row_tiles * tile.columns;
-        let product = tile.multiply(cta, self.terms.div_ceil(tile.depth), |warp, slab| {
+        let [row_tiles, column_tiles] = self.tiles();
+        let (at, split) = (cta.index() % (row_tiles * column_tiles), cta.index() / (row_tiles * column_tiles));
+        let row = at % row_tiles * tile.rows;
+        let column = at / row_tiles * tile.columns;
+        let slabs = u64::from(self.terms.div_ceil(tile.depth));
+        let [first, end] = [split, split + 1].map(|part| (slabs * u64::from(part) / u64::from(self.splits)) as u32);
+        let product = tile.multiply(cta, end - first, |warp, slab| {
             let mut pieces = Vec::with_capacity(tile.words() / 4);
-            self.fetch(warp, Side::Left, (row, slab * tile.depth), &mut pieces);
-            self.fetch(warp, Side::Right, (column, slab * tile.depth), &mut pieces);
+            let term = (first + slab) * tile.depth;
+            self.fetch(warp, Side::Left, (row, term), &mut pieces);
+            self.fetch(warp, Side::Right, (column, term), &mut pieces);
             pieces
         });
-        cta.each_warp(|warp| self.store(warp, (row, column), &product));
+        let first = self.first + split * self.rows * self.columns;
+        cta.each_warp(|warp| self.store(warp, (row, column), first, &product));
     }
 
     /// A warp's part of a factor's slab from (line, term) on, four elements a load.
@@ -105,7 +118,7 @@ impl Product {
         }
     }
 
-    fn store(&self, warp: &mut Warp<'_>, (row, column): (u32, u32), product: &[f32]) {
+    fn store(&self, warp: &mut Warp<'_>, (row, column): (u32, u32), first: u32, product: &[f32]) {
         let tile = self.tile;
         for round in 0..tile.rounds(tile.rows) {
             let at = warp.thread() + (round * tile.threads) as i32;
@@ -113,7 +126,7 @@ impl Product {
             let sum = (in_row * tile.columns as i32 + in_column).pick(product);
             let (row, column) = (in_row + row as i32, in_column + column as i32);
             let exists = row.lt(self.rows as i32) & column.lt(self.columns as i32);
-            let place = column * self.rows as i32 + row + self.first as i32;
+            let place = column * self.rows as i32 + row + first as i32;
             let place = warp.compute(ComputeClass::Int, 2, place);
             let sum = if self.adds {
                 let [before] = warp.load_vector_if(exists, self.output, place);

@@ -121,7 +121,7 @@ impl Sizes {
 /// The sums of a layer's forward pass, before what the layer makes of them.
 pub(super) struct Forward {
     pub(super) sizes: Sizes,
-    /// Sums of a unit: 1, or 4 for an LSTM.
+    /// Sums of a unit: 1, 3 for a GRU, or 4 for an LSTM.
     gates: u32,
     /// `hidden inputs × gates × hidden`.
     input_weights: Array<f32>,
@@ -133,6 +133,8 @@ pub(super) struct Forward {
     pub(super) sums: Array<f32>,
     /// `steps × batch × hidden`. The state before the first step is zero, as cuDNN takes a missing one.
     pub(super) outputs: Array<f32>,
+    /// `batch × gates × hidden`: what a step's product with the step before gives, where it is not added to `sums`.
+    state_sums: Option<Array<f32>>,
     seed: u64,
 }
 
@@ -147,8 +149,17 @@ impl Forward {
             inputs: sizes.sequence(memory, "inputs"),
             sums: memory.array("sums", sums, Scaling::Scales),
             outputs: sizes.sequence(memory, "outputs"),
+            state_sums: None,
             seed,
         }
+    }
+
+    /// The same with the sums of the step before apart, in an array that every step writes anew, and that array:
+    /// `batch × gates × hidden`.
+    pub(super) fn with_states_apart(self, memory: &mut Memory) -> (Forward, Array<f32>) {
+        let elements = u64::from(self.sizes.step()) * u64::from(self.gates);
+        let state_sums = memory.array("state_sums", elements, Scaling::Scales);
+        (Forward { state_sums: Some(state_sums), ..self }, state_sums)
     }
 
     pub(super) fn fill(&self, memory: &Memory) {
@@ -177,6 +188,7 @@ impl Forward {
             output: self.sums,
             first: 0,
             adds: false,
+            splits: 1,
             tile: TILE_128X64,
         };
         inputs.launch(host, "input-product")?;
@@ -187,8 +199,9 @@ impl Forward {
                 columns: batch,
                 left: Factor::by_term(self.state_weights, 0, rows),
                 right: Factor::by_line(self.outputs, before, hidden),
-                first: step * self.sizes.step() * self.gates,
-                adds: true,
+                output: self.state_sums.unwrap_or(self.sums),
+                first: if self.state_sums.is_some() { 0 } else { step * self.sizes.step() * self.gates },
+                adds: self.state_sums.is_none(),
                 tile: TILE_32X32,
                 ..inputs
             };
@@ -199,12 +212,24 @@ impl Forward {
         Ok(())
     }
 
-    /// Calls `check(step, sample, unit, sums, magnitudes)` with the plain sums of each unit's gates and the
-    /// sums of their terms' magnitudes, computed from the outputs of the step before.
+    /// Calls `check(element, sums, magnitudes)` with the plain sums of each unit's gates and the sums of their terms'
+    /// magnitudes, computed from the outputs of the step before.
     pub(super) fn each_plain(
         &self,
         memory: &Memory,
         mut check: impl FnMut(Element, &[f64], &[f64]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.each_plain_apart(memory, |element, [inputs, states], magnitudes| {
+            let sums: Vec<f64> = inputs.iter().zip(states).map(|(input, state)| input + state).collect();
+            check(element, &sums, magnitudes)
+        })
+    }
+
+    /// [`Forward::each_plain`] with the sums of the inputs and those of the states apart.
+    pub(super) fn each_plain_apart(
+        &self,
+        memory: &Memory,
+        mut check: impl FnMut(Element, [&[f64]; 2], &[f64]) -> Result<(), String>,
     ) -> Result<(), String> {
         let (of_inputs, of_states) = (memory.to_vec(self.input_weights), memory.to_vec(self.state_weights));
         let (inputs, outputs) = (memory.to_vec(self.inputs), memory.to_vec(self.outputs));
@@ -213,22 +238,23 @@ impl Forward {
         for sample in 0..samples {
             let before = sample.checked_sub(self.sizes.batch as usize);
             for unit in 0..hidden {
-                let (mut sums, mut magnitudes) = (vec![0.0; gates], vec![0.0; gates]);
-                for (gate, (sum, magnitude)) in sums.iter_mut().zip(&mut magnitudes).enumerate() {
-                    let mut add = |weights: &[f32], values: &[f32], sample: usize| {
+                let (mut input_sums, mut state_sums, mut magnitudes) =
+                    (vec![0.0; gates], vec![0.0; gates], vec![0.0; gates]);
+                for gate in 0..gates {
+                    let mut add = |sum: &mut f64, weights: &[f32], values: &[f32], sample: usize| {
                         for term in 0..hidden {
                             let weight = weights[(term * gates + gate) * hidden + unit];
                             let product = f64::from(weight) * f64::from(values[sample * hidden + term]);
                             *sum += product;
-                            *magnitude += product.abs();
+                            magnitudes[gate] += product.abs();
                         }
                     };
-                    add(&of_inputs, &inputs, sample);
+                    add(&mut input_sums[gate], &of_inputs, &inputs, sample);
                     if let Some(before) = before {
-                        add(&of_states, &outputs, before);
+                        add(&mut state_sums[gate], &of_states, &outputs, before);
                     }
                 }
-                check(Element { sample, unit }, &sums, &magnitudes)?;
+                check(Element { sample, unit }, [&input_sums, &state_sums], &magnitudes)?;
             }
         }
         Ok(())

@@ -64,6 +64,7 @@ impl Layer {
             output: self.gradients,
             first: step * self.sizes.step(),
             adds: false,
+            splits: 1,
             tile: TILE_32X32,
         }
     }

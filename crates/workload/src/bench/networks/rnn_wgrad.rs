@@ -68,6 +68,7 @@ impl Layer {
             output,
             first: 0,
             adds: false,
+            splits: 1,
             tile: TILE_128X64,
         }
     }

@@ -1,0 +1,302 @@
+//! The tree of particles that the host builds: boxes halved at their centres of mass (Gafton and Rosswog, 2011).
+//!
+//! Twelve pseudo-particles on a sphere around the centre of mass stand for the particles of a node. Their masses give the
+//! same moments up to the quadrupole (Kawai and others, 2004).
+
+use std::ops::Range;
+
+/// Pseudo-particles of a node. Source: HACC, RCBForceTree.h, `QUADRUPOLE_TDPTS`.
+pub(super) const PSEUDO: usize = 12;
+/// Radius of the sphere, as a fraction of the distance from the centre to the nearest face. Source: HACC, RCBForceTree.h,
+/// `ppc`.
+const CONTRACTION: f32 = 0.9;
+/// Coordinates of the vertices of an icosahedron, besides 0. Source: Hardin and Sloane, 1992: a spherical 4-design.
+const VERTEX: (f32, f32) = (0.850_650_8, 0.525_731_1);
+
+/// A particle.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Particle {
+    /// Position.
+    pub(super) at: [f32; 3],
+    /// Mass.
+    pub(super) mass: f32,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// Its first particle.
+    pub(super) first: usize,
+    /// Its particles.
+    pub(super) count: usize,
+    /// The box around its particles: least and largest coordinates.
+    bounds: [[f32; 3]; 2],
+    centre: [f32; 3],
+    pseudo: [Particle; PSEUDO],
+    children: Option<[usize; 2]>,
+}
+
+impl Node {
+    /// Its particles.
+    pub(super) fn particles(&self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
+/// The tree, with the particles in the order of its leaves.
+pub(super) struct Tree {
+    pub(super) particles: Vec<Particle>,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// An entry of the list of what acts on a leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    /// A particle, by its index.
+    Particle(usize),
+    /// A pseudo-particle of a node.
+    Pseudo(usize, usize),
+}
+
+/// The differences of two positions.
+fn apart(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// The scalar product.
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// Bounds and centre of mass of particles, of which there is at least one.
+fn measure(particles: &[Particle]) -> ([[f32; 3]; 2], [f32; 3]) {
+    let mut bounds = [particles[0].at; 2];
+    let (mut moment, mut mass) = ([0.0; 3], 0.0);
+    for particle in particles {
+        for axis in 0..3 {
+            bounds[0][axis] = bounds[0][axis].min(particle.at[axis]);
+            bounds[1][axis] = bounds[1][axis].max(particle.at[axis]);
+            moment[axis] += f64::from(particle.mass) * f64::from(particle.at[axis]);
+        }
+        mass += f64::from(particle.mass);
+    }
+    (bounds, moment.map(|moment| (moment / mass) as f32))
+}
+
+/// The places of the pseudo-particles of a node.
+fn sphere([least, largest]: [[f32; 3]; 2], centre: [f32; 3]) -> [Particle; PSEUDO] {
+    let to_faces = (0..3).flat_map(|axis| [largest[axis] - centre[axis], centre[axis] - least[axis]]);
+    let radius = CONTRACTION * to_faces.fold(f32::INFINITY, f32::min);
+    let mut found = [Particle::default(); PSEUDO];
+    for (index, place) in found.iter_mut().enumerate() {
+        let (axis, signs) = (index / 4, [1.0, -1.0]);
+        let mut at = [0.0; 3];
+        at[(axis + 1) % 3] = VERTEX.0 * signs[index % 2];
+        at[(axis + 2) % 3] = VERTEX.1 * signs[index / 2 % 2];
+        let at = [0, 1, 2].map(|axis| centre[axis] + radius * at[axis]);
+        *place = Particle { at, mass: 0.0 };
+    }
+    found
+}
+
+/// Shares the masses of `of` out among pseudo-particles around `centre`.
+fn share_out(pseudo: &mut [Particle; PSEUDO], centre: [f32; 3], of: impl Iterator<Item = Particle>) {
+    let points = PSEUDO as f32;
+    for particle in of {
+        let from = apart(particle.at, centre);
+        let distance = dot(from, from).sqrt();
+        for place in pseudo.iter_mut() {
+            let to = apart(place.at, centre);
+            let radius = dot(to, to).sqrt();
+            let mut share = 1.0 / points;
+            if radius > 0.0 && distance > 0.0 {
+                let (ratio, cosine) = (distance / radius, dot(from, to) / (distance * radius));
+                share += 3.0 / points * ratio * cosine;
+                share += 5.0 / points * ratio * ratio * 0.5 * (3.0 * cosine * cosine - 1.0);
+            }
+            place.mass += particle.mass * share;
+        }
+    }
+}
+
+impl Tree {
+    /// The tree over `particles`, whose leaves have at most `leaf` of them where these do not all meet in a point.
+    pub(super) fn new(particles: Vec<Particle>, leaf: usize) -> Tree {
+        let count = particles.len();
+        let mut tree = Tree { particles, nodes: Vec::new() };
+        if count > 0 {
+            tree.add(0, count, leaf);
+        }
+        tree
+    }
+
+    /// Adds the node of particles `first` to `first + count - 1` and all below it; returns its index.
+    fn add(&mut self, first: usize, count: usize, leaf: usize) -> usize {
+        let (bounds, centre) = measure(&self.particles[first..first + count]);
+        let index = self.nodes.len();
+        let pseudo = sphere(bounds, centre);
+        self.nodes.push(Node { first, count, bounds, centre, pseudo, children: None });
+        let left = if count > leaf { self.divide(first, count, bounds, centre) } else { 0 };
+        let mut pseudo = pseudo;
+        if left == 0 || left == count {
+            share_out(&mut pseudo, centre, self.particles[first..first + count].iter().copied());
+        } else {
+            let children = [self.add(first, left, leaf), self.add(first + left, count - left, leaf)];
+            for child in children {
+                let of: Vec<Particle> = self.stand_ins(child).map(|entry| self.particle(entry)).collect();
+                share_out(&mut pseudo, centre, of.into_iter());
+            }
+            self.nodes[index].children = Some(children);
+        }
+        self.nodes[index].pseudo = pseudo;
+        index
+    }
+
+    /// Moves the particles below the centre of the longest edge to the front; returns how many they are.
+    fn divide(&mut self, first: usize, count: usize, [least, largest]: [[f32; 3]; 2], centre: [f32; 3]) -> usize {
+        let edge = apart(largest, least);
+        let axis = if edge[0] > edge[1] && edge[0] > edge[2] {
+            0
+        } else if edge[1] > edge[2] {
+            1
+        } else {
+            2
+        };
+        let part = &mut self.particles[first..first + count];
+        let below: Vec<usize> = (0..count).filter(|at| part[*at].at[axis] < centre[axis]).collect();
+        below.iter().enumerate().for_each(|(to, from)| part.swap(to, *from));
+        below.len()
+    }
+
+    /// What stands for a node's particles: they themselves where they are few.
+    fn stand_ins(&self, node: usize) -> impl Iterator<Item = Entry> {
+        let Node { first, count, .. } = self.nodes[node];
+        let few = count <= PSEUDO;
+        (0..if few { count } else { PSEUDO })
+            .map(move |at| if few { Entry::Particle(first + at) } else { Entry::Pseudo(node, at) })
+    }
+
+    /// Place and mass of an entry.
+    pub(super) fn particle(&self, entry: Entry) -> Particle {
+        match entry {
+            Entry::Particle(index) => self.particles[index],
+            Entry::Pseudo(node, at) => self.nodes[node].pseudo[at],
+        }
+    }
+
+    /// The particles of a node.
+    pub(super) fn own(&self, node: usize) -> impl Iterator<Item = Entry> {
+        self.nodes[node].particles().map(Entry::Particle)
+    }
+
+    /// The leaves, the last child of each node first.
+    pub(super) fn leaves(&self) -> Vec<usize> {
+        let (mut open, mut found) = (vec![0], Vec::new());
+        while let Some(node) = open.pop() {
+            match self.nodes[node].children {
+                Some(children) => open.extend(children),
+                None => found.push(node),
+            }
+        }
+        found
+    }
+
+    /// What acts on a leaf: nodes that look small from it, the particles of other leaves, and its own. `tangent` is that of
+    /// the largest angle under which a node looks small; nodes beyond `reach` are left out.
+    pub(super) fn interactions(&self, leaf: usize, tangent: f32, reach: f32) -> Vec<Entry> {
+        let (mut open, mut found) = (vec![0], Vec::new());
+        while let Some(node) = open.pop() {
+            if node == leaf {
+                continue;
+            }
+            let children = self.nodes[node].children;
+            let above = self.nodes[node].particles().contains(&self.nodes[leaf].first);
+            let looks_big = above || self.looks_big(node, leaf, tangent);
+            match children {
+                _ if !looks_big && self.squared_distance(node, leaf) > reach * reach => {}
+                Some(children) if looks_big => {
+                    open.extend(children.into_iter().filter(|child| self.is_near(*child, leaf, reach)));
+                }
+                None if looks_big => found.extend(self.own(node)),
+                Some(_) | None => found.extend(self.stand_ins(node)),
+            }
+        }
+        found.extend(self.own(leaf));
+        found
+    }
+
+    fn squared_distance(&self, node: usize, leaf: usize) -> f32 {
+        let between = apart(self.nodes[node].centre, self.nodes[leaf].centre);
+        dot(between, between)
+    }
+
+    /// Whether a node's diagonal is larger than the angle allows from a leaf's centre.
+    fn looks_big(&self, node: usize, leaf: usize, tangent: f32) -> bool {
+        let [least, largest] = self.nodes[node].bounds;
+        let diagonal = apart(largest, least);
+        dot(diagonal, diagonal) > self.squared_distance(node, leaf) * tangent * tangent
+    }
+
+    /// Whether the boxes of two nodes are no more than `reach` apart along any axis.
+    fn is_near(&self, node: usize, leaf: usize, reach: f32) -> bool {
+        let ([least, largest], [low, high]) = (self.nodes[node].bounds, self.nodes[leaf].bounds);
+        (0..3).all(|axis| (least[axis] - high[axis]).max(low[axis] - largest[axis]) <= reach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise;
+
+    fn cloud(count: u64) -> Vec<Particle> {
+        let at = |index| [1, 2, 3].map(|axis| 0.25 + 0.2 * noise::unit(axis, index));
+        (0..count).map(|index| Particle { at: at(index), mass: 1.0 }).collect()
+    }
+
+    #[test]
+    fn leaves_hold_every_particle_once_and_no_more_than_fit() {
+        let tree = Tree::new(cloud(700), 12);
+        let leaves = tree.leaves();
+        let mut held: Vec<usize> = leaves.iter().flat_map(|leaf| tree.nodes[*leaf].particles()).collect();
+        held.sort_unstable();
+        assert_eq!(held, (0..700).collect::<Vec<_>>());
+        assert!(leaves.iter().all(|leaf| tree.nodes[*leaf].count <= 12));
+        let (mut sorted, mut before) = (tree.particles, cloud(700));
+        sorted.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap());
+        before.sort_by(|a, b| a.at.partial_cmp(&b.at).unwrap());
+        assert_eq!(sorted, before);
+    }
+
+    #[test]
+    fn pseudo_particles_keep_mass_and_centre() {
+        let tree = Tree::new(cloud(300), 12);
+        for node in &tree.nodes {
+            let mass: f32 = node.pseudo.iter().map(|point| point.mass).sum();
+            assert!((mass - node.count as f32).abs() < 1e-2 * node.count as f32, "{mass} of {}", node.count);
+            for axis in 0..3 {
+                let moment: f32 = node.pseudo.iter().map(|point| point.mass * point.at[axis]).sum();
+                assert!((moment / mass - node.centre[axis]).abs() < 1e-2, "{moment} {mass} {:?}", node.centre);
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_stands_for_the_mass_of_all() {
+        let tree = Tree::new(cloud(600), 12);
+        for tangent in [0.05, 0.5, 2.0] {
+            for leaf in tree.leaves() {
+                let list = tree.interactions(leaf, tangent, 9.0);
+                let mass: f32 = list.iter().map(|entry| tree.particle(*entry).mass).sum();
+                assert!((mass - 600.0).abs() < 1.0, "{mass} under {tangent}");
+                assert!(list.len() <= 600);
+            }
+        }
+    }
+
+    #[test]
+    fn particles_in_one_point_are_one_leaf() {
+        let tree = Tree::new(vec![Particle { at: [0.1; 3], mass: 1.0 }; 40], 12);
+        assert_eq!((tree.leaves(), tree.nodes.len()), (vec![0], 1));
+    }
+}

@@ -1,0 +1,157 @@
+//! A CTA of a kernel over sides: it takes a chunk of whole zones.
+//!
+//! Its threads, a side each, sum over the sides of a zone by way of the scratchpad, in a ring from side to next side. Each
+//! writes its zone's result, and all write the same.
+
+use super::super::{CHUNK, Hydro};
+use super::{Pair, cost, pair, zero};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
+use std::array::from_fn;
+
+/// What a thread of a kernel over sides holds.
+#[derive(Clone, Copy)]
+pub(super) struct Thread {
+    /// Whether it has a side.
+    pub(super) on: Lanes<bool>,
+    /// Place of the side in its chunk.
+    pub(super) own: Lanes<i32>,
+    pub(super) side: Lanes<i32>,
+    pub(super) zone: Lanes<i32>,
+    /// Its points.
+    pub(super) ends: [Lanes<i32>; 2],
+    /// Next side around the zone, and the one before.
+    pub(super) next: Lanes<i32>,
+    pub(super) before: Lanes<i32>,
+    pub(super) places: [Pair; 2],
+    pub(super) centre: Pair,
+    pub(super) area: Lanes<f64>,
+    /// Surface or force of the side, between two steps of the kernel.
+    pub(super) vector: Pair,
+    pub(super) forces: [Pair; 2],
+    /// A value of the side or its zone, between two steps of the kernel.
+    pub(super) value: Lanes<f64>,
+}
+
+/// The scratchpad of a kernel over sides.
+pub(super) struct Scratch {
+    /// From a side to the next one, and to the one before.
+    pub(super) on: Shared<i32>,
+    pub(super) back: Shared<i32>,
+    pub(super) one: Shared<f64>,
+    pub(super) two: Shared<f64>,
+}
+
+pub(super) fn share_pair(warp: &mut Warp<'_>, shared: &mut Shared<f64>, index: Lanes<i32>, value: Pair) {
+    warp.store_shared_vector(shared, index * 2, value);
+}
+
+/// Runs `body` for each other side of a zone, from the next one on.
+fn ring(warp: &mut Warp<'_>, on: &Shared<i32>, own: Lanes<i32>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+    let mut at = own + warp.load_shared(on, own);
+    loop {
+        let more = at.ne(own);
+        if !warp.any(more) {
+            break;
+        }
+        let now = at;
+        warp.when(more, |warp| {
+            body(warp, now);
+            let step = warp.load_shared(on, now);
+            at = warp.update(now, now + step);
+        });
+    }
+}
+
+/// Runs `body` in the threads that have a side, and meets at the barrier.
+pub(super) fn stage(cta: &mut Cta<'_>, threads: &mut [Thread], mut body: impl FnMut(&mut Warp<'_>, &mut Thread)) {
+    cta.each_warp(|warp| {
+        let thread = &mut threads[warp.index() as usize];
+        warp.when(thread.on, |warp| body(warp, thread));
+    });
+    cta.barrier();
+}
+
+/// The mean of a zone's points, which wait in the scratchpad.
+pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) -> Pair {
+    let mut sum: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
+    let mut count = Lanes::all(1.0);
+    ring(warp, &scratch.on, thread.own, |warp, at| {
+        let other: Pair = warp.load_shared_vector(&scratch.two, at * 2);
+        let more = warp.compute(ComputeClass::Fp64, 3, [sum[0] + other[0], sum[1] + other[1], count + 1.0]);
+        [sum[0], sum[1], count] = from_fn(|part| warp.update([sum[0], sum[1], count][part], more[part]));
+    });
+    warp.calculate(ComputeClass::Fp64, cost::CENTRE, [sum[0], sum[1], count], |[x, y, count]| [x / count, y / count])
+}
+
+/// The extreme of a zone's values, which wait in the scratchpad.
+pub(super) fn extreme(
+    warp: &mut Warp<'_>,
+    scratch: &Scratch,
+    thread: &Thread,
+    of: impl Fn(Lanes<f64>, Lanes<f64>) -> Lanes<f64>,
+) -> Lanes<f64> {
+    let mut found = warp.load_shared(&scratch.one, thread.own);
+    ring(warp, &scratch.on, thread.own, |warp, at| {
+        let other = warp.load_shared(&scratch.one, at);
+        let extreme = warp.compute(ComputeClass::Fp64, 1, of(found, other));
+        found = warp.update(found, extreme);
+    });
+    found
+}
+
+impl Hydro {
+    /// The threads of a chunk, with their places in it and around their zones.
+    pub(super) fn begin(&self, cta: &mut Cta<'_>) -> (Vec<Thread>, Scratch) {
+        let len = CHUNK as usize;
+        let mut scratch =
+            Scratch { on: cta.shared(len), back: cta.shared(len), one: cta.shared(len), two: cta.shared(2 * len) };
+        let (maps, mut threads) = (&self.maps, Vec::new());
+        cta.each_warp(|warp| {
+            let chunk = Lanes::all(warp.cta() as i32);
+            let (first, end) = (warp.load(maps.chunk_first, chunk), warp.load(maps.chunk_end, chunk));
+            let own = warp.thread();
+            let side = warp.compute(ComputeClass::Int, 1, own + first);
+            let on = side.lt(warp.compute(ComputeClass::Int, 0, end));
+            let none = Lanes::all(0);
+            let nowhere = [zero(); 2];
+            let mut thread = Thread {
+                on,
+                own,
+                side,
+                zone: none,
+                ends: [none; 2],
+                next: none,
+                before: none,
+                places: [nowhere; 2],
+                centre: nowhere,
+                area: zero(),
+                vector: nowhere,
+                forces: [nowhere; 2],
+                value: zero(),
+            };
+            warp.when(on, |warp| {
+                thread.ends = [maps.first, maps.second].map(|map| warp.load(map, side));
+                thread.zone = warp.load(maps.zone, side);
+                thread.next = warp.load(maps.next, side);
+                let near = warp.compute(ComputeClass::Int, 3, thread.next - first);
+                warp.store_shared(&mut scratch.on, own, near - own);
+                warp.store_shared(&mut scratch.back, near, own - near);
+            });
+            threads.push(thread);
+        });
+        cta.barrier();
+        stage(cta, &mut threads, |warp, thread| {
+            let back = warp.load_shared(&scratch.back, thread.own);
+            thread.before = warp.compute(ComputeClass::Int, 1, thread.side + back);
+        });
+        (threads, scratch)
+    }
+
+    /// Fetches the points of each side, and puts the first of them where its zone's sides find it.
+    pub(super) fn fetch(&self, cta: &mut Cta<'_>, threads: &mut [Thread], scratch: &mut Scratch, places: Array<f64>) {
+        stage(cta, threads, |warp, thread| {
+            thread.places = thread.ends.map(|point| pair(warp, places, point));
+            share_pair(warp, &mut scratch.two, thread.own, thread.places[0]);
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! Pannotia fw: shortest paths between all nodes by Floyd and Warshall, a launch for each node that paths may go through.
+//!
+//! A program of its own beside `floydwarshall`, which is the same formula:
+//! - lanes follow each other down a column of the matrix, so that a warp's accesses meet in no line;
+//! - few pairs of nodes have an edge, so that most threads store nothing;
+//! - the loop starts at node 1 and ends early, so that the result is of paths through a few nodes;
+//! - the nodes between are set by kernels alone, and stay on the device.
+//!
+//! The graph of Table II is a file of 512 nodes and 65,536 edges of weights up to 100, drawn at random. Here as many are
+//! drawn.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Side of a CTA. Source: Pannotia fw in gem5's build, `threads(16, 16, 1)`.
+const SIDE: i32 = 16;
+/// Distance where there is no edge. Source: Pannotia fw, `BIGNUM`.
+const FAR: i32 = 999_999;
+/// Longest edge. Source: Pannotia, dataset/floydwarshall/512_65536.gr, `Max. weight`.
+const LONGEST: u64 = 100;
+/// Instructions of an index of 64 bits: extend two operands, multiply and add in parts. Source: assumed.
+const WIDE_INDEX: u16 = 4;
+
+static PARAMETERS: [Parameter; 3] = [
+    Parameter {
+        name: "nodes",
+        kind: Kind::Count { low: 1, high: 1 << 14 },
+        default: "512",
+        about: "nodes, at scale 1; scales by the root, to a multiple of 16",
+        source: "CPElide, Table II (FW: 512_65536.gr)",
+    },
+    Parameter {
+        name: "edges",
+        kind: Kind::Count { low: 0, high: 1 << 28 },
+        default: "65536",
+        about: "edges drawn at random, at scale 1; of those between the same nodes the last counts; scales",
+        source: "CPElide, Table II (FW: 512_65536.gr)",
+    },
+    Parameter {
+        name: "passes",
+        kind: Kind::Count { low: 1, high: 1 << 14 },
+        default: "15",
+        about: "launches: paths go through nodes 1 to as many, fewer than there are nodes",
+        source: "Pannotia fw in gem5's build (hal-uw/gem5-bmks-micro24): `MAX_ITERS` 16, and the loop starts at 1",
+    },
+];
+
+/// The benchmark.
+pub(crate) static FW: Benchmark = Benchmark {
+    name: "pannotia-fw",
+    about: "all shortest paths through the first nodes: a launch a node, lanes along columns, few edges",
+    source: "Pannotia fw (pannotia/pannotia, graph_app/fw; hal-uw/gem5-bmks-micro24, pannotia/fw); CPElide, Table II (FW)",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
+
+struct Paths {
+    /// `nodes × nodes`: from the row's node to the column's.
+    distance: Array<i32>,
+    /// `nodes × nodes`: the last node that the path was led through.
+    through: Array<i32>,
+    nodes: i32,
+    edges: u64,
+    passes: i32,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
+    let passes = request.fit_most("passes", request.values.count("passes"), nodes - 1);
+    let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
+    Ok(Box::new(Paths {
+        distance: matrix("distance"),
+        through: matrix("through"),
+        nodes: nodes as i32,
+        edges: request.scale.of(request.values.count("edges")),
+        passes: passes as i32,
+        seed: request.seed,
+    }))
+}
+
+impl Paths {
+    /// A thread a pair of nodes: x counts rows.
+    fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
+        let (nodes, across) = (self.nodes, self.nodes / SIDE);
+        let (top, left) = (cta.index() as i32 % across * SIDE, cta.index() as i32 / across * SIDE);
+        cta.each_warp(|warp| {
+            let thread = warp.compute(ComputeClass::Int, 4 + 3 * (WIDE_INDEX + ADDRESS), warp.thread());
+            let (row, column) = (thread % SIDE + top, thread / SIDE + left);
+            let at = row * nodes + column;
+            let detour = warp.load(self.distance, row * nodes + k) + warp.load(self.distance, column + k * nodes);
+            let direct = warp.load(self.distance, at);
+            let detour = warp.compute(ComputeClass::Int, 1, detour);
+            warp.when(detour.lt(direct), |warp| {
+                warp.store(self.distance, at, detour);
+                warp.store(self.through, at, Lanes::all(k));
+            });
+        });
+    }
+
+    /// The distances of the edges alone.
+    fn direct(&self) -> Vec<i32> {
+        let nodes = self.nodes as u64;
+        let mut distance = vec![FAR; (nodes * nodes) as usize];
+        for edge in 0..self.edges {
+            let [from, to] = [1, 2].map(|end| noise::below(self.seed ^ end, edge, nodes));
+            distance[(from * nodes + to) as usize] = noise::below(self.seed ^ 3, edge, LONGEST + 1) as i32;
+        }
+        (0..nodes).for_each(|node| distance[(node * nodes + node) as usize] = 0);
+        distance
+    }
+}
+
+impl Instance for Paths {
+    fn fill(&self, memory: &Memory) {
+        let direct = self.direct();
+        memory.fill(self.distance, |index| direct[index as usize]);
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.distance);
+        let tiles = (self.nodes / SIDE) as u64;
+        for k in 1..=self.passes {
+            // The row and the column of k do not change in pass k, for its own distance is zero.
+            host.launch(Grid::new("floydwarshall", tiles * tiles, (SIDE * SIDE) as u32), |cta| self.kernel(cta, k))?;
+        }
+        host.copy_to_host(self.distance);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let nodes = self.nodes as usize;
+        let (mut distance, mut through) = (self.direct(), vec![0; nodes * nodes]);
+        for k in 1..=self.passes as usize {
+            let middle = distance[k * nodes..(k + 1) * nodes].to_vec();
+            for (row, through) in distance.chunks_mut(nodes).zip(through.chunks_mut(nodes)) {
+                let first = row[k];
+                for ((direct, through), rest) in row.iter_mut().zip(through).zip(&middle) {
+                    if first + rest < *direct {
+                        (*direct, *through) = (first + rest, k as i32);
+                    }
+                }
+            }
+        }
+        let arrays = [("distance", self.distance, distance), ("node between", self.through, through)];
+        for (what, array, expected) in arrays {
+            let found = memory.to_vec(array);
+            if let Some(at) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+                return Err(format!("{what} {at} is {}, expected {}", found[at], expected[at]));
+            }
+        }
+        Ok(())
+    }
+}
