@@ -19,6 +19,8 @@ pub(crate) struct Change {
     pub(crate) label: String,
     pub(crate) seed: Option<u64>,
     pub(crate) scale: Option<Scale>,
+    /// Whether workloads run with the parameters of scale 1.
+    pub(crate) whole: bool,
     pub(crate) set: Vec<String>,
     /// Workloads, by index; all where absent.
     pub(crate) only: Option<Vec<usize>>,
@@ -154,7 +156,7 @@ impl Plan {
         tombolo_design::apply(&settings, &mut machine, &mut designs)?;
         let machine = machine.check()?.scaled(change.scale.unwrap_or(workload.scale))?;
         let design = designs.swap_remove(design);
-        let mut choice = Arc::clone(&workload.choice);
+        let mut choice = Arc::clone(workload.whole.as_ref().filter(|_| change.whole).unwrap_or(&workload.choice));
         if let Some(seed) = change.seed {
             Arc::make_mut(&mut choice).seed = seed;
         }

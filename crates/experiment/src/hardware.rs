@@ -1,16 +1,19 @@
 //! What is computed from a machine alone, or from it and what a paper states of its workloads. Source: HMG, sections
-//! V-A and VII-C; NUMA-GPU, figure 2.
+//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A.
 
 use crate::spec::StatedWorkload;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::elision::TableConfig;
 
 /// Names below `hardware.`.
-pub(crate) const NAMES: [&str; 6] = [
+pub(crate) const NAMES: [&str; 8] = [
     "directory_sharers",
     "directory_bits_per_entry",
     "directory_storage_kb",
     "directory_share_of_l2_percent",
     "directory_reach_mb",
+    "chiplet_table_row_bits",
+    "chiplet_table_bytes",
     OF_WORKLOADS,
 ];
 
@@ -26,6 +29,8 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         "directory_storage_kb" => storage / 1024.0,
         "directory_share_of_l2_percent" => 100.0 * storage / machine.l2.bytes as f64,
         "directory_reach_mb" => machine.directory_reach_bytes() as f64 / f64::from(1 << 20),
+        "chiplet_table_row_bits" => f64::from(row_bits(machine)),
+        "chiplet_table_bytes" => f64::from(row_bits(machine) * u32::from(TableConfig::default().rows)) / 8.0,
         // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
         OF_WORKLOADS if !stated.is_empty() => {
             let filling = stated.iter().filter(|one| one.ctas > machine.topology.sms() as u64).count();
@@ -33,6 +38,13 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         }
         _ => return None,
     })
+}
+
+/// Bits of a row of CPElide's table: a base address of 4 bytes, two bounds of 28 bits for each chiplet, a mode of one bit and
+/// two bits for each chiplet. Source: CPElide, section III-A; that the 28 bytes of ranges are bounds is ours.
+fn row_bits(machine: &MachineConfig) -> u32 {
+    let chiplets = machine.topology.modules() as u32;
+    32 + 2 * 28 * chiplets + 1 + 2 * chiplets
 }
 
 #[cfg(test)]

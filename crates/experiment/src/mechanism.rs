@@ -3,6 +3,7 @@
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
 //! touching them. A claim names a mechanism; the tests of this crate hold every one to its prediction.
 
+mod boundaries;
 mod interleaving;
 mod turning;
 mod ways;
@@ -84,6 +85,11 @@ pub fn list() -> &'static [Mechanism] {
         "software-fetches-again-each-kernel": kernels("software-hierarchical", 3),
         "flat-software-fetches-again-each-kernel": kernels("software-flat", 3),
         "baseline-fetches-again-each-kernel": kernels("no-remote-caching", 3),
+        "own-ranges-are-released-once": boundaries::own_ranges(),
+        "a-producer-is-flushed-once": boundaries::producer(),
+        "halos-invalidate-every-second-step": boundaries::halos("cpelide"),
+        "halos-invalidate-nothing-where-homes-are-known": boundaries::halos("cpelide-home-aware"),
+        "wrong-labels-are-seen": boundaries::wrong_labels(),
         "interleaved-lines-are-remote": interleaving::remote_share(),
         "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
         "one-receiver-speed-up": turning::gain_of_one_receiver(),

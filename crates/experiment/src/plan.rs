@@ -61,6 +61,8 @@ pub(crate) struct PlannedStep {
 pub(crate) struct PlannedWorkload {
     pub(crate) label: String,
     pub(crate) choice: Arc<WorkloadChoice>,
+    /// With the parameters of scale 1, where those of this run are others.
+    pub(crate) whole: Option<Arc<WorkloadChoice>>,
     pub(crate) scale: Scale,
     /// Why at this scale and with these parameters.
     pub(crate) reason: String,
@@ -456,7 +458,10 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
     let lighter =
         quick.map(|(more, word)| workload(file, more, &word, Some(label.clone()), (own, seed))).transpose()?;
     let plain = workload(file, &one.workload, one.workload.get(), Some(label), (own, seed))?;
-    let planned = if choice == ScaleChoice::Quick { lighter.unwrap_or(plain) } else { plain };
+    let planned = match lighter {
+        Some(lighter) if choice == ScaleChoice::Quick => PlannedWorkload { whole: Some(plain.choice), ..lighter },
+        Some(_) | None => plain,
+    };
     let reason = if choice == ScaleChoice::Quick { one.reason.clone() } else { String::new() };
     Ok(PlannedWorkload { reason, ..planned })
 }
@@ -491,7 +496,7 @@ fn workload(
     choice.check_parameters().map_err(refuse)?;
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
-    Ok(PlannedWorkload { label, choice: Arc::new(choice), scale, reason: String::new() })
+    Ok(PlannedWorkload { label, choice: Arc::new(choice), whole: None, scale, reason: String::new() })
 }
 
 #[cfg(test)]

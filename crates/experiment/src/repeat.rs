@@ -51,6 +51,10 @@ impl Plan {
                     changes.push(Change { scale: Some(scale), ..one(format!("scale {scale}")) });
                 }
             }
+            let has_whole = |index: &usize| self.workloads[*index].whole.is_some();
+            if repeat.whole_inputs && self.workloads_of(&one(String::new())).iter().any(has_whole) {
+                changes.push(Change { whole: true, ..one("inputs of scale 1".to_owned()) });
+            }
             for path in &repeat.assumed {
                 for (label, setting) in self.halved_and_doubled(path)? {
                     changes.push(Change { set: vec![setting], ..one(label) });

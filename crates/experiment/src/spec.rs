@@ -469,6 +469,9 @@ pub struct Repeat {
     /// Other scales.
     #[serde(default)]
     pub scales: Vec<Text>,
+    /// The inputs of scale 1, where quick scale has smaller ones: for machines that are never scaled.
+    #[serde(default)]
+    pub whole_inputs: bool,
     /// Values of the machine that are assumed: each is halved and doubled.
     #[serde(default)]
     pub assumed: Vec<Text>,
