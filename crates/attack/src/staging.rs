@@ -3,13 +3,14 @@
 use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use tombolo_check::litmus::{Instruction, Location};
 use tombolo_design::scheduling::CtaCut;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
+use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
 
 /// What a warp of the test does, in the order in which the timing model asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +37,17 @@ pub(crate) struct Part {
 /// A warp in one kernel: its module, the rank of its CTA among those of the module, its index in the CTA.
 pub(crate) type Seat = (usize, ModuleId, u32, u32);
 
-/// The streams of a run.
+/// The lines of the machine.
+const LINE: LineSize = LineSize::B128;
+
+/// The streams of a run. Each line is an array of its own.
 pub(crate) struct Staging {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
     /// By kernel, then CTA of the grid.
     ctas: Vec<Vec<CtaStream>>,
+    /// Each line that is accessed.
+    arrays: Vec<ArrayInfo>,
     /// Who sits where, of the test.
     pub(crate) parts: FxHashMap<Seat, Part>,
 }
@@ -290,12 +296,27 @@ impl Staging {
     /// The streams of a setup under a design that cuts grids over modules so.
     pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
         let writer = Writer::new(setup, scripts);
-        let mut staging =
-            Staging { kernels: Vec::new(), commands: Vec::new(), ctas: Vec::new(), parts: FxHashMap::default() };
+        let mut staging = Staging {
+            kernels: Vec::new(),
+            commands: Vec::new(),
+            ctas: Vec::new(),
+            arrays: Vec::new(),
+            parts: FxHashMap::default(),
+        };
         for kernel in 0..setup.kernels() {
             staging.add(setup, writer.ctas(kernel), cut);
             staging.commands.push(Command::Launch { kernel: kernel as u32, stream: 0 });
         }
+        let accesses = staging.ctas.iter().flatten().flat_map(|stream| &stream.accesses);
+        let lines: BTreeSet<Line> = accesses.map(|access| access.line).collect();
+        let bytes = LINE.bytes();
+        let array = |line: Line| ArrayInfo {
+            name: format!("line{}", line.0),
+            base: line.0 * bytes,
+            bytes,
+            element: Some(LINE.grain() as u32),
+        };
+        staging.arrays = lines.into_iter().map(array).collect();
         staging
     }
 
@@ -373,7 +394,11 @@ impl Program for Staging {
     }
 
     fn line_size(&self) -> LineSize {
-        LineSize::B128
+        LINE
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        &self.arrays
     }
 
     fn warp_width(&self) -> u32 {

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 ";
 
 /// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
-const CONFIGURATIONS: [&str; 12] = [
+const CONFIGURATIONS: [&str; 14] = [
     "no-remote-caching",
     "memory-side+back",
     "software-flat",
@@ -31,6 +31,8 @@ const CONFIGURATIONS: [&str; 12] = [
     "hmg",
     "viper+back",
     "viper+back+cached",
+    "viper+back+cpelide",
+    "viper+back+home-aware",
     "ideal",
 ];
 

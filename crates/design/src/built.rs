@@ -1,13 +1,17 @@
 //! What a model is built from: a design on a machine, every option resolved.
 
 use crate::DesignConfig;
+use crate::Elision;
 use crate::capacity::CapacityPolicy;
+use crate::elision::Decider;
 use crate::links::TurningTimes;
 use crate::scheduling::CtaCut;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::AllocateOnStore;
 use tombolo_protocol::Sharers;
+use tombolo_protocol::boundary::{Reach, reach};
+use tombolo_protocol::elision::ModuleSet;
 use tombolo_protocol::options::{Options, StoreAllocation, WritePolicy};
 use tombolo_types::Sectors;
 
@@ -28,6 +32,8 @@ pub struct Built {
     pub turning: Option<TurningTimes>,
     /// How a grid is cut over the modules.
     pub cut: CtaCut,
+    /// Who decides what happens at the boundaries of kernels.
+    pub boundaries: Decider,
 }
 
 /// Why a design does not fit a machine.
@@ -35,6 +41,13 @@ pub struct Built {
 pub enum Unfit {
     /// Lanes cannot turn there; why not.
     Links(&'static str),
+    /// A chiplet table cannot name every module.
+    Elision {
+        /// Modules that it names at most.
+        most: usize,
+        /// Modules of the machine.
+        modules: usize,
+    },
     /// A directory entry cannot name every module.
     Directory {
         /// Modules that an entry names at most.
@@ -71,6 +84,9 @@ impl DesignConfig {
         if self.coherence.facts().directory && modules > Sharers::MOST {
             return Err(Unfit::Directory { most: Sharers::MOST, modules });
         }
+        if matches!(self.elision, Elision::Cpelide(_)) && modules > ModuleSet::MOST {
+            return Err(Unfit::Elision { most: ModuleSet::MOST, modules });
+        }
         let stores = match machine.directory.allocate_on_store {
             AllocateOnStore::Literal => StoreAllocation::Literal,
             AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
@@ -84,6 +100,19 @@ impl DesignConfig {
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),
             cut: self.scheduling.cut(),
+            boundaries: self.boundaries(machine),
         })
+    }
+
+    /// Who decides at the boundaries of a machine.
+    fn boundaries(&self, machine: &MachineConfig) -> Decider {
+        let Elision::Cpelide(cpelide) = self.elision else { return Decider::Never(self.boundary.when()) };
+        let (options, topology) = (self.options(), &machine.topology);
+        let sharing = match reach(topology.gpus, self.coherence.facts(), &options) {
+            Reach::Module | Reach::Gpu => 1,
+            Reach::GpuShares => topology.modules_per_gpu,
+        };
+        let holds = (self.coherence.facts().holds)(&options);
+        Decider::Table { cpelide, config: cpelide.config(sharing), holds }
     }
 }

@@ -25,6 +25,7 @@
 //! Read `axis.rs` next, then `links.rs`.
 
 mod axis;
+pub mod boundary;
 mod built;
 pub mod capacity;
 pub mod coherence;
@@ -38,6 +39,7 @@ mod settings;
 pub mod write_policy;
 
 pub use axis::{Axis, Keyed};
+pub use boundary::Boundary;
 pub use built::{Built, Unfit};
 pub use capacity::Capacity;
 pub use coherence::Coherence;
@@ -126,6 +128,8 @@ axes! {
     coherence: Coherence,
     /// Who removes needless synchronisation at kernel boundaries.
     elision: Elision,
+    /// When a kernel's stores are released, where nothing is elided.
+    boundary: Boundary = Boundary::EndThenLaunch(boundary::EndThenLaunch {}),
     /// When an L1 passes a store on.
     l1_write: WritePolicy,
     /// When an L2 passes a store on.

@@ -58,6 +58,16 @@ fn designs_that_make_no_sense_are_refused_with_the_reason() {
         ("no-remote-caching", "capacity", "numa-aware", "keeps no remote data in L2 caches"),
         ("numa-static-halves", "capacity.sample_time", "1000", "only numa-aware does"),
         ("hmg", "capacity.reset", "false", "only numa-aware does"),
+        ("viper", "elision.labels", "exact", "only cpelide does"),
+        ("cpelide", "elision.entries", "0", "a whole number from 1 to 65535"),
+        ("cpelide", "elision.labels", "hull", "\"ranges\", \"exact\", \"split\""),
+        (
+            "cpelide-home-aware",
+            "coherence.remote",
+            "cached",
+            "lines of their own module only; here they hold others, too",
+        ),
+        ("hmg", "boundary", "never", "\"end-then-launch\", \"launch\""),
     ] {
         let error = refused_design(name, path, value);
         assert!(error.contains(reason), "{name} {path}={value}: {error}");
@@ -74,6 +84,20 @@ fn designs_take_only_the_options_that_exist() {
     let mut both = design("hmg").unwrap();
     both.set("promises", "ptx, kernel-boundary").unwrap();
     assert_eq!(both.check().unwrap().promises.iter().count(), 2);
+}
+
+#[test]
+fn a_home_aware_table_is_refused_where_an_l2_holds_lines_of_others_or_nothing() {
+    for (name, reason) in
+        [("nhcc", "here they have none"), ("software-flat", "here they hold others"), ("ideal", "others")]
+    {
+        let mut description = design(name).unwrap();
+        description.set("elision", "cpelide").unwrap();
+        assert!(description.check().is_ok(), "{name}: CPElide's own table is sound everywhere");
+        description.set("elision.table", "home-aware").unwrap();
+        let error = description.check().unwrap_err().to_string();
+        assert!(error.contains(reason), "{name}: {error}");
+    }
 }
 
 #[test]

@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use tombolo_design::{DesignConfig, Placement, Scheduling};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
+use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_timed};
+use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_logged, run_timed};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
@@ -421,6 +422,23 @@ pub fn run_one_timed(
     let (mut record, timeline) = guarded(&spec, source, || run_timed(&spec, window))?;
     name(&mut record, source, machine);
     Ok((record, timeline))
+}
+
+/// As [`run_one`], and what was done at each kernel boundary.
+///
+/// # Errors
+/// The run came to no result.
+pub fn run_one_logged(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &Source,
+    threads: usize,
+) -> Result<(RunRecord, Vec<BoundaryRecord>), PointError> {
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
+    let (mut record, boundaries) = guarded(&spec, source, || run_logged(&spec))?;
+    name(&mut record, source, machine);
+    Ok((record, boundaries))
 }
 
 /// What `simulate` gives; its errors and panics say which run it was.

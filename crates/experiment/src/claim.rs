@@ -251,7 +251,13 @@ fn blank(claim: &spec::Claim) -> Claim {
         verdict: Verdict::Shown,
         cause: None,
         repetitions: Vec::new(),
+        foretold: claim.foretold,
     }
+}
+
+/// The claims of a figure that is not drawn: all shown, none measured.
+pub(crate) fn undrawn(plan: &Plan) -> Vec<Claim> {
+    plan.spec.claim.iter().map(blank).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tombolo_model::stats::{L2Stats, SmStats};
 use tombolo_system::RunRecord;
+use tombolo_system::elision::ElisionRecord;
 use tombolo_system::sharing::SharingRecord;
 
 /// How a point is worked on.
@@ -190,6 +191,7 @@ fn run_paths() -> Vec<String> {
         dram: Default::default(),
         memory_cache: Default::default(),
         traffic_flits: Some(Default::default()),
+        elision: Some(ElisionRecord { needed_flushes: Some(0), needed_invalidations: Some(0), ..Default::default() }),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

@@ -53,6 +53,10 @@ pub struct Experiment {
     /// Seed of generated inputs.
     #[serde(default = "one")]
     pub seed: u64,
+    /// Whether a whole paper at quick scale leaves it out: it runs where it is asked for by name, and at other scales. Its
+    /// claims are shown until then.
+    #[serde(default)]
+    pub on_request: bool,
     /// What is different at quick scale.
     #[serde(default)]
     pub quick: Quick,
@@ -412,6 +416,9 @@ pub struct Claim {
     /// An identity may differ by this: half a unit of the last digit that the paper states.
     #[serde(default)]
     pub tolerance: f64,
+    /// Whether it was said before the first run that it may fail.
+    #[serde(default)]
+    pub foretold: bool,
     /// Why, if it does not hold. Of an experiment that ships it is told at quick scale alone, where it was found.
     #[serde(default)]
     pub cause: Option<String>,

@@ -1,7 +1,7 @@
 //! What `reproduce` and `sweep` run: the points of several experiments, once each, and the document they make.
 
 use crate::campaign::{Results, Watcher, run_points};
-use crate::claim::judge;
+use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
 use crate::export::Sheet;
@@ -27,6 +27,8 @@ pub struct Study {
     figure: Option<String>,
     notes: Vec<String>,
     plans: Vec<Plan>,
+    /// Figures that are left out.
+    undrawn: Vec<Plan>,
     choice: ScaleChoice,
 }
 
@@ -105,8 +107,15 @@ impl Study {
         }
         let figure = figure.map(|_| experiments[0].1.id.clone());
         let plan = |(file, spec)| Ok::<_, SpecError>(Plan { ships: true, ..Plan::new(file, spec, choice)? });
-        let plans = experiments.into_iter().map(plan).collect::<Result<_, _>>()?;
-        Ok(Study { title: about.title, paper: name.to_owned(), figure, notes: about.notes, plans, choice })
+        let plans = experiments.into_iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let is_left_out = |plan: &Plan| plan.spec.on_request && figure.is_none() && choice == ScaleChoice::Quick;
+        let (undrawn, plans): (Vec<Plan>, Vec<Plan>) = plans.into_iter().partition(is_left_out);
+        let mut notes = about.notes;
+        if !undrawn.is_empty() {
+            let ids: Vec<&str> = undrawn.iter().map(|plan| plan.spec.id.as_str()).collect();
+            notes.push(format!("Left out at quick scale, and run with --figure: {}.", ids.join(", ")));
+        }
+        Ok(Study { title: about.title, paper: name.to_owned(), figure, notes, plans, undrawn, choice })
     }
 
     /// A user's own experiment.
@@ -116,7 +125,7 @@ impl Study {
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
         let plan = Plan::open(path, choice)?;
         let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
-        Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], choice })
+        Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice })
     }
 
     /// The same, whose speed-ups are of this time of each run.
@@ -227,6 +236,7 @@ impl Study {
             figures.push(plan.figure(&table));
             failures.extend(plan.incomparable(&mut numbers));
         }
+        claims.extend(self.undrawn.iter().flat_map(undrawn));
         Ok(Document {
             title: self.title.clone(),
             paper: self.paper.clone(),

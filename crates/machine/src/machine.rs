@@ -324,6 +324,11 @@ section! {
         unicast_latency: Ps = Ps::ZERO,
         /// Likewise, to all modules at once. 0 for as long as to one.
         broadcast_latency: Ps = Ps::ZERO,
+        /// What the command processor takes to read a packet of the program, before anything of its boundary begins.
+        packet_latency: Ps = Ps::ZERO,
+        /// What it takes for the table of a design that elides boundaries; hidden behind the kernel before where the packet
+        /// is queued by then. Source of the default: CPElide, section IV-B.
+        table_latency: Ps = Ps::from_ns(6000),
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,
         /// End of a kernel to the first dispatch of one that depends on it and was already queued.

@@ -1,13 +1,18 @@
 //! The command processor: runs the program's commands in order, and the protocol's plans at the boundaries
 //! of kernels.
 //!
-//! A kernel's start is an acquire and its end a release, of the whole machine at once, once per cache. One
-//! kernel runs at a time: streams of the host program are serialised. What the host does to arrays between commands
-//! takes no time.
+//! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
+//! of the whole machine at once, once per cache. One kernel runs at a time: streams of the host program are serialised.
+//! What the host does to arrays between commands takes no time but that of the operations which it needs.
+//!
+//! A packet of the program is read before anything of its boundary begins (`host.packet_latency`). Where a table decides,
+//! its work comes on top (`host.table_latency`); it runs beside the kernel before where the packet is queued by then, which
+//! is where nothing of the host's lies between.
 //!
 //! The launch latency is the host's. The acquire runs beside it; what of the acquire is left when the latency is over
 //! delays the kernel and is part of the kernel's time, as its release is.
 
+use crate::boundaries::Boundaries;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use std::sync::Arc;
@@ -22,12 +27,33 @@ use tombolo_types::{Bytes, ModuleId, Ps, Serializer};
 enum State {
     /// Between commands.
     Idle,
-    /// The steps of the end of a kernel.
-    Ending(Side),
-    /// The steps of the launch of a kernel.
-    Launching(Side, Launch),
+    /// Reading the packet of a kernel, and asking the table.
+    Reading(Launch),
+    /// The steps of a boundary.
+    Boundary(Side, Then),
     /// A kernel; how many modules still run it.
-    Running(u8),
+    Running(Launch, u8),
+}
+
+/// What follows the steps of a boundary.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// A kernel.
+    Launch(Launch),
+    /// The end of a kernel.
+    Ended,
+    /// What the host does, begun at this time.
+    Host(HostCommand, Ps),
+    /// The end of the program, begun at this time.
+    ProgramEnds(Ps),
+}
+
+/// What the host does, by the number of its command.
+#[derive(Clone, Copy, Debug)]
+struct HostCommand {
+    command: usize,
+    /// Bytes that it copies; `None` where it works on memory itself.
+    copies: Option<u64>,
 }
 
 /// One side of a boundary being run: its steps, the plan at hand and its place among them.
@@ -77,9 +103,10 @@ fn collector(steps: Steps, index: u8, protocol: &impl Coherence) -> Option<Colle
     steps.plan(protocol, index).map(|plan| Collector::new(plan, ModuleId(0)))
 }
 
-/// A kernel as the program launches it.
+/// A kernel as the program launches it, by the number of its command.
 #[derive(Clone, Copy, Debug)]
 struct Launch {
+    command: usize,
     kernel: u32,
     stream: u32,
 }
@@ -106,12 +133,30 @@ pub struct CopyTime {
     pub end: Ps,
 }
 
+/// From when to when operations of a boundary ran outside any kernel.
+pub type Waited = CopyTime;
+
 /// The command processor.
 pub struct CommandProcessor {
     layout: Layout,
     program: Arc<dyn Program>,
     next: usize,
     state: State,
+    boundaries: Boundaries,
+    /// Packets that [`Boundaries`] has been asked about.
+    packets: u32,
+    /// When the latest kernel was enabled, where nothing of the host's has come since.
+    enabled: Option<Ps>,
+    packet_latency: Ps,
+    table_latency: Ps,
+    /// Whether the next command comes at once.
+    goes_on: bool,
+    /// Whether the program's last release has run.
+    released: bool,
+    /// Operations for what the host does.
+    hosted: Vec<Waited>,
+    /// Operations at the end of the program.
+    ending: Option<Waited>,
     /// Latency to one controller.
     latency: Ps,
     /// Latency to all controllers at once.
@@ -134,6 +179,7 @@ impl CommandProcessor {
         machine: &MachineConfig,
         layout: Layout,
         program: Arc<dyn Program>,
+        boundaries: Boundaries,
         links_turn: bool,
     ) -> CommandProcessor {
         CommandProcessor {
@@ -141,6 +187,15 @@ impl CommandProcessor {
             program,
             next: 0,
             state: State::Idle,
+            packets: 0,
+            enabled: None,
+            packet_latency: machine.host.packet_latency,
+            table_latency: if boundaries.elides() { machine.host.table_latency } else { Ps::ZERO },
+            goes_on: false,
+            released: false,
+            hosted: Vec::new(),
+            ending: None,
+            boundaries,
             latency: crate::convert::host_latency(machine),
             broadcast: crate::convert::broadcast_latency(machine),
             launch_latency: machine.host.launch_latency,
@@ -163,30 +218,57 @@ impl CommandProcessor {
         out: &mut Out<'_, D>,
     ) {
         match message {
-            Message::Next => self.next_command(protocol, topology, out),
+            Message::Next => match self.state {
+                State::Reading(launch) => {
+                    self.started = out.now();
+                    self.begin(Then::Launch(launch), protocol, topology, out);
+                }
+                _ => {
+                    self.goes_on = true;
+                    self.go_on(protocol, topology, out);
+                }
+            },
             Message::KernelDone => {
-                let State::Running(left) = &mut self.state else { panic!("a kernel ended that was not running") };
+                let State::Running(launch, left) = &mut self.state else {
+                    panic!("a kernel ended that was not running")
+                };
                 *left -= 1;
                 if *left == 0 {
-                    self.state = State::Ending(Side::new(Steps::END, protocol));
-                    self.phase(protocol, topology, out);
+                    let command = launch.command;
+                    let steps = self.boundaries.after(command, self.packets - 1, topology, out.now());
+                    self.run(steps, Then::Ended, protocol, topology, out);
                 }
             }
-            Message::PhaseDone => {
-                let (State::Ending(side) | State::Launching(side, _)) = &mut self.state else {
-                    panic!("an acknowledgment of no phase");
-                };
+            Message::PhaseDone { module, lost } => {
+                self.boundaries.acted(module, lost);
+                let State::Boundary(side, _) = &mut self.state else { panic!("an acknowledgment of no phase") };
                 if side.acknowledge() {
                     self.phase(protocol, topology, out);
+                    self.go_on(protocol, topology, out);
                 }
             }
             other => panic!("the command processor got {other:?}"),
         }
     }
 
-    /// Whether every command has been run.
+    /// Whether every command has been run, and the release at the end.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Idle) && self.next >= self.program.commands().len()
+        matches!(self.state, State::Idle) && self.released
+    }
+
+    /// What was decided at boundaries.
+    pub fn boundaries(&self) -> &Boundaries {
+        &self.boundaries
+    }
+
+    /// When operations ran for what the host does, in order.
+    pub fn hosted(&self) -> &[Waited] {
+        &self.hosted
+    }
+
+    /// When operations ran at the end of the program.
+    pub fn ending(&self) -> Option<&Waited> {
+        self.ending.as_ref()
     }
 
     /// When each kernel was open, in order.
@@ -199,45 +281,97 @@ impl CommandProcessor {
         &self.copied
     }
 
-    /// When the last command ended: a kernel with its release, or a copy.
+    /// When the last command ended: a kernel with its release, a copy, or the release at the end.
     pub fn ended(&self) -> Ps {
-        let (kernel, copy) = (self.kernels.last(), self.copied.last());
-        kernel.map_or(Ps::ZERO, |kernel| kernel.end).max(copy.map_or(Ps::ZERO, |copy| copy.end))
+        let kernel = self.kernels.last().map(|kernel| kernel.end);
+        let waits = [self.copied.last(), self.hosted.last(), self.ending.as_ref()].into_iter().flatten();
+        waits.map(|wait| wait.end).chain(kernel).max().unwrap_or_default()
     }
 
     /// What it waits for, for a report of who waits for whom.
     pub fn waiting(&self) -> String {
         match self.state {
             State::Idle => format!("the command processor is before command {}", self.next),
-            State::Ending(side) => format!("the end of a kernel lacks {} acknowledgments", side.missing()),
-            State::Launching(side, Launch { kernel, .. }) => {
-                format!("the launch of kernel {kernel} lacks {} acknowledgments", side.missing())
+            State::Reading(Launch { kernel, .. }) => format!("the packet of kernel {kernel} is being read"),
+            State::Boundary(side, then) => {
+                let whose = match then {
+                    Then::Launch(Launch { kernel, .. }) => format!("the launch of kernel {kernel}"),
+                    Then::Ended => "the end of a kernel".to_owned(),
+                    Then::Host(HostCommand { command, .. }, _) => format!("command {command}, of the host,"),
+                    Then::ProgramEnds(_) => "the end of the program".to_owned(),
+                };
+                format!("{whose} lacks {} acknowledgments", side.missing())
             }
-            State::Running(left) => format!("{left} modules have not ended their kernel"),
+            State::Running(_, left) => format!("{left} modules have not ended their kernel"),
+        }
+    }
+
+    /// Runs commands as long as the next one comes at once.
+    fn go_on<C: Coherence, D: Data>(&mut self, protocol: &C, topology: &impl Topology, out: &mut Out<'_, D>) {
+        while std::mem::take(&mut self.goes_on) {
+            self.next_command(protocol, topology, out);
         }
     }
 
     fn next_command<C: Coherence, D: Data>(&mut self, protocol: &C, topology: &impl Topology, out: &mut Out<'_, D>) {
-        let commands = self.program.commands();
-        while let Some(Command::Host { .. }) = commands.get(self.next) {
-            self.next += 1;
-        }
-        let Some(command) = commands.get(self.next) else { return };
+        let index = self.next;
+        let Some(command) = self.program.commands().get(index) else {
+            if !self.released {
+                self.released = true;
+                let steps = self.boundaries.end(topology, out.now());
+                self.run(steps, Then::ProgramEnds(out.now()), protocol, topology, out);
+            }
+            return;
+        };
         self.next += 1;
-        match command {
-            Command::Host { .. } => {}
-            Command::Copy { bytes, .. } => {
-                let done = self.copies.send(out.now() + self.copy_latency, Bytes(*bytes));
-                self.copied.push(CopyTime { start: out.now(), end: done });
-                self.later(done, out);
-            }
+        let host = |copies| Then::Host(HostCommand { command: index, copies }, out.now());
+        match *command {
+            Command::Host { .. } => self.begin(host(None), protocol, topology, out),
+            Command::Copy { bytes, .. } => self.begin(host(Some(bytes)), protocol, topology, out),
             Command::Launch { kernel, stream } => {
-                self.started = out.now();
-                let launch = Launch { kernel: *kernel, stream: *stream };
-                self.state = State::Launching(Side::new(Steps::LAUNCH, protocol), launch);
-                self.phase(protocol, topology, out);
+                let launch = Launch { command: index, kernel, stream };
+                let read = out.now() + self.packet_latency;
+                let asked = match self.enabled {
+                    Some(enabled) => read.max(enabled + self.table_latency),
+                    None => read + self.table_latency,
+                };
+                if asked > out.now() {
+                    self.state = State::Reading(launch);
+                    self.later(asked, out);
+                } else {
+                    self.started = out.now();
+                    self.begin(Then::Launch(launch), protocol, topology, out);
+                }
             }
         }
+    }
+
+    /// Decides what comes before a command, and runs it.
+    fn begin<C: Coherence, D: Data>(
+        &mut self,
+        then: Then,
+        protocol: &C,
+        topology: &impl Topology,
+        out: &mut Out<'_, D>,
+    ) {
+        let (Then::Launch(Launch { command, .. }) | Then::Host(HostCommand { command, .. }, _)) = then else {
+            panic!("only a command is begun");
+        };
+        let steps = self.boundaries.before(command, self.packets, topology, out.now());
+        self.packets += 1;
+        self.run(steps, then, protocol, topology, out);
+    }
+
+    fn run<C: Coherence, D: Data>(
+        &mut self,
+        steps: Steps,
+        then: Then,
+        protocol: &C,
+        topology: &impl Topology,
+        out: &mut Out<'_, D>,
+    ) {
+        self.state = State::Boundary(Side::new(steps, protocol), then);
+        self.phase(protocol, topology, out);
     }
 
     fn later<D: Data>(&self, at: Ps, out: &mut Out<'_, D>) {
@@ -246,31 +380,52 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the plan at hand, or what follows it.
-    fn phase<D: Data>(&mut self, protocol: &impl Coherence, topology: &impl Topology, out: &mut Out<'_, D>) {
+    fn phase<C: Coherence, D: Data>(&mut self, protocol: &C, topology: &impl Topology, out: &mut Out<'_, D>) {
         let id = self.layout.command_processor();
-        let (State::Ending(side) | State::Launching(side, _)) = &mut self.state else {
-            panic!("a phase outside a boundary");
-        };
+        let State::Boundary(side, then) = &mut self.state else { panic!("a phase outside a boundary") };
         let mut members = Vec::new();
         let more = side.begin_phase(protocol, topology, |member, action| members.push((member, action)));
         let all = members.len() == usize::from(self.layout.modules);
         let at = out.now() + if all { self.broadcast } else { self.latency };
+        let counted = self.boundaries.logs();
         for (member, action) in members {
-            out.send(at, id, self.layout.controller(member), Message::Phase { action });
+            let extent = self.boundaries.extent(member, action);
+            out.send(at, id, self.layout.controller(member), Message::Phase { action, extent, counted });
         }
         if more {
             return;
         }
-        match self.state {
-            State::Launching(_, launch) => self.launch(launch, out),
-            State::Ending(_) => {
+        self.boundaries.ran(out.now());
+        match *then {
+            Then::Launch(launch) => self.launch(launch, out),
+            Then::Ended => {
                 let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
                 kernel.end = out.now();
                 self.state = State::Idle;
                 self.tell_links(out.now() + Ps(1), LinkEvent::End, out);
                 self.later(out.now(), out);
             }
-            State::Idle | State::Running(_) => {}
+            Then::Host(command, start) => self.host(command, start, out),
+            Then::ProgramEnds(start) => {
+                self.state = State::Idle;
+                self.ending = waited(start, out.now());
+            }
+        }
+    }
+
+    /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
+    fn host<D: Data>(&mut self, HostCommand { command, copies }: HostCommand, start: Ps, out: &mut Out<'_, D>) {
+        self.state = State::Idle;
+        self.enabled = None;
+        self.hosted.extend(waited(start, out.now()));
+        self.boundaries.host_is_done(command, self.packets - 1);
+        match copies {
+            None => self.goes_on = true,
+            Some(bytes) => {
+                let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
+                self.copied.push(CopyTime { start: out.now(), end: done });
+                self.later(done, out);
+            }
         }
     }
 
@@ -280,7 +435,8 @@ impl CommandProcessor {
         }
     }
 
-    fn launch<D: Data>(&mut self, Launch { kernel, stream }: Launch, out: &mut Out<'_, D>) {
+    fn launch<D: Data>(&mut self, launch: Launch, out: &mut Out<'_, D>) {
+        let Launch { kernel, stream, .. } = launch;
         let delay = if self.kernels.is_empty() { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.started + delay;
         let at = opened.max(out.now() + self.broadcast);
@@ -289,6 +445,12 @@ impl CommandProcessor {
         }
         self.tell_links(at, LinkEvent::Launch, out);
         self.kernels.push(KernelTime { kernel, stream, start: opened, end: at });
-        self.state = State::Running(self.layout.modules);
+        self.enabled = Some(at);
+        self.state = State::Running(launch, self.layout.modules);
     }
+}
+
+/// A wait, where there was one.
+fn waited(start: Ps, end: Ps) -> Option<Waited> {
+    (end > start).then_some(Waited { start, end })
 }

@@ -1,5 +1,6 @@
 //! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
 
+use crate::boundaries::{ExtentId, Lost};
 use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::Asker;
@@ -29,6 +30,29 @@ struct Waiter {
     collector: ComponentId,
     /// Which of its collections.
     collection: u16,
+    /// What it has the L2 lose, counted for the command processor.
+    lost: Lost,
+}
+
+impl Waiter {
+    fn new(collector: ComponentId, collection: u16) -> Waiter {
+        Waiter { collector, collection, lost: Lost::default() }
+    }
+}
+
+/// What one phase asks of a module.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    action: Action,
+    extent: ExtentId,
+    counted: bool,
+}
+
+impl Part {
+    /// That of a thread's plan: every line, and nobody counts them.
+    fn whole(action: Action) -> Part {
+        Part { action, extent: ExtentId::CACHE, counted: false }
+    }
 }
 
 /// A phase here that waits for several drains, or for memory.
@@ -107,6 +131,12 @@ pub fn residency(
     Ok(resident as u32)
 }
 
+/// Lines that the module's L2 holds, and those of them that are dirty.
+fn held<C: Coherence, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32) {
+    let slices = parts.slices.iter_mut().map(|slice| slice.held());
+    slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
+}
+
 /// Takes the first free place of a slab.
 fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
     let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -139,9 +169,9 @@ impl Controller {
     pub fn handle<C: Coherence, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
-            Message::Phase { action } => {
+            Message::Phase { action, extent, counted } => {
                 let collector = parts.site.layout.command_processor();
-                self.act(action, Waiter { collector, collection: KERNEL_COLLECTION }, parts);
+                self.act(Part { action, extent, counted }, Waiter::new(collector, KERNEL_COLLECTION), parts);
             }
             Message::Taken { pool, ticket } => {
                 parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
@@ -165,7 +195,7 @@ impl Controller {
     pub fn arrive<C: Coherence, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
-                self.act(action, Waiter { collector, collection }, parts);
+                self.act(Part::whole(action), Waiter::new(collector, collection), parts);
             }
             Packet::Acted { collection } => self.acted(collection, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
@@ -235,50 +265,73 @@ impl Controller {
             }
         }
         if let Some(action) = own {
-            self.act(action, Waiter { collector: self.id, collection }, parts);
+            self.act(Part::whole(action), Waiter::new(self.id, collection), parts);
         }
     }
 
     /// This module's part of a phase.
-    fn act<C: Coherence, D: Contents>(&mut self, action: Action, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn act<C: Coherence, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         parts.slice_shared.stats.phases += 1;
-        match action {
+        let extent = parts.site.extents.lines(part.extent);
+        let before = part.counted.then(|| held(parts));
+        let mut taken = parts.out.now();
+        match part.action {
             Action::Invalidate(classes) => {
                 parts.slice_shared.stats.bulk_invalidations += 1;
-                let mut taken = parts.out.now() + crate::convert::walk(&parts.site.machine);
+                taken += crate::convert::walk(&parts.site.machine);
                 for slice in 0..parts.slices.len() {
-                    taken = taken.max(parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, here)));
-                }
-                if taken == parts.out.now() {
-                    self.answer(waiter, parts);
-                } else {
-                    let join = place(&mut self.joins, Join { waiter, missing: 1 });
-                    parts.out.send(taken, self.id, self.id, Message::Written { join });
-                }
-            }
-            Action::DrainStores(_) | Action::PassOnStores | Action::DrainInvalidations(_) | Action::Flush => {
-                let classes = action.writes_back();
-                let is_any = Class::ALL.into_iter().any(|one| classes.contains(one));
-                let walks = is_any && parts.site.protocol.writes_back();
-                let walk = if walks { crate::convert::walk(&parts.site.machine) } else { Ps::ZERO };
-                let mut taken = parts.out.now() + walk;
-                for slice in 0..parts.slices.len() {
-                    let by = parts.at_slice(slice, |slice, here| slice.flush(action.writes_back(), here));
+                    let by =
+                        parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, extent.as_deref(), here));
                     taken = taken.max(by);
                 }
-                let is_written = u8::from(taken > parts.out.now());
-                let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
-                let join = place(&mut self.joins, Join { waiter, missing: awaited().count() as u8 + is_written });
-                if is_written > 0 {
-                    parts.out.send(taken, self.id, self.id, Message::Written { join });
+            }
+            Action::DrainStores(_)
+            | Action::PassOnStores
+            | Action::DrainInvalidations(_)
+            | Action::Flush
+            | Action::AwaitStores => {
+                let classes = part.action.writes_back();
+                let is_any = Class::ALL.into_iter().any(|one| classes.contains(one));
+                if is_any && parts.site.protocol.writes_back() {
+                    taken += crate::convert::walk(&parts.site.machine);
                 }
-                for pool in awaited() {
-                    parts.slice_shared.drains.drain(pool, Asker::Join(join));
-                }
-                for pool in awaited() {
-                    self.finish(pool, parts);
+                for slice in 0..parts.slices.len() {
+                    let by = parts.at_slice(slice, |slice, here| slice.flush(classes, extent.as_deref(), here));
+                    taken = taken.max(by);
                 }
             }
+        }
+        if let Some((valid, dirty)) = before {
+            let (left, still) = held(parts);
+            waiter.lost = Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) };
+        }
+        self.answer_when_taken(part.action, waiter, taken, parts);
+    }
+
+    /// Answers when memory has what was written to it, and when what the action awaits has been taken.
+    fn answer_when_taken<C: Coherence, D: Contents>(
+        &mut self,
+        action: Action,
+        waiter: Waiter,
+        taken: Ps,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let is_written = u8::from(taken > parts.out.now());
+        let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
+        let missing = awaited().count() as u8 + is_written;
+        if missing == 0 {
+            self.answer(waiter, parts);
+            return;
+        }
+        let join = place(&mut self.joins, Join { waiter, missing });
+        if is_written > 0 {
+            parts.out.send(taken, self.id, self.id, Message::Written { join });
+        }
+        for pool in awaited() {
+            parts.slice_shared.drains.drain(pool, Asker::Join(join));
+        }
+        for pool in awaited() {
+            self.finish(pool, parts);
         }
     }
 
@@ -310,7 +363,7 @@ impl Controller {
 
     /// Acknowledges a phase to whoever collects.
     fn answer<C: Coherence, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        let Waiter { collector, collection } = waiter;
+        let Waiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
         } else if collector == parts.site.layout.command_processor() {
@@ -318,7 +371,7 @@ impl Controller {
                 parts.out.now() + crate::convert::host_latency(&parts.site.machine),
                 self.id,
                 collector,
-                Message::PhaseDone,
+                Message::PhaseDone { module: parts.site.module, lost },
             );
         } else {
             let now = Departure::at(parts.out.now());

@@ -1,5 +1,6 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
+use crate::boundaries::{ExtentId, Lost};
 use crate::credits::Generation;
 use crate::link::Traffic;
 use crate::mshr::EntryId;
@@ -393,9 +394,18 @@ pub enum Message<D: Data> {
     Phase {
         /// What to do.
         action: Action,
+        /// With which lines.
+        extent: ExtentId,
+        /// Whether to count them.
+        counted: bool,
     },
     /// To the command processor: a controller has done its part of the phase.
-    PhaseDone,
+    PhaseDone {
+        /// Which module's.
+        module: ModuleId,
+        /// What its L2 lost, where it was counted.
+        lost: Lost,
+    },
     /// To the command processor: a module has run its CTAs.
     KernelDone,
     /// To the command processor: go on with the next command.

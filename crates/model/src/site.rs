@@ -1,5 +1,6 @@
 //! What no event changes and every component of a module reads: where it is, and of which machine.
 
+use crate::boundaries::Extents;
 use crate::layout::Layout;
 use crate::map::Map;
 use crate::message::{Origin, Receiver};
@@ -27,6 +28,8 @@ pub struct Site<C, D: Contents> {
     pub weights: Weights,
     /// Who checks what loads return.
     pub watch: D::Watch,
+    /// The lines of ranged operations at boundaries.
+    pub extents: Extents,
 }
 
 impl<C: Coherence, D: Contents> Site<C, D> {

@@ -40,11 +40,12 @@ impl Topology for Machine {
 /// The line whose region is invalidated: one, since the model waits for all regions where the marks tell them apart.
 const SHARED: Line = Line(0);
 
-const ACTIONS: [Action; 6] = [
+const ACTIONS: [Action; 7] = [
     Action::DrainStores(Scope::Gpu),
     Action::DrainStores(Scope::Sys),
     Action::PassOnStores,
     Action::Flush,
+    Action::AwaitStores,
     Action::DrainInvalidations(Scope::Gpu),
     Action::DrainInvalidations(Scope::Sys),
 ];
@@ -174,7 +175,7 @@ impl<P: Coherence> World<P> {
         }
         for item in &mut self.flight {
             let of_kind = match action {
-                Action::DrainStores(_) | Action::Flush => item.sent.what == What::Store,
+                Action::DrainStores(_) | Action::Flush | Action::AwaitStores => item.sent.what == What::Store,
                 Action::DrainInvalidations(_) => item.sent.what == What::Invalidation,
                 Action::PassOnStores | Action::Invalidate(_) => false,
             };

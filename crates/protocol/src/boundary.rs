@@ -5,13 +5,18 @@
 //! 3. The next kernel is launched: the steps of the launch run ([`Steps::LAUNCH`]: an acquire everywhere).
 //! 4. L1s are invalidated, and the kernel is enabled.
 //!
-//! The steps of a side are at most an acquire, a release and an acquire, each at some modules. An elision decides which
-//! ([`Steps::of`]); without one they are whole.
+//! The steps of a side are at most an acquire, a release, an acquire and a wait for stores, each at some modules. An
+//! elision decides which ([`Steps::of`]); without one they are whole. What no elision leaves out is that L1s are
+//! invalidated, and that the stores of a kernel that went through have arrived when it ends ([`Steps::awaiting`]).
+//!
+//! Where L2s hold lines for others of their GPU (hierarchical protocols on several GPUs), what one module does all of its
+//! GPU do: [`reach`].
 
 use crate::coherence::Coherence;
-use crate::elision::{self, Turn};
-use crate::plan::{Plan, Sync};
-use crate::topology::ModuleSet;
+use crate::elision::{self, BrokenElision, Holds, Operation, Turn};
+use crate::options::{Facts, Options};
+use crate::plan::{Action, Members, Phase, Plan, Sync};
+use crate::topology::{Class, ModuleSet, Topology};
 
 /// Where a step takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,36 +54,76 @@ pub struct Steps {
     pub release: At,
     /// The acquire that waits for the release.
     pub acquire_after: At,
+    /// The wait for stores that went through.
+    pub await_stores: At,
+}
+
+/// What the command processor's operations on one module must reach on a machine under a protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// That module.
+    #[default]
+    Module,
+    /// Every module of its GPU: L2s hold others' stores on their way.
+    Gpu,
+    /// Every module of its GPU, which all hold what one of them uses.
+    GpuShares,
+}
+
+/// See [`Reach`]; on a machine of so many GPUs.
+pub fn reach(gpus: u8, facts: &Facts, options: &Options) -> Reach {
+    let passes_on = gpus > 1 && facts.hierarchical && (facts.caches)(Class::GpuHome, options);
+    match (facts.holds)(options) {
+        _ if !passes_on => Reach::Module,
+        Holds::Nothing => Reach::Gpu,
+        Holds::Own | Holds::All => Reach::GpuShares,
+    }
 }
 
 impl Steps {
     /// At the end of a kernel: a release everywhere.
-    pub const END: Steps = Steps { acquire: At::Nowhere, release: At::Everywhere, acquire_after: At::Nowhere };
+    pub const END: Steps = Steps { release: At::Everywhere, ..Steps::NOTHING };
     /// Before a launch: an acquire everywhere.
-    pub const LAUNCH: Steps = Steps { acquire: At::Everywhere, release: At::Nowhere, acquire_after: At::Nowhere };
+    pub const LAUNCH: Steps = Steps { acquire: At::Everywhere, ..Steps::NOTHING };
+    /// Nothing.
+    pub const NOTHING: Steps =
+        Steps { acquire: At::Nowhere, release: At::Nowhere, acquire_after: At::Nowhere, await_stores: At::Nowhere };
 
-    /// What an elision has decided for one side, of whole caches.
-    pub fn of(boundary: &elision::Boundary) -> Steps {
-        let mut sets = [ModuleSet::NONE; 3];
-        for (module, operation) in boundary.iter() {
-            let one = ModuleSet::only(module);
-            if operation.invalidate.is_some() {
-                let turn = usize::from(operation.turn == Turn::AfterFlushes) * 2;
-                sets[turn] = sets[turn].and(one);
+    /// What an elision has decided for one side. `reach`: of the machine and the protocol.
+    pub fn of(boundary: &elision::Boundary, topology: &impl Topology, reach: Reach) -> Steps {
+        let at = |does: &dyn Fn(&Operation) -> bool| {
+            if boundary.modules.iter().all(does) {
+                return At::Everywhere;
             }
-            if operation.flush.is_some() {
-                sets[1] = sets[1].and(one);
-            }
+            let members = boundary.iter().filter(|(_, operation)| does(operation)).map(|(module, _)| match reach {
+                Reach::Module => ModuleSet::only(module),
+                Reach::Gpu | Reach::GpuShares => ModuleSet::only(module).with_gpus(topology),
+            });
+            At::of(members.fold(ModuleSet::NONE, ModuleSet::and))
+        };
+        let invalidates = |operation: &Operation, turn| operation.invalidate.is_some() && operation.turn == turn;
+        Steps {
+            acquire: at(&|operation| invalidates(operation, Turn::BeforeFlushes)),
+            release: at(&|operation| operation.flush.is_some()),
+            acquire_after: at(&|operation| invalidates(operation, Turn::AfterFlushes)),
+            ..Steps::NOTHING
         }
-        let [acquire, release, acquire_after] = sets.map(At::of);
-        Steps { acquire, release, acquire_after }
+    }
+
+    /// The same, and behind it the wait for stores that went through, everywhere: what ends a kernel whose release may
+    /// have been elided.
+    pub fn awaiting(self, broken: Option<BrokenElision>) -> Steps {
+        let waits = broken != Some(BrokenElision::StoresNotAwaited);
+        Steps { await_stores: if waits { At::Everywhere } else { At::Nowhere }, ..self }
     }
 
     /// The plan at `index` of those that run one after the other; `None` when all have run.
     pub fn plan(self, protocol: &impl Coherence, index: u8) -> Option<Plan> {
         let acquire = |at: At| at.restrict(protocol.acquire(Sync::Kernel));
         let release = || self.release.restrict(protocol.release(Sync::Kernel));
-        let plans = [acquire(self.acquire), release(), acquire(self.acquire_after)];
+        const AWAIT_STORES: &[Phase] = &[Phase::new(Members::All, Action::AwaitStores)];
+        let await_stores = self.await_stores.restrict(AWAIT_STORES);
+        let plans = [acquire(self.acquire), release(), acquire(self.acquire_after), await_stores];
         plans.into_iter().flatten().nth(usize::from(index))
     }
 }
@@ -86,23 +131,26 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elision::{Boundary, Extent, Operation};
+    use crate::catalogue;
+    use crate::elision::{Boundary, Extent};
+    use crate::nhcc::Nhcc;
     use crate::plan::{Action, Collector};
     use crate::software_flat::SoftwareFlat;
-    use crate::topology::Topology;
-    use crate::vi::Options;
+    use crate::software_hierarchical::SoftwareHierarchical;
     use tombolo_types::{GpuId, Line, ModuleId};
 
-    /// Three modules of one GPU.
-    struct Three;
+    /// GPUs of so many modules each.
+    struct Machine(u8, u8);
 
-    impl Topology for Three {
+    const THREE: Machine = Machine(1, 3);
+
+    impl Topology for Machine {
         fn gpus(&self) -> u8 {
-            1
+            self.0
         }
 
         fn modules_per_gpu(&self) -> u8 {
-            3
+            self.1
         }
 
         fn system_home(&self, _: Line) -> ModuleId {
@@ -116,16 +164,24 @@ mod tests {
 
     /// Who does what, plan by plan, where everybody acknowledges.
     fn run(steps: Steps) -> Vec<(u8, &'static str)> {
-        let protocol: SoftwareFlat = SoftwareFlat::new(Options::default());
+        run_on(&THREE, steps, &SoftwareFlat::<true>::new(Options::default()))
+    }
+
+    fn run_on(machine: &Machine, steps: Steps, protocol: &impl Coherence) -> Vec<(u8, &'static str)> {
         let mut done = Vec::new();
         for index in 0.. {
-            let Some(plan) = steps.plan(&protocol, index) else { break };
+            let Some(plan) = steps.plan(protocol, index) else { break };
             let mut collector = Collector::new(plan, ModuleId(0));
             let tell = |done: &mut Vec<_>, member: ModuleId, action| {
-                let word = if matches!(action, Action::Invalidate(_)) { "invalidate" } else { "drain" };
+                let word = match action {
+                    Action::Invalidate(_) => "invalidate",
+                    Action::AwaitStores => "await",
+                    Action::DrainInvalidations(_) => "drain invalidations",
+                    Action::DrainStores(_) | Action::PassOnStores | Action::Flush => "drain",
+                };
                 done.push((member.0, word));
             };
-            while collector.begin_phase(&Three, |member, action| tell(&mut done, member, action)) {
+            while collector.begin_phase(machine, |member, action| tell(&mut done, member, action)) {
                 while !collector.acknowledge() {}
             }
         }
@@ -151,8 +207,36 @@ mod tests {
             operation(false, false, Turn::BeforeFlushes),
             operation(true, false, Turn::BeforeFlushes),
         ];
-        let steps = Steps::of(&Boundary { modules });
+        let steps = Steps::of(&Boundary { modules }, &THREE, Reach::Module);
         assert_eq!(run(steps), [(2, "invalidate"), (0, "drain"), (0, "invalidate")]);
-        assert_eq!(Steps::of(&Boundary::nothing(3)), Steps::default());
+        let nothing = Steps::of(&Boundary::nothing(3), &THREE, Reach::Module);
+        assert_eq!(nothing, Steps::default());
+        assert_eq!(run(nothing.awaiting(None)), [(0, "await"), (1, "await"), (2, "await")]);
+    }
+
+    /// The flush of one module.
+    fn flush_of(module: u8, modules: u8) -> Boundary {
+        let mut boundary = Boundary::nothing(modules);
+        boundary.modules[usize::from(module)].flush = Some(Extent::Cache);
+        boundary
+    }
+
+    #[test]
+    fn what_a_flush_waits_for_at_homes_it_waits_for_at_all_of_them() {
+        let protocol: Nhcc = Nhcc::new(Options::default());
+        let steps = Steps::of(&flush_of(1, 3), &THREE, Reach::Module);
+        let waits = [0, 1, 2].map(|home| (home, "drain invalidations"));
+        assert_eq!(run_on(&THREE, steps, &protocol), [&[(1, "drain")][..], &waits].concat());
+    }
+
+    #[test]
+    fn where_l2s_hold_lines_for_others_of_their_gpu_all_of_it_act() {
+        let (two, options) = (Machine(2, 2), Options::default());
+        let on = |gpus, name| reach(gpus, catalogue::facts(name).expect("it ships"), &options);
+        let software = on(2, "software-hierarchical");
+        assert_eq!((on(2, "software-flat"), software), (Reach::Module, Reach::GpuShares));
+        assert_eq!((on(2, "hmg"), on(1, "hmg")), (Reach::Gpu, Reach::Module));
+        let protocol: SoftwareHierarchical = SoftwareHierarchical::new(options);
+        assert_eq!(run_on(&two, Steps::of(&flush_of(2, 4), &two, software), &protocol), [(2, "drain"), (3, "drain")]);
     }
 }

@@ -94,7 +94,7 @@ impl Wait {
 /// Whether an action waits for things of this kind.
 fn drains(action: Action, what: What) -> bool {
     match action {
-        Action::DrainStores(_) | Action::PassOnStores | Action::Flush => what == What::Store,
+        Action::DrainStores(_) | Action::PassOnStores | Action::Flush | Action::AwaitStores => what == What::Store,
         Action::DrainInvalidations(_) => what == What::Invalidation,
         Action::Invalidate(_) => false,
     }
@@ -168,7 +168,8 @@ impl Pool {
             Pool::StoresBeyond | Pool::ForwardedStores => drains(action, What::Store) && action.awaits(true),
             // What is passed on goes straight to its system home.
             Pool::StoresToTheEnd => {
-                matches!(action, Action::DrainStores(_) | Action::Flush) && action.awaits_to_the_end()
+                matches!(action, Action::DrainStores(_) | Action::Flush | Action::AwaitStores)
+                    && action.awaits_to_the_end()
             }
             Pool::Invalidations => drains(action, What::Invalidation) && action.awaits(false),
             Pool::InvalidationsBeyond => drains(action, What::Invalidation) && action.awaits(true),
@@ -270,6 +271,7 @@ mod tests {
     #[test]
     fn a_drain_of_the_system_waits_for_all_of_its_kind() {
         assert_eq!(awaited(Action::DrainStores(Scope::Sys)), Pool::ALL[..4]);
+        assert_eq!(awaited(Action::AwaitStores), Pool::ALL[..4]);
         assert_eq!(awaited(Action::DrainInvalidations(Scope::Sys)), Pool::ALL[4..]);
     }
 }

@@ -71,6 +71,8 @@ pub struct Facts {
     pub promise: Promise,
     /// Whether homes keep a directory of sharers.
     pub directory: bool,
+    /// Whether what leaves a GPU goes by a module of it that stands for all: its L2 holds lines for the others.
+    pub hierarchical: bool,
     /// Whether lines of this class may live in an L2.
     pub caches: fn(Class, &Options) -> bool,
     /// What a module's L2 may hold dirty or stale at a kernel's boundary.

@@ -13,6 +13,8 @@
 //! - [`Action::Flush`]: where memory is the ordering point: writes back the dirty bytes of every line, those homed at
 //!   this module to its memory, and keeps them clean; waits until these, and every store and atomic *it has sent so
 //!   far*, have been taken by memory.
+//! - [`Action::AwaitStores`]: writes nothing back; waits until every store and atomic *it has sent so far* has been taken
+//!   at the end of its way. Where boundaries are elided, every kernel ends with it: what was written through has arrived.
 //! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
 //!
 //! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
@@ -77,6 +79,8 @@ pub enum Action {
     DrainInvalidations(Scope),
     /// Writes back dirty bytes of its own lines too, and waits until what it has sent is taken by memory.
     Flush,
+    /// Waits until what it has sent is taken at the end of its way; its dirty bytes stay.
+    AwaitStores,
 }
 
 impl Action {
@@ -87,7 +91,7 @@ impl Action {
             Action::DrainStores(Scope::Cta | Scope::Gpu) => ClassSet::NOT_GPU_HOME,
             Action::PassOnStores => ClassSet::GPU_HOME,
             Action::Flush => ClassSet::ALL,
-            Action::Invalidate(_) | Action::DrainInvalidations(_) => ClassSet::NONE,
+            Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::AwaitStores => ClassSet::NONE,
         }
     }
 
@@ -96,7 +100,7 @@ impl Action {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
             Action::PassOnStores => beyond,
-            Action::Flush => true,
+            Action::Flush | Action::AwaitStores => true,
             Action::Invalidate(_) => false,
         }
     }
@@ -105,9 +109,15 @@ impl Action {
     pub fn awaits_to_the_end(self) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
-            Action::PassOnStores | Action::Flush => true,
+            Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
             Action::Invalidate(_) => false,
         }
+    }
+
+    /// Whether only the module whose stores are released takes part where a plan is for some modules alone. Invalidations
+    /// that a store has caused are its home's, whichever module that is.
+    fn is_of_writer(self) -> bool {
+        !matches!(self, Action::DrainInvalidations(_))
     }
 }
 
@@ -151,7 +161,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The same phases at the members that are in `set`.
+    /// The same phases at the members that are in `set`; waits for invalidations stay at all.
     pub fn only(self, set: ModuleSet) -> Plan {
         Plan { only: Some(set), ..self }
     }
@@ -163,7 +173,7 @@ impl Plan {
 
     /// What `member` does in `phase` where `issuer` has started it.
     fn action_of(&self, phase: &Phase, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
-        let takes_part = self.only.is_none_or(|only| only.contains(member));
+        let takes_part = !phase.action.is_of_writer() || self.only.is_none_or(|only| only.contains(member));
         if takes_part { phase.action_of(topology, issuer, member) } else { None }
     }
 }

@@ -103,6 +103,8 @@ pub struct ModuleSet(pub u32);
 impl ModuleSet {
     /// No module.
     pub const NONE: ModuleSet = ModuleSet(0);
+    /// Modules that a set can tell apart.
+    pub const MOST: usize = 32;
 
     /// Modules 0 to `modules - 1`.
     pub fn first(modules: u8) -> ModuleSet {
@@ -132,6 +134,15 @@ impl ModuleSet {
     /// How many modules are in it.
     pub fn count(self) -> u32 {
         self.0.count_ones()
+    }
+
+    /// Every module of the GPUs that have one in it.
+    pub fn with_gpus(self, topology: &impl Topology) -> ModuleSet {
+        let modules = || (0..topology.modules()).map(ModuleId);
+        let gpus: Vec<GpuId> =
+            modules().filter(|&module| self.contains(module)).map(|module| topology.gpu_of(module)).collect();
+        let with = modules().filter(|&module| gpus.contains(&topology.gpu_of(module)));
+        with.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)))
     }
 }
 

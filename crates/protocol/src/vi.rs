@@ -83,6 +83,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         about: R::ABOUT,
         promise: R::PROMISE,
         directory: R::DIRECTORY,
+        hierarchical: R::HIERARCHICAL,
         caches: R::caches,
         holds: R::holds,
         choices: R::CHOICES,

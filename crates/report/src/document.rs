@@ -205,7 +205,13 @@ pub struct Claim {
     /// The repetitions of a direction: other seeds, another scale, assumed parameters halved and doubled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repetitions: Vec<Repetition>,
+    /// Whether it was said before the first run that it may fail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foretold: bool,
 }
+
+/// What is said of a claim that was foretold to fail.
+pub const FORETOLD: &str = "said before the first run: this may fail";
 
 /// The four kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

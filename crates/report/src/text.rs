@@ -1,6 +1,6 @@
 //! Documents as plain text for a terminal.
 
-use crate::document::{Claim, ClaimKind, Document, Figure, Row};
+use crate::document::{FORETOLD, Claim, ClaimKind, Document, Figure, Row};
 use crate::number::{number, quantity};
 use crate::page::column;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -119,6 +119,9 @@ impl Page {
             let [measured, unchanged] =
                 [repetition.measured, repetition.unchanged].map(|value| quantity(value, &claim.unit));
             self.words(&indent, &format!("differs: {} gives {measured}, unchanged {unchanged}", repetition.change));
+        }
+        if claim.foretold {
+            self.words(&indent, FORETOLD);
         }
         if let Some(cause) = &claim.cause {
             self.words(&indent, &format!("cause: {cause}"));

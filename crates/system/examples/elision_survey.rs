@@ -36,7 +36,8 @@ const WORKLOADS: [&str; 6] = [
 ];
 
 /// CPElide's table.
-const TABLE: TableConfig = TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache };
+const TABLE: TableConfig =
+    TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
 /// One in which everything has room: what labels and operations give by themselves.
 const ROOMY: TableConfig = TableConfig { rows: u16::MAX, structures: u16::MAX, ranges: u16::MAX, ..TABLE };
 

@@ -6,7 +6,7 @@ use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, Line, LineSize, Mask, Order};
+use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, Order};
 
 /// One CTA being written.
 #[derive(Clone, Default)]
@@ -154,6 +154,15 @@ impl Warp<'_> {
     }
 }
 
+/// Lines that the host touches between kernels.
+#[derive(Clone, Debug)]
+pub enum HostLines {
+    /// It reads them.
+    Read(Range<u64>),
+    /// It writes them.
+    Written(Range<u64>),
+}
+
 /// A program of kernels launched in order.
 pub struct Directed {
     kernels: Vec<KernelInfo>,
@@ -161,6 +170,7 @@ pub struct Directed {
     ctas: Vec<Vec<Cta>>,
     line: LineSize,
     arrays: Vec<ArrayInfo>,
+    host: Vec<HostPhase>,
 }
 
 impl Directed {
@@ -176,7 +186,17 @@ impl Directed {
 
     /// The same, whose lines are those of named arrays, in order of address.
     pub fn with_arrays(kernels: Vec<Vec<Cta>>, arrays: &[(&str, Range<u64>)]) -> Arc<Directed> {
-        let bytes = LineSize::B128.bytes();
+        Directed::of_arrays(LineSize::B128, kernels, arrays, &[])
+    }
+
+    /// The same, for a machine of other lines, with what the host reads and writes: lines, before the kernel of a number.
+    pub fn of_arrays(
+        line: LineSize,
+        kernels: Vec<Vec<Cta>>,
+        arrays: &[(&str, Range<u64>)],
+        host: &[(u32, HostLines)],
+    ) -> Arc<Directed> {
+        let bytes = line.bytes();
         let array = |(name, lines): &(&str, Range<u64>)| ArrayInfo {
             name: (*name).to_owned(),
             base: lines.start * bytes,
@@ -184,7 +204,20 @@ impl Directed {
             element: None,
         };
         let arrays = arrays.iter().map(array).collect();
-        Arc::new(Directed { arrays, ..Directed::build(kernels, &[]) })
+        let program = Directed::build(kernels, &[]);
+        let phases = |kernel: u32| (0..).zip(host).filter(move |(_, (before, _))| *before == kernel);
+        let commands = (0..=program.kernels.len() as u32).flat_map(|kernel| {
+            let host = phases(kernel).map(|(phase, _)| Command::Host { phase });
+            let launch = (kernel < program.kernels.len() as u32).then_some(Command::Launch { kernel, stream: 0 });
+            host.chain(launch)
+        });
+        let commands = commands.collect();
+        let addresses = |lines: &Range<u64>| lines.start * bytes..lines.end * bytes;
+        let phase = |(_, touched): &(u32, HostLines)| match touched {
+            HostLines::Read(lines) => HostPhase { reads: vec![addresses(lines)], writes: Vec::new() },
+            HostLines::Written(lines) => HostPhase { reads: Vec::new(), writes: vec![addresses(lines)] },
+        };
+        Arc::new(Directed { arrays, line, commands, host: host.iter().map(phase).collect(), ..program })
     }
 
     /// The same, with copies of so many bytes from the device behind its kernels.
@@ -205,7 +238,14 @@ impl Directed {
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
         let kernels_info = kernels.iter().map(info).collect();
-        Directed { kernels: kernels_info, commands, ctas: kernels, line: LineSize::B128, arrays: Vec::new() }
+        Directed {
+            kernels: kernels_info,
+            commands,
+            ctas: kernels,
+            line: LineSize::B128,
+            arrays: Vec::new(),
+            host: Vec::new(),
+        }
     }
 }
 
@@ -232,6 +272,10 @@ impl Program for Directed {
 
     fn arrays(&self) -> &[ArrayInfo] {
         &self.arrays
+    }
+
+    fn host_phases(&self) -> &[HostPhase] {
+        &self.host
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

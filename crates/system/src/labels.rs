@@ -18,60 +18,17 @@
 
 use crate::uses::{ArrayUse, KernelUse, Touched};
 use rustc_hash::FxHashMap;
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
+pub use tombolo_design::elision::Labelling;
 use tombolo_model::page_table::PageTable;
 use tombolo_protocol::elision::{Label, LineSet, Lines, Mode, ModuleSet, Use, User};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId};
 
-/// How kernels are labelled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Labelling {
-    /// Each array's mode.
-    Modes,
-    /// And the range that each module uses.
-    #[default]
-    Ranges,
-    /// And the lines that each module uses.
-    Exact,
-    /// And an equal part for each module, whatever it uses.
-    Split,
-    /// Each array's mode, and that no boundary matters.
-    Asserted,
-}
-
-impl Labelling {
-    /// Every one.
-    pub const ALL: [Labelling; 5] =
-        [Labelling::Modes, Labelling::Ranges, Labelling::Exact, Labelling::Split, Labelling::Asserted];
-
-    /// Its word in files and on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Labelling::Modes => "modes",
-            Labelling::Ranges => "ranges",
-            Labelling::Exact => "exact",
-            Labelling::Split => "split",
-            Labelling::Asserted => "asserted",
-        }
-    }
-}
-
-impl fmt::Display for Labelling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 /// Labels cannot be derived as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelError {
-    /// No such kind.
-    #[error("labels {0:?} are none of {allowed}", allowed = Labelling::ALL.map(Labelling::word).join(", "))]
-    Labelling(String),
     /// The array that labels are to lack is none of the program's.
     #[error("no array {array:?} to drop from the labels; the program has {known}")]
     Array {
@@ -82,22 +39,19 @@ pub enum LabelError {
     },
 }
 
-impl FromStr for Labelling {
-    type Err = LabelError;
-
-    fn from_str(word: &str) -> Result<Labelling, LabelError> {
-        let mut all = Labelling::ALL.into_iter();
-        all.find(|kind| kind.word() == word).ok_or_else(|| LabelError::Labelling(word.to_owned()))
-    }
-}
-
 /// How kernels are labelled, and what is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelConfig {
     /// The kind.
     pub labelling: Labelling,
     /// An array that kernels' labels lack, to see a wrong label caught.
-    pub drop: Option<String>,
+    pub drop: Option<&'static str>,
+}
+
+impl Default for LabelConfig {
+    fn default() -> LabelConfig {
+        LabelConfig { labelling: Labelling::Ranges, drop: None }
+    }
 }
 
 /// The label of one array, with what a [`Label`] borrows.
@@ -154,10 +108,10 @@ impl Labels {
         config: &LabelConfig,
     ) -> Result<Labels, LabelError> {
         let arrays = program.arrays();
-        if let Some(name) = &config.drop {
+        if let Some(name) = config.drop {
             named(arrays, name)?;
         }
-        let is_kept = |array: &ArrayUse| config.drop.as_ref() != Some(&arrays[array.array as usize].name);
+        let is_kept = |array: &ArrayUse| config.drop != Some(&*arrays[array.array as usize].name);
         let size = program.line_size();
         let structure = |array: &ArrayInfo| Structure::of(array, size, pages, modules);
         let structures: Vec<Structure> = arrays.iter().map(structure).collect();
@@ -244,7 +198,7 @@ impl Structure {
 }
 
 /// By module, the lines of `range` that are homed there.
-fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
+pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
     let together = pages.lines_together();
     let mut homes: Vec<Vec<Lines>> = vec![Vec::new(); usize::from(modules)];
     let mut first = range.start;
@@ -422,7 +376,7 @@ mod tests {
     #[test]
     fn a_dropped_array_is_in_no_label_of_a_kernel() {
         let program = stencil();
-        let config = |array: &str| LabelConfig { drop: Some(array.to_owned()), ..LabelConfig::default() };
+        let config = |array: &'static str| LabelConfig { drop: Some(array), ..LabelConfig::default() };
         let said = labels(&*program, &config("a")).expect("it is there").of(&program.commands()[0]).clone();
         assert_eq!(said.arrays.expect("it has labels").iter().map(|label| label.array).collect::<Vec<_>>(), [1]);
         let error = labels(&*program, &config("c")).expect_err("it is not there");
@@ -434,11 +388,5 @@ mod tests {
         let program = Directed::new(vec![vec![Cta::new().warp(|w| _ = w.read([1]))]]);
         let labels = labels(&*program, &LabelConfig::default()).expect("nothing is dropped");
         assert_eq!(labels.of(&program.commands()[0]).arrays, None);
-    }
-
-    #[test]
-    fn every_kind_has_a_word() {
-        assert!(Labelling::ALL.iter().all(|kind| kind.word().parse() == Ok(*kind)));
-        assert!("hull".parse::<Labelling>().expect_err("no such kind").to_string().contains("ranges, exact"));
     }
 }

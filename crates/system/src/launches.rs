@@ -3,7 +3,7 @@
 use crate::record::{GpuRecord, KernelRecord, LinkRecord};
 use crate::time::{Span, Split, TimeRecord};
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::command_processor::{CommandProcessor, Waited};
 use tombolo_model::module::Module;
 use tombolo_model::pace::KernelStats;
 use tombolo_model::watch::Contents;
@@ -11,10 +11,14 @@ use tombolo_protocol::Coherence;
 use tombolo_types::stream::Program;
 use tombolo_types::{GpuId, Ps};
 
-/// Where the time went. The host program works on no memory here: there is nothing of it.
+/// Where the time went. A release that waited for the host to read, or for the end of the program, belongs to the kernels.
+/// Nothing else of the host program takes time here.
 pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
-    let kernels: Vec<Span> = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end }).collect();
-    let copies: Vec<Span> = processor.copies().iter().map(|one| Span { start: one.start, end: one.end }).collect();
+    let kernels = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end });
+    let wait = |wait: &Waited| Span { start: wait.start, end: wait.end };
+    let releases = processor.hosted().iter().chain(processor.ending()).map(wait);
+    let kernels: Vec<Span> = kernels.chain(releases).collect();
+    let copies: Vec<Span> = processor.copies().iter().map(wait).collect();
     let whole = processor.ended();
     TimeRecord::new(&Split::of(&kernels, &copies, &[], whole), whole)
 }

@@ -9,6 +9,7 @@
 //! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
 //!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
+//! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -17,10 +18,12 @@
 
 pub mod checker;
 pub mod directed;
+pub mod elision;
 pub mod energy;
 pub mod labels;
 mod launches;
 mod links;
+pub mod oracle;
 pub mod partition;
 pub mod placement;
 pub mod record;
@@ -35,7 +38,7 @@ mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Resident, RunError, RunSpec, run, run_checked, run_timed, run_warm, run_watched};
+pub use run::{Resident, RunError, RunSpec, run, run_checked, run_logged, run_timed, run_warm, run_watched};
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

@@ -1,6 +1,7 @@
 //! The result of a run, as scripts see it: `run --json` prints this.
 
 use crate::checker::Checked;
+use crate::elision::ElisionRecord;
 use crate::energy::Energy;
 use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
@@ -251,6 +252,9 @@ pub struct RunRecord {
     pub dram: DramRecord,
     /// Caches in front of memory.
     pub memory_cache: MemoryCacheRecord,
+    /// What was done and elided at kernel boundaries; absent where nothing elides and nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elision: Option<ElisionRecord>,
     /// What passed between the levels; of machines with caches in front of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,

@@ -1,7 +1,9 @@
 //! One run: a machine, a design, a program.
 
 use crate::checker::{Checker, Versions};
+use crate::elision::{self, BoundaryRecord, ElisionRecord, Known, Reading};
 use crate::energy::{Energy, Moved};
+use crate::labels::LabelError;
 use crate::launches;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
@@ -13,9 +15,11 @@ use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
 use std::time::Instant;
+use tombolo_design::elision::Decider;
 use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::MachineConfig;
+use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
 use tombolo_model::fabric::Fabric;
@@ -80,6 +84,9 @@ pub enum RunError {
     /// The recording is damaged.
     #[error("{0}")]
     Stream(#[from] StreamError),
+    /// The program cannot be labelled as the design asks.
+    #[error("{0}")]
+    Labels(#[from] LabelError),
     /// More simulated time than the model can tell apart.
     #[error("the program takes more than {:.0} s of simulated time, the most that can be simulated", HORIZON.seconds())]
     TooLong,
@@ -120,7 +127,17 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, Extras { resident, ..Extras::default() }, &())?.0)
+    Ok(dispatch::<()>(spec, Extras { resident, ..Extras::default() }, &())?.record)
+}
+
+/// Runs a program to its end and keeps what was done at each kernel boundary, whether or not the design elides any. The record
+/// is that of [`run`], with their sums.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), RunError> {
+    let finished = dispatch::<()>(spec, Extras { logs: true, ..Extras::default() }, &())?;
+    Ok((finished.record, finished.boundaries))
 }
 
 /// Runs a program to its end and keeps what the links between GPUs did, in windows of `window`. The record is that of
@@ -129,8 +146,8 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
 /// # Errors
 /// See [`RunError`].
 pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), RunError> {
-    let (record, timeline) = dispatch::<()>(spec, Extras { window: Some(window), ..Extras::default() }, &())?;
-    Ok((record, timeline.expect("it was asked for")))
+    let finished = dispatch::<()>(spec, Extras { window: Some(window), ..Extras::default() }, &())?;
+    Ok((finished.record, finished.timeline.expect("it was asked for")))
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
@@ -139,7 +156,7 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
-    let checker = Arc::new(Checker::new(spec.machine.line));
+    let checker = Arc::new(Checker::new(spec.machine.line, spec.program.arrays()));
     let record = run_watched::<Versions>(spec, &checker, broken_rule)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
@@ -154,7 +171,7 @@ pub fn run_watched<D: Contents>(
     watch: &D::Watch,
     broken_rule: Option<BrokenRule>,
 ) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.0)
+    Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.record)
 }
 
 /// Optional inputs: warm caches, an injected fault, a timeline.
@@ -166,21 +183,33 @@ struct Extras<'a> {
     broken_rule: Option<BrokenRule>,
     /// Length of the timeline's windows, where there is to be one.
     window: Option<Ps>,
+    /// Whether boundaries are kept.
+    logs: bool,
 }
 
-/// A record, and the timeline where one was asked for.
-type Finished = (RunRecord, Option<Timeline>);
+/// What a run leaves.
+struct Finished {
+    record: RunRecord,
+    /// Where one was asked for.
+    timeline: Option<Timeline>,
+    /// Where they were kept.
+    boundaries: Vec<BoundaryRecord>,
+}
 
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     check(spec)?;
     let built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
-    let pages = match &spec.pages {
-        Some(pages) => Arc::clone(pages),
-        None => place(&spec.machine, &spec.design, &*spec.program)?,
+    let elides = matches!(built.boundaries, Decider::Table { .. });
+    let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
+    let pages = match (&known, &spec.pages) {
+        (Some(known), _) => Arc::clone(known.pages()),
+        (None, Some(pages)) => Arc::clone(pages),
+        (None, None) => place(&spec.machine, &spec.design, &*spec.program)?,
     };
+    let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
     let (name, options) = (built.protocol, Options { broken_rule: extras.broken_rule, ..built.options });
-    let simulation = Simulation::<D> { spec, built, pages, extras, watch };
+    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
 }
@@ -191,6 +220,9 @@ impl RunError {
         let (design, machine) = (&spec.design.name, &spec.machine.name);
         match unfit {
             Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
+            Unfit::Elision { most, modules } => RunError::DoesNotFit(format!(
+                "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
+            )),
             Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
             )),
@@ -233,6 +265,9 @@ struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
     built: Built,
     pages: Arc<PageTable>,
+    boundaries: Boundaries,
+    /// What is known of the program, where boundaries are kept.
+    known: Option<Known>,
     extras: Extras<'a>,
     watch: &'a D::Watch,
 }
@@ -241,14 +276,14 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, built, pages, extras, watch } = self;
+        let Simulation { spec, built, pages, boundaries, known, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
         let map = Map::new(&machine, pages);
-        let mut modules = modules::<_, D>(spec, &built, protocol, &map, watch);
+        let mut modules = modules::<_, D>(spec, &built, protocol, (&map, boundaries.extents()), watch);
         warm(&mut modules, &map, extras.resident);
         let fabric = links::fabric(&built, layout, extras.window);
-        let mut engine = build(spec, &built, fabric, protocol, &map, modules);
+        let mut engine = build(spec, &built, (fabric, boundaries), protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -256,7 +291,9 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let ended = Ended { spec, machine: &machine, stats, wall };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
-        Ok((record, timeline))
+        let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
+        let record = RunRecord { elision, ..record };
+        Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
 }
 
@@ -265,14 +302,14 @@ fn modules<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
-    map: &Map,
+    (map, extents): (&Map, &Extents),
     watch: &D::Watch,
 ) -> Vec<Module<C, D>> {
     let layout = layout(&built.machine);
     let module = |module| {
-        let (machine, map, watch) = (Arc::clone(&built.machine), map.clone(), watch.clone());
+        let (machine, map, watch, extents) = (Arc::clone(&built.machine), map.clone(), watch.clone(), extents.clone());
         let weights = Weights::new(&machine);
-        let site = Site { module, protocol, layout, machine, map, weights, watch };
+        let site = Site { module, protocol, layout, machine, map, weights, watch, extents };
         Module::new(site, built, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
@@ -290,14 +327,14 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    fabric: Fabric<D>,
+    (fabric, boundaries): (Fabric<D>, Boundaries),
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(machine);
-    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), turns);
+    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, turns);
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, protocol, map.clone());
     let partitions = cut.partitions(layout, modules, hub);
@@ -316,6 +353,19 @@ struct Ended<'a> {
 }
 
 impl Ended<'_> {
+    /// What was done at kernel boundaries, and its sums.
+    fn boundaries<C: Coherence, D: Contents>(
+        &self,
+        known: &Known,
+        parts: &[Part<C, D>],
+    ) -> (Vec<BoundaryRecord>, ElisionRecord) {
+        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
+        let reading = Reading { spec: self.spec, known, log: hub.command_processor.boundaries().log() };
+        let records = reading.records();
+        let sum = reading.sum(&records);
+        (records, sum)
+    }
+
     fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
@@ -371,6 +421,7 @@ impl Ended<'_> {
             dram,
             memory_cache,
             traffic_flits: self.traffic(traffic, &modules),
+            elision: None,
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),

@@ -72,12 +72,12 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
         survey(&*program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
         let (pages, uses) = (first.pages(), uses.finish());
         assert!(uses.iter().all(|used| !used.elsewhere && !used.arrays.is_empty()), "{name}");
-        for labelling in Labelling::ALL {
+        for &labelling in Labelling::ALL {
             let config = LabelConfig { labelling, drop: None };
             let labels = Labels::derive(&*program, &uses, &pages, MODULES, &config).expect("nothing is dropped");
             let lines: u64 = (0..).zip(&uses).map(|(kernel, used)| uncovered(&labels, kernel, used)).sum();
             let covers = labelling != Labelling::Split || parts_cover;
-            assert_eq!(lines == 0, covers, "{name}, {labelling}: {lines} lines in no label");
+            assert_eq!(lines == 0, covers, "{name}, {labelling:?}: {lines} lines in no label");
         }
     }
 }

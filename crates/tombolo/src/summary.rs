@@ -2,7 +2,8 @@
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
 use tombolo_experiment::workload::Source;
-use tombolo_system::checker::{Checked, Violation};
+use tombolo_system::checker::{Checked, Place, Violation};
+use tombolo_system::elision::ElisionRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
@@ -45,7 +46,7 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
 
 /// What a checked run says of its loads.
 fn values(check: &Checked) -> String {
-    let Checked { loads, stores, violations, first } = check;
+    let Checked { loads, stores, violations, first, places } = check;
     let mut text = format!(
         "checked {} loads against {} stores: {}\n",
         count(*loads),
@@ -59,7 +60,31 @@ fn values(check: &Checked) -> String {
         let at = seconds(*time_ps as f64 * 1e-12);
         text.push_str(&format!("  {at}: {by}, kernel launch {launch}, address {address:#x}: {why}\n"));
     }
+    if !places.is_empty() {
+        text.push_str("where:\n");
+    }
+    for Place { array, module, launch, bytes: [from, to], violations } in places {
+        let array = array.as_deref().unwrap_or("addresses of no array");
+        let loads = count(*violations);
+        text.push_str(&format!("  {array}, bytes {from} to {to}: {module}, kernel launch {launch}, {loads} loads\n"));
+    }
     text
+}
+
+/// What was done at kernel boundaries.
+fn boundaries(elision: &ElisionRecord) -> String {
+    let ElisionRecord { boundaries, flushes, invalidations, .. } = elision;
+    let needed = |needed: Option<u64>| needed.map_or("unknown".to_owned(), count);
+    format!(
+        "{}: {} flushes ({} needed), {} invalidations ({} needed), {} lines flushed, {} dropped",
+        count(*boundaries),
+        count(*flushes),
+        needed(elision.needed_flushes),
+        count(*invalidations),
+        needed(elision.needed_invalidations),
+        count(elision.flushed_lines),
+        count(elision.dropped_lines)
+    )
 }
 
 fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
@@ -93,6 +118,9 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ]);
+    if let Some(elision) = &run.elision {
+        lines.push(("boundaries", boundaries(elision)));
+    }
     let reads = run.memory_cache.reads;
     if reads > 0 {
         let hits = percent(run.memory_cache.hits, reads);

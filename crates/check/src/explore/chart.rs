@@ -140,6 +140,7 @@ fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
         Body::Act(Action::DrainStores(scope)) => format!("release: drain stores.{scope}"),
         Body::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
         Body::Act(Action::Flush) => "release: flush".to_owned(),
+        Body::Act(Action::AwaitStores) => "release: await stores".to_owned(),
         Body::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
     }
 }

@@ -1,6 +1,8 @@
 //! What to explore: protocol, options, caches at the start, evictions, reductions, budget.
 
+use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::vi::{Options, WritePolicy};
 
 /// What the caches hold before the first instruction.
@@ -54,7 +56,11 @@ pub struct Config {
     pub protocol: &'static str,
     /// Its options, with the broken rule if there is one.
     pub options: Options,
-    /// What the caches hold at the start.
+    /// Who decides what happens at kernel boundaries.
+    pub decides: Decides,
+    /// The broken rule of a table that elides, if there is one.
+    pub broken_elision: Option<BrokenElision>,
+    /// What the caches hold at the start: nothing, where boundaries are elided.
     pub start: Start,
     /// When they make room.
     pub evictions: Evictions,
@@ -73,6 +79,8 @@ impl Config {
         Config {
             protocol,
             options: Options::default(),
+            decides: Decides::Never,
+            broken_elision: None,
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             reductions: Reductions::ALL,

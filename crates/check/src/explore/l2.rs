@@ -324,7 +324,9 @@ impl<P: Coherence> Machine<'_, P> {
                 }
                 self.wait(state, bit, Wait::Phase { at, action });
             }
-            PlanAction::DrainInvalidations(_) => self.wait(state, bit, Wait::Phase { at, action }),
+            PlanAction::DrainInvalidations(_) | PlanAction::AwaitStores => {
+                self.wait(state, bit, Wait::Phase { at, action })
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The explored machine: what does not change while a program runs on it, and where that starts.
 
 use super::MAX_MODULES;
+use super::boundaries::{Boundary, Deciding};
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
 use super::probe;
@@ -43,6 +44,8 @@ pub(super) struct Machine<'a, P> {
     paths: Vec<SlotSet>,
     /// The region of each line.
     region_of: Vec<u8>,
+    /// What is done at each kernel boundary.
+    pub(super) boundaries: Vec<Boundary>,
     /// Stages of each instruction, by thread.
     stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
 }
@@ -82,6 +85,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let stages_of =
             |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
+        let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
+        assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
+        let boundaries = Deciding { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
         let mut machine = Machine {
             protocol,
             program,
@@ -100,6 +106,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             classes,
             paths,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
+            boundaries,
             stages,
         };
         // One that is left in its channel keeps those behind it there, as one that is parked does.

@@ -8,6 +8,7 @@
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
+//! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
 //! - `probe` asks a protocol for what reductions rest on.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
 //!   outcomes; `search` visits, `chart` prints the way to a violation.
@@ -16,6 +17,7 @@
 //! latency of every message and memory access within the order its channel keeps. Not modelled: bounded
 //! queues (a message waits in its channel as long as it likes), translation.
 
+mod boundaries;
 mod chart;
 mod config;
 mod host;
@@ -34,6 +36,7 @@ mod sync;
 mod trial;
 mod values;
 
+pub use boundaries::Decides;
 pub use config::{Config, Evictions, Reductions, Start};
 pub(crate) use layout::drawn_layout;
 pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};

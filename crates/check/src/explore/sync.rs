@@ -1,9 +1,9 @@
 //! Acquires and releases beyond the SM: the host of [`tombolo_protocol::plan`].
 
+use super::boundaries::Boundary;
 use super::machine::Machine;
 use super::state::{Body, Channel, Message, State, ThreadState};
 use crate::litmus::Instruction;
-use tombolo_protocol::boundary::Steps;
 use tombolo_protocol::drain::Wait;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, BrokenRule, Coherence, Collector, Plan, Topology, l1};
@@ -64,7 +64,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
-            Action::DrainInvalidations(_) => true,
+            Action::DrainInvalidations(_) | Action::AwaitStores => true,
             Action::DrainStores(_) | Action::PassOnStores | Action::Flush => {
                 (0..self.lines as u8)
                     .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
@@ -165,7 +165,8 @@ impl<P: Coherence> Machine<'_, P> {
         } else if !self.run_plan(state, first) {
             return false;
         }
-        while let Some(plan) = self.boundary_plan(state.threads[first].stage) {
+        let boundary = self.boundary_of(state, first);
+        while let Some(plan) = self.boundary_plan(boundary, state.threads[first].stage) {
             state.threads[first].stage += 1;
             self.begin_plan(state, first, plan);
             if !self.run_plan(state, first) {
@@ -176,10 +177,17 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// The plan at `index` of those of a boundary: first those of a kernel's end, then those of the launch.
-    fn boundary_plan(&self, index: u8) -> Option<Plan> {
-        let at_end = |index| Steps::END.plan(&self.protocol, index);
+    fn boundary_plan(&self, Boundary { end, launch }: Boundary, index: u8) -> Option<Plan> {
+        let at_end = |index| end.plan(&self.protocol, index);
         let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
-        if index < ended { at_end(index) } else { Steps::LAUNCH.plan(&self.protocol, index - ended) }
+        if index < ended { at_end(index) } else { launch.plan(&self.protocol, index - ended) }
+    }
+
+    /// The boundary that `thread` waits at.
+    fn boundary_of(&self, state: &State, thread: usize) -> Boundary {
+        let before = &self.program.threads[thread].code[..state.threads[thread].pc as usize];
+        let passed = before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count();
+        self.boundaries[passed]
     }
 
     /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.

@@ -74,14 +74,21 @@ pub(super) const CORE: &[(&str, &str)] = shipped!["litmus":
 
 /// Tests of what one kernel sees of the kernels before it, by file name.
 pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
+    "K-Atomic-Read.litmus",
     "K-Atomics+weak.litmus",
     "K-Atomics.litmus",
+    "K-Beside.litmus",
+    "K-Both-Write.litmus",
     "K-Both.litmus",
     "K-CoWW.litmus",
+    "K-Halo.litmus",
+    "K-Idle.litmus",
+    "K-Keep.litmus",
     "K-MP+readers.litmus",
     "K-MP+reload.litmus",
     "K-MP.litmus",
     "K-SB.litmus",
+    "K-Twice.litmus",
     "K-WRC.litmus",
 ];
 

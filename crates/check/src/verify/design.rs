@@ -1,9 +1,10 @@
 //! What is verified: a protocol with its options, and what is promised of it.
 
-use crate::explore::PROTOCOLS;
+use crate::explore::{Decides, PROTOCOLS};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
+use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, WritePolicy};
 use tombolo_types::Promise;
 
@@ -16,6 +17,10 @@ pub struct Design {
     pub(super) protocol: &'static str,
     /// The protocol's options.
     pub(super) options: Options,
+    /// Who decides what happens at kernel boundaries.
+    pub(super) decides: Decides,
+    /// The broken rule of the table that decides, if there is one.
+    pub(super) broken_elision: Option<BrokenElision>,
     /// The most that it promises to programs.
     promise: Promise,
 }
@@ -39,12 +44,18 @@ pub enum ConfigurationError {
     #[error(transparent)]
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
-    #[error("no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached")]
+    #[error(
+        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, at-launch, cpelide, home-aware"
+    )]
     Option {
         /// As given.
         word: String,
     },
 }
+
+/// Who decides at kernel boundaries, by word.
+const DECIDES: [(&str, Decides); 3] =
+    [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
 
 impl Design {
     /// A design called `name` that runs `protocol`.
@@ -54,13 +65,24 @@ impl Design {
     pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
         let known = PROTOCOLS.iter().find(|known| **known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
-        Ok(Design { name: name.to_owned(), protocol, options, promise })
+        Ok(Design { name: name.to_owned(), protocol, options, decides: Decides::Never, broken_elision: None, promise })
+    }
+
+    /// The same, with kernel boundaries that `decides` decides.
+    pub fn deciding(self, decides: Decides) -> Design {
+        Design { decides, ..self }
+    }
+
+    /// The same with a broken rule of the table that decides.
+    pub fn breaking(self, rule: BrokenElision) -> Design {
+        Design { broken_elision: Some(rule), ..self }
     }
 
     /// The design that `configuration` writes out: a protocol, then `+back` where lines are written back, `+remote` where
     /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
-    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules. It
-    /// promises what the protocol does.
+    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules.
+    /// `+at-launch` stands where a kernel's stores are released at the next launch, `+cpelide` and `+home-aware` for tables
+    /// that elide boundaries. It promises what the protocol does.
     ///
     /// # Errors
     /// Where no protocol or no option is called so.
@@ -68,23 +90,34 @@ impl Design {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = Options::default();
+        let mut decides = Decides::Never;
         for word in words {
+            if let Some((_, by)) = DECIDES.iter().find(|(known, _)| *known == word) {
+                decides = *by;
+                continue;
+            }
             let choice = CHOICES.iter().find(|(known, _)| *known == word);
             let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             set(&mut options);
         }
         let promise = choose(protocol, options, PromiseOf)?;
-        Ok(Design::new(configuration, protocol, options, promise)?)
+        Ok(Design::new(configuration, protocol, options, promise)?.deciding(decides))
     }
 
     /// What is explored of it, as [`Design::configured`] takes it.
     pub fn configuration(&self) -> String {
-        configuration(self.protocol, self.options)
+        let decides = DECIDES.iter().find(|(_, decides)| *decides == self.decides);
+        let word = decides.map_or_else(String::new, |(word, _)| format!("+{word}"));
+        configuration(self.protocol, self.options) + &word
     }
 
     /// Whether nothing that is explored tells it from `other`.
     pub(super) fn is_explored_as(&self, other: &Design) -> bool {
-        (self.protocol, self.options, self.promise) == (other.protocol, other.options, other.promise)
+        let explored = |design: &Design| {
+            let Design { protocol, options, decides, broken_elision, promise, .. } = *design;
+            (protocol, options, decides, broken_elision, promise)
+        };
+        explored(self) == explored(other)
     }
 
     /// The name of its protocol.

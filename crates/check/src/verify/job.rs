@@ -4,7 +4,7 @@ use super::case::{Case, Judged, Obstacle, Placements};
 use super::coverage::{Place, coverage};
 use super::report::{Event, Expected, Outcome, TestReport, Verdict};
 use super::{Budget, Design, Watch};
-use crate::explore::{self, Config, Report};
+use crate::explore::{self, Config, Report, Start};
 use crate::litmus::{Assignments, FinalState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,6 +86,8 @@ impl<'a> Job<'a> {
         let place = &task.places[index];
         let config = Config {
             options: self.design.options,
+            decides: self.design.decides,
+            broken_elision: self.design.broken_elision,
             start: place.start,
             evictions: self.case.evictions(),
             max_states: task.states_of_placement,
@@ -140,7 +142,11 @@ impl<'a> Job<'a> {
         let judged = self.judged.as_ref().map_err(Obstacle::clone)?;
         let config = Config { options: self.design.options, ..Config::new(self.design.protocol) };
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
-        let coverage = coverage(&judged.program, self.case.placements, gpu_homes);
+        let mut coverage = coverage(&judged.program, self.case.placements, gpu_homes);
+        if self.design.decides.elides() {
+            // The table takes the L2s to hold nothing at the start.
+            coverage.places.retain(|place| place.start == Start::Cold);
+        }
         let is_large = judged.program.locations.len() > 2 || judged.program.threads.len() > 3;
         let (states, states_of_placement) = match self.case.placements {
             Placements::Drawn { .. } => (u64::MAX, self.budget.states_of_random),

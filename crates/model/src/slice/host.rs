@@ -2,6 +2,7 @@
 
 use super::fill::Filled;
 use super::{Item, Miss, Slice, Taken, Waiter};
+use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -10,6 +11,7 @@ use crate::outstanding::Tickets;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending};
 use tombolo_types::{Line, Mask, Ps};
@@ -210,6 +212,8 @@ impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
 pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) classes: ClassSet,
+    /// `None` for every line.
+    pub(super) extent: Option<&'s LineSet>,
     /// When memory has taken what was written to it.
     pub(super) taken: Ps,
 }
@@ -217,10 +221,12 @@ pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
 impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
     fn drop_lines(&mut self) {
         let Here { slice, context } = &mut self.here;
-        let classes = self.classes;
-        if slice.has_dirty(classes) {
-            // One by one, for dirty bytes must not be lost.
-            for line in slice.lines_where(|class, _| classes.contains(class)) {
+        let (classes, extent) = (self.classes, self.extent);
+        if extent.is_some() || slice.has_dirty(classes) {
+            // One by one, for dirty bytes must not be lost, nor what the extent lacks.
+            let mut lines = slice.lines_where(|class, _| classes.contains(class));
+            lines.retain(|line| reaches(extent, *line));
+            for line in lines {
                 self.taken = self.taken.max(slice.invalidate_line(line, context));
             }
             return;
@@ -234,8 +240,9 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
     fn each_miss(&mut self, mut change: impl FnMut(&mut Pending)) {
         let entries: Vec<EntryId> = self.here.slice.mshr.entries().collect();
         for entry in entries {
+            let line = self.here.slice.mshr.line(entry);
             let miss = self.here.slice.mshr.get_mut(entry);
-            if self.classes.contains(miss.class) {
+            if self.classes.contains(miss.class) && reaches(self.extent, line) {
                 let mut pending = miss.pending();
                 change(&mut pending);
                 miss.set_pending(pending);

@@ -8,15 +8,21 @@ use crate::departure::Departure;
 use crate::message::Packet;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::{ClassSet, Coherence, Event, Sharers, Slot, host};
 use tombolo_types::{Line, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
-    /// Drops the lines of some classes; their misses on the way become stale. Returns when memory has taken what
+    /// Drops the lines of some classes and of this extent; their misses on the way become stale. Returns when memory has taken what
     /// was written to it.
-    pub fn invalidate_classes<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+    pub fn invalidate_classes<C: Coherence>(
+        &mut self,
+        classes: ClassSet,
+        extent: Option<&LineSet>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Ps {
         let taken = here.out.now();
-        let mut lines = Classes { here: Here { slice: self, context: here }, classes, taken };
+        let mut lines = Classes { here: Here { slice: self, context: here }, classes, extent, taken };
         host::invalidate_bulk(&mut lines);
         lines.taken
     }

@@ -3,6 +3,7 @@
 use super::Slice;
 use super::host::{Flushing, Here};
 use crate::actions::Actions;
+use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -10,24 +11,38 @@ use crate::message::{Flag, LineRequest, Origin, Packet};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::watch::Contents;
+use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::host::{self, Tried};
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refusal, Request, Slot};
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
-    /// Writes dirty lines of these classes back one level up. Returns when memory has taken what was written to it.
-    pub fn flush<C: Coherence>(&mut self, classes: ClassSet, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+    /// Writes dirty lines of these classes and this extent back one level up. Returns when memory has taken what was written
+    /// to it.
+    pub fn flush<C: Coherence>(
+        &mut self,
+        classes: ClassSet,
+        extent: Option<&LineSet>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Ps {
         let mut taken = here.out.now();
         if !self.has_dirty(classes) {
             return taken;
         }
         let protocol = &here.site.protocol;
-        for line in self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty()) {
+        let mut lines = self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty());
+        lines.retain(|line| reaches(extent, *line));
+        for line in lines {
             let mut flushing = Flushing { here: Here { slice: self, context: here }, line, taken };
             host::flush(protocol, &mut flushing);
             taken = flushing.taken;
         }
         taken
+    }
+
+    /// Lines that it holds, and those of them that are dirty.
+    pub fn held(&mut self) -> (u32, u32) {
+        (self.lines_where(|_, _| true).len() as u32, self.dirty.iter().sum())
     }
 
     /// Whether a line of these classes is dirty.

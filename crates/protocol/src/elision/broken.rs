@@ -58,11 +58,14 @@ pub enum BrokenElision {
     RunningInvalidatedFirst,
     /// The home-aware table is used where an L2 holds lines of other homes.
     HomesIgnored,
+    /// A kernel ends before its stores that went through have arrived. The boundary's steps leave the wait out, whichever
+    /// table decides.
+    StoresNotAwaited,
 }
 
 impl BrokenElision {
     /// Every one.
-    pub const ALL: [BrokenElision; 27] = [
+    pub const ALL: [BrokenElision; 28] = [
         BrokenElision::StaleTakenAsValid,
         BrokenElision::SharedDirtyKept,
         BrokenElision::RemoteWriteLeavesValid,
@@ -90,5 +93,6 @@ impl BrokenElision {
         BrokenElision::BusyRowEvicted,
         BrokenElision::RunningInvalidatedFirst,
         BrokenElision::HomesIgnored,
+        BrokenElision::StoresNotAwaited,
     ];
 }

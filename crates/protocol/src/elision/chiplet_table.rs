@@ -153,11 +153,6 @@ impl ChipletTable {
     pub fn new(config: TableConfig, modules: u8, broken: Option<BrokenElision>) -> ChipletTable {
         ChipletTable(Table::new(config, Reach::Every, modules, broken))
     }
-
-    /// Entries in use, one for each range of the module that has most: at most [`TableConfig::rows`].
-    pub fn rows(&self) -> usize {
-        self.0.entries()
-    }
 }
 
 impl Elision for ChipletTable {
@@ -171,6 +166,11 @@ impl Elision for ChipletTable {
 
     fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
         self.0.end(why)
+    }
+
+    /// One for each range of the module that has most: at most [`TableConfig::rows`].
+    fn rows(&self) -> usize {
+        self.0.entries()
     }
 }
 

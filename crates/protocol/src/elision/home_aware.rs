@@ -57,11 +57,6 @@ impl HomeAware {
             (Holds::Nothing, _) => Err(NotHomeAware::HoldsNothing),
         }
     }
-
-    /// Entries in use, one for each range of the module that has most: at most [`TableConfig::rows`].
-    pub fn rows(&self) -> usize {
-        self.0.entries()
-    }
 }
 
 impl Elision for HomeAware {
@@ -75,6 +70,11 @@ impl Elision for HomeAware {
 
     fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
         self.0.end(why)
+    }
+
+    /// One for each range of the module that has most: at most [`TableConfig::rows`].
+    fn rows(&self) -> usize {
+        self.0.entries()
     }
 }
 

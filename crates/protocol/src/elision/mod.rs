@@ -287,4 +287,9 @@ pub trait Elision {
     /// # Panics
     /// Where a kernel is running.
     fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary;
+
+    /// Entries in use.
+    fn rows(&self) -> usize {
+        0
+    }
 }

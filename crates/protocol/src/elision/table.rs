@@ -35,13 +35,15 @@ pub struct TableConfig {
     pub ranges: u16,
     /// What an operation reaches.
     pub operations: Operations,
+    /// Modules of a GPU that hold in their L2s what one of them uses; 1 where each holds what it uses itself.
+    pub sharing: u8,
 }
 
 /// CPElide's table: 8 structures of each of 8 kernels. Source: CPElide, III-A, "Sizing Chiplet Coherence Table". One
 /// range a module: 28 bytes an entry are four chiplets' two bounds of 28 bits (III-A; the division is ours).
 impl Default for TableConfig {
     fn default() -> TableConfig {
-        TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache }
+        TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 }
     }
 }
 

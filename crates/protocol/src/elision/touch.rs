@@ -2,6 +2,8 @@
 //!
 //! Structures beyond those that a kernel may have in the table are combined first (CPElide, III-B, "Coarsening Data
 //! Structure Labels"): neighbours in memory, contiguous ones before others, then those closest to each other.
+//!
+//! Where the modules of a GPU hold lines for each other, what one of them uses all of them do.
 
 use super::table::{Reach, TableConfig};
 use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
@@ -49,7 +51,7 @@ pub(super) fn touches(
 ) -> Vec<Touch> {
     let mut touches = Vec::new();
     for group in combined(labels, usize::from(config.structures)) {
-        for used in group.uses(modules, broken) {
+        for used in group.uses(modules, broken).into_iter().flat_map(|used| shared(used, config.sharing)) {
             let used = Use { lines: used.lines.limited(usize::from(config.ranges)), ..used };
             match reach {
                 Reach::Every => touches.push(group.touch(&used, ModuleSet::first(modules))),
@@ -58,6 +60,19 @@ pub(super) fn touches(
         }
     }
     touches
+}
+
+/// The same use by every module of the user's GPU, of `sharing` modules.
+fn shared(used: Use, sharing: u8) -> Vec<Use> {
+    match used.user {
+        User::Module(module) if sharing > 1 => {
+            let first = module.0 / sharing * sharing;
+            (first..first + sharing)
+                .map(|module| Use { user: User::Module(ModuleId(module)), ..used.clone() })
+                .collect()
+        }
+        User::Module(_) | User::Host => vec![used],
+    }
 }
 
 /// The structures in ascending order, as at most `most` groups of neighbours.
@@ -188,6 +203,16 @@ mod tests {
             [(user(0), Mode::ReadWrite, lines(0, 13).into()), (user(1), Mode::Read, lines(14, 16).into())]
         );
         assert!(touches.iter().all(|touch| touch.structure == lines(0, 20)));
+    }
+
+    #[test]
+    fn where_modules_share_a_use_is_of_all_of_its_gpu() {
+        let uses = [used(3, Mode::Read, lines(0, 6))];
+        let labels = [label(lines(0, 8), &uses)];
+        let config = TableConfig { sharing: 2, ..TableConfig::default() };
+        let found: Vec<User> =
+            touches(&labels, config, Reach::Every, 4, None).into_iter().map(|touch| touch.user).collect();
+        assert_eq!(found, [2, 3].map(|module| User::Module(ModuleId(module))));
     }
 
     #[test]

@@ -137,7 +137,8 @@ const TWO: [Part; 5] = [(&[0, 1], &[]), (&[], &[0]), (&[], &[1]), (&[2], &[]), (
 
 const TWO_CACHED: [Part; 3] = [(&[0], &[]), (&[], &[1]), (&[], &[2])];
 
-const DEFAULT: TableConfig = TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache };
+const DEFAULT: TableConfig =
+    TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
 const RANGED: TableConfig = TableConfig { operations: Operations::Range, ..DEFAULT };
 const TIGHT: TableConfig = TableConfig { rows: 1, ..DEFAULT };
 const COARSE: TableConfig = TableConfig { structures: 1, ..DEFAULT };

@@ -72,11 +72,13 @@ fn every_broken_rule_is_caught_by_the_shortest_sequence() {
 }
 
 #[test]
-fn every_broken_rule_is_in_the_table_but_one_that_is_sound() {
+fn every_broken_rule_is_in_the_table_but_one_that_is_sound_and_one_of_messages() {
     for broken in BrokenElision::ALL {
         let caught = CAUGHT.iter().any(|(caught, ..)| *caught == broken);
-        // It does too much: counts.rs sees it.
-        assert_eq!(caught, broken != BrokenElision::ColumnsOfAskingRows, "{broken:?}");
+        // The first does too much: counts.rs sees it. The second is of messages on their way, which nothing here models: the
+        // explorer sees it.
+        let elsewhere = [BrokenElision::ColumnsOfAskingRows, BrokenElision::StoresNotAwaited].contains(&broken);
+        assert_eq!(caught, !elsewhere, "{broken:?}");
     }
 }
 

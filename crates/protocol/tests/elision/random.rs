@@ -81,6 +81,7 @@ impl Draft {
             structures: self.dice.pick(&[1, 2, 3, 8]),
             ranges: self.dice.pick(&[1, 1, 2, 4]),
             operations: self.dice.pick(&[Operations::Cache, Operations::Range]),
+            sharing: 1,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The claims of a document: how many came out, and each with what the paper states, what a closed form predicts and
 //! what was measured.
 
-use crate::document::{Claim, ClaimKind, Repetition, Verdict};
+use crate::document::{FORETOLD, Claim, ClaimKind, Repetition, Verdict};
 use crate::number::{MISSING, number, quantity};
 use maud::{Markup, html};
 
@@ -66,6 +66,7 @@ fn row(claim: &Claim) -> Markup {
                 (claim.text)
                 code.id { (claim.id) }
                 @if claim.predicted.is_some() { p.predicted { "Predicted: " (quantity(claim.predicted, &claim.unit)) } }
+                @if claim.foretold { p.predicted { (FORETOLD) } }
                 @if let Some(cause) = &claim.cause { p.cause { b { "Cause: " } (cause) } }
             }
             td.n.none[claim.paper.is_none()] data-head="Paper" { (quantity(claim.paper, &claim.unit)) }

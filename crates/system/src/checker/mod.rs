@@ -29,11 +29,11 @@ use history::History;
 use knowledge::{Knowledge, Moment};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_model::message::Flag;
 use tombolo_model::watch::{WarpSlot, Watch};
-use tombolo_types::{Line, LineSize, Mask, Ps, Scope};
+use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Ps, Scope};
 use verdict::Wrong;
 use versions::Version;
 pub use versions::Versions;
@@ -80,7 +80,27 @@ pub struct Checked {
     pub violations: u64,
     /// The first of them by time.
     pub first: Vec<Violation>,
+    /// All of them by launch, module and array, in this order: the first hundred places.
+    pub places: Vec<Place>,
 }
+
+/// Loads of one array by one module in one launch that returned what they must not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The array; null of addresses that are in none.
+    pub array: Option<String>,
+    /// The module that loaded, such as `module3`.
+    pub module: String,
+    /// Kernel, counted from 0 in the order of launches.
+    pub launch: u32,
+    /// From the first to one past the last, in the array, of the first wrong bytes of these loads; of no array, addresses.
+    pub bytes: [u64; 2],
+    /// How many loads.
+    pub violations: u64,
+}
+
+/// Places that are told.
+const PLACES_TOLD: usize = 100;
 
 /// Violations that are told in full.
 const TOLD: usize = 20;
@@ -89,6 +109,8 @@ const TOLD: usize = 20;
 pub struct Checker {
     state: Mutex<State>,
     line: LineSize,
+    /// In order of address.
+    arrays: Vec<ArrayInfo>,
 }
 
 /// A store of the current kernel.
@@ -175,6 +197,16 @@ struct State {
     stores_in_all: u64,
     violations: u64,
     told: BTreeSet<Violation>,
+    /// By launch, module and array.
+    places: BTreeMap<(u32, ModuleId, Option<usize>), Wrongs>,
+}
+
+/// Wrong loads of one place.
+#[derive(Clone, Copy)]
+struct Wrongs {
+    from: u64,
+    to: u64,
+    loads: u64,
 }
 
 impl State {
@@ -203,9 +235,30 @@ impl State {
 }
 
 impl Checker {
-    /// A checker of a run with lines of this size.
-    pub fn new(line: LineSize) -> Checker {
-        Checker { state: Mutex::new(State { first: 1, ..State::default() }), line }
+    /// A checker of a run with lines of this size, of a program with these arrays in order of address.
+    pub fn new(line: LineSize, arrays: &[ArrayInfo]) -> Checker {
+        Checker { state: Mutex::new(State { first: 1, ..State::default() }), line, arrays: arrays.to_vec() }
+    }
+
+    /// The array that holds an address.
+    fn array(&self, address: u64) -> Option<usize> {
+        let at = self.arrays.partition_point(|array| array.base <= address).checked_sub(1)?;
+        self.arrays[at].addresses().contains(&address).then_some(at)
+    }
+
+    /// Where loads went wrong.
+    fn places(&self, state: &State) -> Vec<Place> {
+        let place = |(&(launch, module, array), wrong): (&(u32, ModuleId, Option<usize>), &Wrongs)| {
+            let base = array.map_or(0, |array| self.arrays[array].base);
+            Place {
+                array: array.map(|array| self.arrays[array].name.clone()),
+                module: module.to_string(),
+                launch,
+                bytes: [wrong.from - base, wrong.to - base],
+                violations: wrong.loads,
+            }
+        };
+        state.places.iter().take(PLACES_TOLD).map(place).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -216,7 +269,8 @@ impl Checker {
     pub fn checked(&self) -> Checked {
         let state = self.state();
         let first = state.told.iter().cloned().collect();
-        Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first }
+        let places = self.places(&state);
+        Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first, places }
     }
 
     fn report(&self, state: &mut State, slot: WarpSlot, (at, line): (Ps, Line), wrong: Wrong) {
@@ -230,6 +284,10 @@ impl Checker {
             kind,
             why,
         };
+        let (from, to) = (violation.address, violation.address + self.line.grain());
+        let place = (violation.launch, slot.module, self.array(from));
+        let wrongs = state.places.entry(place).or_insert(Wrongs { from, to, loads: 0 });
+        *wrongs = Wrongs { from: wrongs.from.min(from), to: wrongs.to.max(to), loads: wrongs.loads + 1 };
         state.told.insert(violation);
         if state.told.len() > TOLD {
             state.told.pop_last();

@@ -10,7 +10,7 @@ struct Run(Arc<Checker>);
 
 impl Run {
     fn new() -> Run {
-        let run = Run(Arc::new(Checker::new(LineSize::B128)));
+        let run = Run(Arc::new(Checker::new(LineSize::B128, &[])));
         run.launch(0);
         run
     }

@@ -11,9 +11,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
+use tombolo_check::explore::Decides;
 use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
 use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
-use tombolo_design::{DesignConfig, design, list_designs};
+use tombolo_design::elision::{Cpelide, Table};
+use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
 
 const STATUS: &str =
@@ -154,8 +156,15 @@ impl Arguments {
 
 /// The part of a design that is checked.
 fn checked(design: &DesignConfig) -> Design {
+    let decides = match (&design.elision, &design.boundary) {
+        (Elision::Cpelide(Cpelide { table: Table::Cpelide, .. }), _) => Decides::Chiplet,
+        (Elision::Cpelide(Cpelide { table: Table::HomeAware, .. }), _) => Decides::HomeAware,
+        (Elision::Never(_), Boundary::EndThenLaunch(_)) => Decides::Never,
+        (Elision::Never(_), Boundary::AtLaunch(_)) => Decides::AtLaunch,
+    };
     Design::new(&design.name, design.coherence.protocol(), design.options(), design.promises.strongest())
         .expect("a test finds a protocol for every coherence")
+        .deciding(decides)
 }
 
 impl Watch for Progress {

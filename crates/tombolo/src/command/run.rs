@@ -10,8 +10,9 @@ use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tombolo_experiment::campaign::{run_one, run_one_timed};
+use tombolo_experiment::campaign::{run_one, run_one_logged, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{Projection, RunRecord, project, sample};
 use tombolo_types::Promise;
@@ -57,6 +58,10 @@ pub(crate) struct Arguments {
     /// Also writes what the links and the kernels did over time to FILE, which Perfetto opens (ui.perfetto.dev)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
     timeline: Option<PathBuf>,
+    /// Also writes to FILE, as JSON, what was done at each kernel boundary, what was elided and why, and what an oracle
+    /// would have needed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample", "timeline"])]
+    boundaries: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,
     #[command(flatten)]
@@ -73,6 +78,12 @@ struct Answer<'a> {
     set: &'a [String],
 }
 
+/// The file of `--boundaries`.
+#[derive(serde::Serialize)]
+struct Boundaries<'a> {
+    boundaries: &'a [BoundaryRecord],
+}
+
 impl Arguments {
     /// Runs it and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
@@ -80,10 +91,12 @@ impl Arguments {
         let chosen = self.chosen()?;
         let inputs = self.inputs(&chosen);
         self.output.check(&inputs)?;
-        if let Some(timeline) = &self.timeline {
-            refuse_input("--timeline", timeline, &inputs)?;
-            self.output.refuse_same("--timeline", timeline)?;
-            probe(timeline)?;
+        for (flag, path) in [("--timeline", &self.timeline), ("--boundaries", &self.boundaries)] {
+            if let Some(path) = path {
+                refuse_input(flag, path, &inputs)?;
+                self.output.refuse_same(flag, path)?;
+                probe(path)?;
+            }
         }
         let threads = self.threads.count();
         let progress = Progress::new(1);
@@ -130,9 +143,15 @@ impl Arguments {
         chosen.files().into_iter().chain(named).collect()
     }
 
-    /// Runs it, and writes its timeline where that was asked for.
+    /// Runs it, and writes its timeline or its boundaries where that was asked for.
     fn record(&self, hardware: &Hardware, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let Hardware { machine, designs, .. } = hardware;
+        if let Some(path) = &self.boundaries {
+            let (record, boundaries) = run_one_logged(machine, &designs[0], source, threads)?;
+            let json = serde_json::to_vec(&Boundaries { boundaries: &boundaries }).expect("its keys are strings");
+            write_whole(path, &json)?;
+            return Ok(record);
+        }
         let Some(path) = &self.timeline else {
             return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);
         };

@@ -1,5 +1,6 @@
 //! The command line from outside: what it prints, what it writes, and its exit status.
 
+mod boundaries;
 mod check;
 mod files;
 mod new;

@@ -3,6 +3,7 @@
 mod benchmark;
 mod cells;
 mod grid_barrier;
+mod hip;
 mod hpc;
 mod lonestar;
 mod mgpusim;
@@ -29,6 +30,8 @@ pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
 mod grids;
+#[cfg(test)]
+mod launches;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]

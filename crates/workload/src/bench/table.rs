@@ -1,7 +1,7 @@
 //! The table of the workloads, one line each.
 
 use super::workload::{Workload, WorkloadError};
-use super::{hpc, lonestar, mgpusim, micro, networks, other, pannotia, rodinia};
+use super::{hip, hpc, lonestar, mgpusim, micro, networks, other, pannotia, rodinia};
 
 /// The table, and beside it the suite of each: the folder that its line names.
 macro_rules! workloads {
@@ -83,6 +83,13 @@ workloads![
     &pannotia::sssp::SSSP,
     &micro::chase::CHASE,
     &micro::bandwidth::BANDWIDTH,
+    &hip::babelstream::BABELSTREAM,
+    &hip::square::SQUARE,
+    &rodinia::lud::LUD,
+    &rodinia::hotspot3d::HOTSPOT3D,
+    &rodinia::bfs::BFS,
+    &rodinia::btree::BTREE,
+    &rodinia::dwt2d::DWT2D,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

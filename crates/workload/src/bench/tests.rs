@@ -101,6 +101,13 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         "amg" => &[("x", "9"), ("y", "7"), ("z", "11"), ("cycles", "2"), ("bottom", "3")],
         "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],
+        "babelstream" => &[("elements", "1000"), ("iterations", "2")],
+        "lud" => &[("size", "48")],
+        "hotspot3d" => &[("columns", "70"), ("rows", "9"), ("layers", "3"), ("steps", "3")],
+        "rodinia-bfs" => &[("nodes", "1100")],
+        "btree" => &[("keys", "900"), ("queries", "5"), ("ranges", "4"), ("span", "50")],
+        "dwt2d" => &[("columns", "70"), ("rows", "41")],
+        "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };
     given
@@ -247,6 +254,26 @@ fn what_the_host_does_between_launches_is_recorded_once() {
     assert_eq!(between.cloned().collect::<Vec<_>>(), [sums.addresses()]);
 }
 
+#[test]
+fn the_host_clears_the_flag_of_a_search_before_each_level_and_reads_it_behind() {
+    let told_of_bfs = told(&recorded(find("rodinia-bfs").unwrap(), &options(), Mode::Auto));
+    let first = told_of_bfs.iter().position(|command| command == "expand").unwrap();
+    let level = ["in over[1]", "expand", "advance", "out over[1]", "reads over[1] writes over[1]"];
+    assert_eq!(told_of_bfs[first - 2], "reads  writes over[1]");
+    assert_eq!(told_of_bfs[first - 1..first + 4], level);
+    assert_eq!(told_of_bfs[first + 4..first + 9], level);
+    assert_eq!(told_of_bfs[told_of_bfs.len() - 2..], ["reads over[1] writes", "out cost[1100]"]);
+}
+
+#[test]
+fn the_host_copies_the_low_band_of_an_image_between_levels() {
+    let told_of_image = told(&recorded(find("dwt2d").unwrap(), &options(), Mode::Auto));
+    // Of 70 × 41 pixels, 35 × 21 are low along both sides, and of these 18 × 11.
+    let red = ["in source[2304]", "split", "transform", "reads red-bands[735] writes red[735]", "transform"];
+    assert_eq!(told_of_image[..5], red);
+    assert_eq!(told_of_image[5..8], ["reads red-bands[198] writes red[198]", "transform", "transform"]);
+}
+
 /// Every copy and every access of the host lies in one array: `told` holds that.
 #[test]
 fn the_host_touches_arrays_alone() {
@@ -291,6 +318,10 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "write")]),
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy")]),
     ("bandwidth", &[("kib", "64"), ("ctas", "3"), ("passes", "2"), ("operation", "copy"), ("parts", "own")]),
+    ("btree", &[("keys", "700"), ("queries", "9"), ("ranges", "7"), ("span", "0"), ("order", "7")]),
+    ("dwt2d", &[("columns", "500"), ("rows", "17"), ("levels", "1")]),
+    ("dwt2d", &[("columns", "967"), ("rows", "130"), ("levels", "2")]),
+    ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
 ];
 
 #[test]

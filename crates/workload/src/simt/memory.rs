@@ -261,6 +261,19 @@ impl Memory {
         }
     }
 
+    /// Copies the first `count` elements of an array to another. Panics where one has fewer.
+    pub fn copy<T: Element>(&self, from: Array<T>, to: Array<T>, count: u64) {
+        let shorter = from.len.min(to.len);
+        assert!(count <= shorter, "host copies {count} elements of {shorter}");
+        self.host.reads(|| from.address(0)..from.address(count));
+        self.host.writes(|| to.address(0)..to.address(count));
+        for index in 0..count {
+            if let Some(value) = self.get(from, index) {
+                self.put(to, index, value);
+            }
+        }
+    }
+
     /// All elements; empty where the arrays have no contents.
     pub fn to_vec<T: Element>(&self, array: Array<T>) -> Vec<T> {
         self.host.reads(|| array.address(0)..array.address(array.len));

@@ -1,0 +1,144 @@
+//! What the command processor does at each kernel boundary of a program, decided before it runs: where threads are and
+//! which locations they access is known, and one kernel runs at a time.
+
+use super::layout::Layout;
+use crate::litmus::{Instruction, Program};
+use std::collections::BTreeMap;
+use tombolo_protocol::Topology;
+use tombolo_protocol::boundary::{Reach, Steps, reach};
+use tombolo_protocol::elision::{
+    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, ModuleSet, Never, Packet,
+    TableConfig, Use, User, When,
+};
+use tombolo_protocol::options::{Facts, Options};
+use tombolo_types::{Line, ModuleId};
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Decides {
+    /// Nobody elides; a kernel's stores are released at its end.
+    #[default]
+    Never,
+    /// Nobody elides; they are released at the next launch.
+    AtLaunch,
+    /// CPElide's table.
+    Chiplet,
+    /// The one that knows homes.
+    HomeAware,
+}
+
+impl Decides {
+    /// Whether it takes the L2s to hold nothing at the start.
+    pub fn elides(self) -> bool {
+        matches!(self, Decides::Chiplet | Decides::HomeAware)
+    }
+}
+
+/// One boundary: what ends a kernel, and what comes before the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Boundary {
+    pub(super) end: Steps,
+    pub(super) launch: Steps,
+}
+
+/// How boundaries are decided under a protocol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deciding<'a> {
+    pub(super) decides: Decides,
+    pub(super) broken: Option<BrokenElision>,
+    pub(super) facts: &'a Facts,
+    pub(super) options: &'a Options,
+}
+
+impl Deciding<'_> {
+    /// The boundaries of `program` in order. Each line is a structure of its own, and a kernel is labelled with what its
+    /// threads may access.
+    pub(super) fn boundaries(&self, program: &Program, layout: &Layout) -> Vec<Boundary> {
+        let modules = layout.modules();
+        let kernels = kernels(program, layout);
+        if self.decides == Decides::Never {
+            return vec![Boundary { end: Steps::END, launch: Steps::LAUNCH }; kernels.len() - 1];
+        }
+        let reach = match self.decides {
+            Decides::Chiplet | Decides::HomeAware => reach(layout.gpus, self.facts, self.options),
+            Decides::Never | Decides::AtLaunch => Reach::Module,
+        };
+        let sharing = if reach == Reach::GpuShares { layout.modules_per_gpu } else { 1 };
+        let config = TableConfig { sharing, ..TableConfig::default() };
+        let mut elision: Box<dyn Elision> = match self.decides {
+            Decides::Never | Decides::AtLaunch => Box::new(Never::new(When::Launch, modules)),
+            Decides::Chiplet => Box::new(ChipletTable::new(config, modules, self.broken)),
+            Decides::HomeAware => {
+                let holds = (self.facts.holds)(self.options);
+                let table = HomeAware::new(config, modules, holds, self.broken);
+                Box::new(table.unwrap_or_else(|reason| panic!("{reason}")))
+            }
+        };
+        let launch = |elision: &mut dyn Elision, number: usize| {
+            let labels: Vec<Label<'_>> = kernels[number].iter().map(Structure::label).collect();
+            let on = kernels[number].iter().flat_map(|structure| &structure.uses);
+            let on = on.filter_map(|used| if let User::Module(module) = used.user { Some(module) } else { None });
+            let on = on.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)));
+            let packet = Packet { kernel: KernelId(number as u32), on, labels: Some(&labels) };
+            Steps::of(&elision.launch(&packet, &mut |_| ()), layout, reach)
+        };
+        // Nothing is there yet that the first launch could be for.
+        launch(&mut *elision, 0);
+        let boundary = |number: usize| {
+            let ended = elision.finish(KernelId(number as u32 - 1), &mut |_| ());
+            let end = Steps::of(&ended, layout, reach).awaiting(self.broken);
+            Boundary { end, launch: launch(&mut *elision, number) }
+        };
+        (1..kernels.len()).map(boundary).collect()
+    }
+}
+
+/// A line that a kernel accesses.
+struct Structure {
+    lines: Lines,
+    homes: Vec<LineSet>,
+    uses: Vec<Use>,
+}
+
+impl Structure {
+    fn label(&self) -> Label<'_> {
+        Label { structure: self.lines, homes: &self.homes, asserted: false, uses: &self.uses }
+    }
+}
+
+/// What each kernel of `program` accesses.
+fn kernels(program: &Program, layout: &Layout) -> Vec<Vec<Structure>> {
+    let mut modes: Vec<BTreeMap<(u8, ModuleId), Mode>> = vec![BTreeMap::new()];
+    for (thread, sm) in program.threads.iter().zip(&layout.threads) {
+        let parts = thread.code.split(|instruction| *instruction == Instruction::KernelBoundary);
+        for (number, part) in parts.enumerate() {
+            if modes.len() <= number {
+                modes.push(BTreeMap::new());
+            }
+            for instruction in part {
+                let Some(location) = instruction.location() else { continue };
+                let is_load = matches!(instruction, Instruction::Load { .. });
+                let mode = if is_load { Mode::Read } else { Mode::ReadWrite };
+                let used = modes[number].entry((layout.cell(location).line, sm.module)).or_insert(mode);
+                *used = mode.max(*used);
+            }
+        }
+    }
+    modes.iter().map(|modes| structures(modes, layout)).collect()
+}
+
+fn structures(modes: &BTreeMap<(u8, ModuleId), Mode>, layout: &Layout) -> Vec<Structure> {
+    let mut structures: Vec<Structure> = Vec::new();
+    for (&(line, module), &mode) in modes {
+        let (line, next) = (Line(line.into()), Line(u64::from(line) + 1));
+        let lines = Lines::new(line, next);
+        if structures.last().is_none_or(|structure| structure.lines != lines) {
+            let mut homes = vec![LineSet::default(); usize::from(layout.modules())];
+            homes[usize::from(layout.system_home(line).0)] = lines.into();
+            structures.push(Structure { lines, homes, uses: Vec::new() });
+        }
+        let structure = structures.last_mut().expect("one was pushed");
+        structure.uses.push(Use { user: User::Module(module), mode, lines: lines.into() });
+    }
+    structures
+}

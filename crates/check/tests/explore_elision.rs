@@ -1,0 +1,119 @@
+//! Kernel boundaries that a table elides: programs of several kernels keep the memory model under every protocol, to their
+//! end; broken rules of a table are caught by such programs.
+
+use tombolo_check::explore::{Config, Decides, Reductions, Shape, Sharing, Verdict as Explored, layouts, run};
+use tombolo_check::litmus::parse;
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify};
+use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::options::{Options, Remote, WritePolicy};
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+/// Every protocol that boundaries can be elided under, with what its L2s may be.
+const CONFIGURATIONS: [&str; 15] = [
+    "viper+back+cpelide",
+    "viper+back+home-aware",
+    "viper+home-aware",
+    "viper+back+cached+cpelide",
+    "viper+back+at-launch",
+    "viper+back+cached+at-launch",
+    "software-flat+cpelide",
+    "software-flat+back+cpelide",
+    "software-flat+back+remote+cpelide",
+    "software-hierarchical+cpelide",
+    "software-hierarchical+back+cpelide",
+    "nhcc+cpelide",
+    "nhcc+back+cpelide",
+    "hmg+cpelide",
+    "hmg+back+cpelide",
+];
+
+fn designs() -> Vec<Design> {
+    CONFIGURATIONS.map(|words| Design::configured(words).expect("it is listed")).to_vec()
+}
+
+fn assert_clean(reports: &[DesignReport]) {
+    for design in reports {
+        for test in &design.tests {
+            let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
+            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
+        }
+        let states: u64 = design.tests.iter().map(|test| test.states).sum();
+        println!(
+            "{}: {} of {} to the end, {states} states",
+            design.design,
+            design.count(Verdict::Ok),
+            design.tests.len()
+        );
+    }
+}
+
+#[test]
+fn a_kernel_sees_what_kernels_before_it_have_written_where_boundaries_are_elided() {
+    let budget = Budget { states_of_placement: 20_000, states_of_test: 60_000, walks: 2, ..Budget::default() };
+    let reports = verify(&designs(), &Case::kernels(), budget, THREADS, &());
+    assert_clean(&reports);
+    for design in &reports {
+        assert!(design.count(Verdict::Ok) >= 6, "{}: {}", design.design, design.count(Verdict::Ok));
+    }
+}
+
+/// Broken rules that programs of whole lines and one stream can show, with a configuration that shows them.
+const SEEN: [(BrokenElision, &str); 12] = [
+    (BrokenElision::StaleTakenAsValid, "viper+back+cached+cpelide"),
+    (BrokenElision::SharedDirtyKept, "viper+back+cpelide"),
+    (BrokenElision::RemoteWriteLeavesValid, "viper+back+cached+cpelide"),
+    (BrokenElision::ReleaseSetsNotPresent, "viper+back+cached+cpelide"),
+    (BrokenElision::ColumnsOfModuleZero, "viper+back+cached+cpelide"),
+    (BrokenElision::TransitionBeforeColumns, "viper+back+cached+cpelide"),
+    (BrokenElision::LocalBeforeRemote, "viper+back+cached+cpelide"),
+    (BrokenElision::RemoteBeforeLocal, "viper+back+cached+cpelide"),
+    (BrokenElision::StaleBytesForgotten, "viper+back+cached+cpelide"),
+    (BrokenElision::OverlapTakenAsDisjoint, "viper+back+cpelide"),
+    (BrokenElision::LiveRowRemoved, "viper+back+cached+cpelide"),
+    (BrokenElision::StoresNotAwaited, "viper+back+home-aware"),
+];
+
+#[test]
+fn broken_rules_of_tables_are_caught_by_programs_of_several_kernels() {
+    let budget = Budget { states_of_placement: 20_000, states_of_test: 60_000, walks: 0, ..Budget::default() };
+    let designs = SEEN.map(|(broken, words)| Design::configured(words).expect("it is listed").breaking(broken));
+    for ((broken, _), report) in SEEN.iter().zip(verify(&designs, &Case::kernels(), budget, THREADS, &())) {
+        let by = report.tests.iter().filter(|test| test.verdict == Verdict::Violation);
+        let by: Vec<&str> = by.map(|test| test.name.as_str()).collect();
+        println!("{broken:?}: {by:?}");
+        assert!(!by.is_empty(), "{broken:?} is not seen");
+    }
+}
+
+#[test]
+fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
+    for (remote, decides) in [(Remote::Memory, Decides::HomeAware), (Remote::Cached, Decides::Chiplet)] {
+        for text in [MESSAGE, OVER_AND_OVER] {
+            let program = parse("test", text).expect("it is a test").program;
+            let shape =
+                Shape { gpus: 2, modules_per_gpu: 1, sharing: Sharing::Line, gpu_homes: false, shared_sms: false };
+            for layout in layouts(&program, shape) {
+                let outcomes = |reductions| {
+                    let options = Options { write: WritePolicy::Back, remote, ..Options::default() };
+                    let config = Config { options, decides, reductions, max_states: 400_000, ..Config::new("viper") };
+                    let report = run(&program, &layout, &config, &|_| false).expect("viper is a protocol");
+                    assert_eq!(report.verdict, Explored::Clean, "{layout}");
+                    report.outcomes
+                };
+                assert_eq!(outcomes(Reductions::ALL), outcomes(Reductions::NONE), "{} {layout}", program.name);
+            }
+        }
+    }
+}
+
+/// A store that another module reads, beside one of its own in the line.
+const MESSAGE: &str = "PTX message { x=0; y=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;
+    st.weak x, 1 | st.weak y, 1 ; kernel.boundary | kernel.boundary ; | ld.weak r0, x ; exists P1:r0 = 1";
+
+/// A copy that becomes old and is read again.
+const OVER_AND_OVER: &str = "PTX again { x=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;
+    ld.weak r0, x | ; kernel.boundary | kernel.boundary ; | st.weak x, 1 ; kernel.boundary | kernel.boundary ;
+    ld.weak r1, x | ; exists P0:r1 = 1";

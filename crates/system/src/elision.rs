@@ -1,0 +1,378 @@
+//! Kernel boundaries of a run: what the command processor is told, what it did and elided, what was needed.
+//!
+//! [`BoundaryRecord`] is one boundary of `run --boundaries`; [`ElisionRecord`] sums them.
+
+use crate::labels::{KernelLabels, LabelConfig, LabelError, Labels};
+use crate::oracle::{Needed, Oracle, Touching};
+use crate::placement::place_beside;
+use crate::run::{RunError, RunSpec};
+use crate::survey::survey;
+use crate::uses::{KernelUse, Uses};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_design::elision::{Cpelide, Decider};
+use tombolo_design::{Built, Elision};
+use tombolo_model::boundaries::{Boundaries, BoundariesConfig, Logged, Moment, Packets, Unlabelled};
+use tombolo_model::page_table::PageTable;
+use tombolo_protocol::boundary::{Reach, reach};
+use tombolo_protocol::elision::{self, Account, KernelId, LineSet, Lines, Mode, Packet, State, When, Why};
+use tombolo_types::array::lines_of;
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{LineSize, ModuleId};
+
+/// Boundaries of a run, by module and in all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ElisionRecord {
+    /// What kernels are labelled with; `none` where no table reads labels.
+    pub labels: String,
+    /// What an operation reaches.
+    pub operations: String,
+    /// What the table knows; `none` without one.
+    pub table: String,
+    /// Launches, and the end of the program.
+    pub boundaries: u64,
+    /// Flushes of a module's L2, for the host and at the end included.
+    pub flushes: u64,
+    /// Invalidations of a module's L2.
+    pub invalidations: u64,
+    /// Modules that did not flush, over all boundaries.
+    pub elided_flushes: u64,
+    /// Modules that did not invalidate, over all launches.
+    pub elided_invalidations: u64,
+    /// Flushes that an oracle would have done; null where a kernel touches what is in no array.
+    pub needed_flushes: Option<u64>,
+    /// Invalidations, likewise.
+    pub needed_invalidations: Option<u64>,
+    /// Dirty lines that operations at boundaries wrote to memory.
+    pub flushed_lines: u64,
+    /// Lines that they dropped.
+    pub dropped_lines: u64,
+    /// Rows of the table in use at most.
+    pub rows_peak: u64,
+}
+
+/// One boundary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BoundaryRecord {
+    /// What it is before or behind: `launch`, `host`, `copy`, `kernel-end` or `program-end`.
+    pub at: &'static str,
+    /// The kernel; null where none is launched or ends.
+    pub kernel: Option<String>,
+    /// Seconds from the start of the run to the start of its operations.
+    pub start_s: f64,
+    /// And to their end: the same where there are none.
+    pub end_s: f64,
+    /// Rows of the table in use behind it.
+    pub rows: u64,
+    /// What each module's L2 does.
+    pub modules: Vec<ModuleBoundary>,
+}
+
+/// One module at one boundary.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModuleBoundary {
+    /// Such as `module0`.
+    pub module: String,
+    /// Whether it invalidates.
+    pub invalidate: bool,
+    /// Whether it flushes.
+    pub flush: bool,
+    /// Whether an oracle would have invalidated; null where nobody knows.
+    pub needed_invalidate: Option<bool>,
+    /// Whether an oracle would have flushed.
+    pub needed_flush: Option<bool>,
+    /// Dirty lines written to memory.
+    pub flushed_lines: u64,
+    /// Lines dropped.
+    pub dropped_lines: u64,
+    /// Why, by array.
+    pub why: Vec<WhyRecord>,
+}
+
+/// What the table says of one row at one module, or without one of the whole cache.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhyRecord {
+    /// The arrays of the row; null of the whole cache.
+    pub arrays: Option<Vec<String>>,
+    /// How the launch uses them on this module: `R`, `R/W` or null.
+    pub local: Option<&'static str>,
+    /// How others use the lines that this module holds.
+    pub remote: Option<&'static str>,
+    /// The state before: `NP`, `V`, `D`, `S` or `B`.
+    pub before: &'static str,
+    /// The state after.
+    pub after: &'static str,
+    /// Why it is invalidated or not.
+    pub invalidate: String,
+    /// Why it is flushed or not.
+    pub flush: String,
+}
+
+/// What is known of a program's accesses on a machine.
+pub(crate) struct Known {
+    uses: Vec<KernelUse>,
+    pages: Arc<PageTable>,
+}
+
+impl Known {
+    /// Finds it; the pages are placed where nobody has.
+    pub(crate) fn find(spec: &RunSpec) -> Result<Known, RunError> {
+        let modules = spec.machine.topology.modules() as u8;
+        let mut uses = Uses::new(&*spec.program, modules);
+        let pages = match &spec.pages {
+            Some(pages) => {
+                survey(&*spec.program, spec.design.scheduling.cut(), modules, &mut [&mut uses])?;
+                Arc::clone(pages)
+            }
+            None => place_beside(&spec.machine, &spec.design, &*spec.program, &mut [&mut uses])?,
+        };
+        Ok(Known { uses: uses.finish(), pages })
+    }
+
+    pub(crate) fn pages(&self) -> &Arc<PageTable> {
+        &self.pages
+    }
+}
+
+/// The labels of a program, as its command processor reads them.
+struct Said {
+    program: Arc<dyn Program>,
+    labels: Labels,
+}
+
+impl Packets for Said {
+    fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
+        let said: &KernelLabels = self.labels.of(&self.program.commands()[index]);
+        let labels = self.labels.packet(said);
+        then(&Packet { kernel, on: said.on, labels: labels.as_deref() });
+    }
+}
+
+/// The boundaries of a run about to begin. `known`: where somebody wants the log.
+pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -> Result<Boundaries, LabelError> {
+    let modules = built.machine.topology.modules() as u8;
+    let packets: Arc<dyn Packets> = match (&built.boundaries, known) {
+        (Decider::Table { cpelide, .. }, Some(known)) => {
+            let config = LabelConfig { labelling: cpelide.labels, drop: cpelide.drop.name() };
+            let program = Arc::clone(&spec.program);
+            let labels = Labels::derive(&*program, &known.uses, &known.pages, modules, &config)?;
+            Arc::new(Said { program, labels })
+        }
+        (Decider::Never(_) | Decider::Table { .. }, _) => Arc::new(Unlabelled::new(Arc::clone(&spec.program), modules)),
+    };
+    let facts = spec.design.coherence.facts();
+    let elides = matches!(built.boundaries, Decider::Table { .. });
+    Ok(Boundaries::new(BoundariesConfig {
+        elision: built.boundaries.new_table(modules),
+        packets,
+        reach: if elides { reach(built.machine.topology.gpus, facts, &built.options) } else { Reach::Module },
+        modules,
+        elides,
+        defers: elides || matches!(built.boundaries, Decider::Never(When::Launch)),
+        logs: known.is_some(),
+    }))
+}
+
+/// Reads the log of a run.
+pub(crate) struct Reading<'a> {
+    pub(crate) spec: &'a RunSpec,
+    pub(crate) known: &'a Known,
+    pub(crate) log: &'a [Logged],
+}
+
+impl Reading<'_> {
+    fn modules(&self) -> u8 {
+        self.spec.machine.topology.modules() as u8
+    }
+
+    /// The boundaries, in order.
+    pub(crate) fn records(&self) -> Vec<BoundaryRecord> {
+        let needed = self.needed();
+        let names = Names::of(&*self.spec.program);
+        let record = |(at, logged): (usize, &Logged)| {
+            let needed = needed.as_ref().map(|needed| &needed[at]);
+            self.record(logged, needed.map(Vec::as_slice), &names)
+        };
+        self.log.iter().enumerate().map(record).collect()
+    }
+
+    fn record(&self, logged: &Logged, needed: Option<&[Needed]>, names: &Names) -> BoundaryRecord {
+        let kernel = match logged.moment {
+            Moment::Before(index) | Moment::After(index) => self.kernel(index),
+            Moment::ProgramEnds => None,
+        };
+        let module = |(module, operation): (ModuleId, &elision::Operation)| {
+            let index = usize::from(module.0);
+            let lost = logged.lost[index];
+            let accounts = logged.accounts.iter().filter(|account| account.module == module);
+            ModuleBoundary {
+                module: module.to_string(),
+                invalidate: operation.invalidate.is_some(),
+                flush: operation.flush.is_some(),
+                needed_invalidate: needed.map(|needed| needed[index].invalidate),
+                needed_flush: needed.map(|needed| needed[index].flush),
+                flushed_lines: lost.flushed.into(),
+                dropped_lines: lost.dropped.into(),
+                why: accounts.map(|account| names.why(account)).collect(),
+            }
+        };
+        BoundaryRecord {
+            at: self.word(logged.moment),
+            kernel: kernel.map(|kernel| self.spec.program.kernels()[kernel as usize].name.clone()),
+            start_s: logged.start.seconds(),
+            end_s: logged.end.seconds(),
+            rows: logged.rows as u64,
+            modules: logged.boundary.iter().map(module).collect(),
+        }
+    }
+
+    fn word(&self, moment: Moment) -> &'static str {
+        match moment {
+            Moment::Before(index) => match self.spec.program.commands()[index] {
+                Command::Launch { .. } => LAUNCH,
+                Command::Host { .. } => "host",
+                Command::Copy { .. } => "copy",
+            },
+            Moment::After(_) => "kernel-end",
+            Moment::ProgramEnds => PROGRAM_END,
+        }
+    }
+
+    fn kernel(&self, index: usize) -> Option<u32> {
+        match self.spec.program.commands()[index] {
+            Command::Launch { kernel, .. } => Some(kernel),
+            Command::Host { .. } | Command::Copy { .. } => None,
+        }
+    }
+
+    /// What an oracle needs at each boundary of the log, by module; `None` where a kernel touches what is in no array.
+    fn needed(&self) -> Option<Vec<Vec<Needed>>> {
+        let (program, uses) = (&*self.spec.program, &self.known.uses);
+        if program.arrays().is_empty() || uses.iter().any(|used| used.elsewhere) {
+            return None;
+        }
+        let size = program.line_size();
+        let arrays: Vec<_> = program.arrays().iter().map(|array| array.lines(size)).collect();
+        let holds = (self.spec.design.coherence.facts().holds)(&self.spec.design.options());
+        let mut oracle = Oracle::new(&arrays, &self.known.pages, self.modules(), holds);
+        let needed = self.log.iter().map(|logged| match logged.moment {
+            Moment::Before(index) => oracle.launch(&self.touching(&program.commands()[index])),
+            Moment::After(_) => vec![Needed::default(); usize::from(self.modules())],
+            Moment::ProgramEnds => oracle.end(),
+        });
+        Some(needed.collect())
+    }
+
+    fn touching(&self, command: &Command) -> Vec<Touching> {
+        let program = &*self.spec.program;
+        let size = program.line_size();
+        let host = |reads: &[std::ops::Range<u64>], writes: &[std::ops::Range<u64>]| {
+            let written = lines(writes, size);
+            let mut touched = lines(reads, size);
+            touched.add(&written);
+            vec![Touching { user: elision::User::Host, touched, written }]
+        };
+        match *command {
+            Command::Launch { kernel, .. } => Touching::of_kernel(&self.known.uses[kernel as usize], self.modules()),
+            Command::Host { phase } => {
+                let phase = &program.host_phases()[phase as usize];
+                host(&phase.reads, &phase.writes)
+            }
+            Command::Copy { address, bytes, to_device } => {
+                let moved = address..address.saturating_add(bytes);
+                let moved = std::slice::from_ref(&moved);
+                if to_device { host(&[], moved) } else { host(moved, &[]) }
+            }
+        }
+    }
+
+    /// The sums of `records`, which are those of this log.
+    pub(crate) fn sum(&self, records: &[BoundaryRecord]) -> ElisionRecord {
+        let [labels, operations, table] = match self.spec.design.elision {
+            Elision::Never(_) => ["none"; 3],
+            Elision::Cpelide(Cpelide { labels, operations, table, .. }) => {
+                [labels.word(), operations.word(), table.word()]
+            }
+        };
+        let [labels, operations, table] = [labels, operations, table].map(str::to_owned);
+        let elides = matches!(self.spec.design.elision, Elision::Cpelide(_));
+        let mut sum = ElisionRecord { labels, operations, table, ..ElisionRecord::default() };
+        (sum.needed_flushes, sum.needed_invalidations) = (Some(0), Some(0));
+        for record in records {
+            let (launch, end) = (record.at == LAUNCH, record.at == PROGRAM_END);
+            sum.boundaries += u64::from(launch || end);
+            sum.rows_peak = sum.rows_peak.max(record.rows);
+            for one in &record.modules {
+                sum.flushes += u64::from(one.flush);
+                sum.invalidations += u64::from(one.invalidate);
+                sum.elided_flushes += u64::from(elides && (launch || end) && !one.flush);
+                sum.elided_invalidations += u64::from(elides && launch && !one.invalidate);
+                add(&mut sum.needed_flushes, one.needed_flush);
+                add(&mut sum.needed_invalidations, one.needed_invalidate);
+                sum.flushed_lines += one.flushed_lines;
+                sum.dropped_lines += one.dropped_lines;
+            }
+        }
+        sum
+    }
+}
+
+const LAUNCH: &str = "launch";
+const PROGRAM_END: &str = "program-end";
+
+/// Counts one more where it is needed; nothing any more where nobody knows.
+fn add(sum: &mut Option<u64>, needed: Option<bool>) {
+    *sum = sum.zip(needed).map(|(sum, needed)| sum + u64::from(needed));
+}
+
+fn lines(addresses: &[std::ops::Range<u64>], size: LineSize) -> LineSet {
+    let lines = addresses.iter().map(|range| lines_of(range, size)).filter(|lines| !lines.is_empty());
+    lines.map(|lines| Lines::new(lines.start, lines.end)).collect()
+}
+
+/// Arrays by their lines, in order of address.
+struct Names(BTreeMap<u64, (u64, String)>);
+
+impl Names {
+    fn of(program: &dyn Program) -> Names {
+        let size = program.line_size();
+        let named = program.arrays().iter().map(|array| {
+            let lines = array.lines(size);
+            (lines.start.0, (lines.end.0, array.name.clone()))
+        });
+        Names(named.collect())
+    }
+
+    /// The arrays that have lines of `structure`.
+    fn within(&self, structure: Lines) -> Vec<String> {
+        let starting = self.0.range(structure.first.0..structure.end.0);
+        starting.map(|(_, (_, name))| name.clone()).collect()
+    }
+
+    fn why(&self, account: &Account) -> WhyRecord {
+        let mode = |mode: Option<Mode>| {
+            mode.map(|mode| match mode {
+                Mode::Read => "R",
+                Mode::ReadWrite => "R/W",
+            })
+        };
+        let state = |state: State| match state {
+            State::NotPresent => "NP",
+            State::Valid => "V",
+            State::Dirty => "D",
+            State::Stale => "S",
+            State::DirtyStale => "B",
+        };
+        let why = |why: Why| why.to_string();
+        WhyRecord {
+            arrays: account.structure.map(|structure| self.within(structure)),
+            local: mode(account.local),
+            remote: mode(account.remote),
+            before: state(account.before),
+            after: state(account.after),
+            invalidate: why(account.invalidate),
+            flush: why(account.flush),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Rodinia bfs: breadth-first search with masks, two launches a level.
+//!
+//! `expand` looks at every node: one of the front leaves it, and marks each neighbour that was not visited with the next
+//! level. `advance` looks at every node too: a marked one is visited and joins the front, and the flag `over` tells the
+//! host to go on. The host clears that flag before each level and reads it behind.
+//!
+//! CTAs that reach a node at once store the same to it, so no result depends on their order. A mark takes 4 bytes here,
+//! one in Rodinia.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::graph::{Arc, Graph};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
+
+/// Threads of a CTA. Source: Rodinia 3.1 bfs (`MAX_THREADS_PER_BLOCK`).
+const THREADS: u32 = 512;
+/// Fewest and most edges that a node adds to the graph. Source: Rodinia 3.1, bfs/inputGen/graphgen.cpp (`MIN_EDGES`,
+/// `MAX_INIT_EDGES`).
+const EDGES: [u64; 2] = [2, 4];
+/// Cost of a node that was not reached. Source: Rodinia 3.1 bfs (`h_cost`).
+const FAR: i32 = -1;
+/// Most nodes, whose eight arcs each still have 32-bit indices.
+const MOST_NODES: u64 = 1 << 26;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "nodes",
+        kind: Kind::Count { low: 1, high: MOST_NODES },
+        default: "131072",
+        about: "nodes of the random graph, of six arcs each on average, at scale 1; scales",
+        source: "CPElide, Table II: graph128k.txt",
+    },
+    Parameter {
+        name: "source",
+        kind: Kind::Count { low: 0, high: MOST_NODES - 1 },
+        default: "0",
+        about: "node to start from",
+        source: "Rodinia 3.1 bfs (`source`)",
+    },
+];
+
+/// The benchmark.
+pub(crate) static BFS: Benchmark = Benchmark {
+    name: "rodinia-bfs",
+    about: "breadth-first search of a random graph: two launches a level, masks, a flag that the host reads",
+    source: "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); CPElide, Table II",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: false,
+    lay_out,
+};
+
+struct Search {
+    graph: Graph,
+    source: u32,
+    /// First arc of each node and how many arcs it has, in turn: `[node][2]`.
+    nodes: Array<i32>,
+    /// Node at the end of each arc.
+    arcs: Array<i32>,
+    /// Whether a node is of the front.
+    mask: Array<u32>,
+    /// Whether a node is of the next front.
+    updating: Array<u32>,
+    visited: Array<u32>,
+    /// Level of each node.
+    cost: Array<i32>,
+    over: Array<u32>,
+}
+
+/// A graph in which each node has edges to some others, all at random. Loops and parallel edges stay.
+fn graph(nodes: u32, seed: u64) -> Graph {
+    let [low, high] = EDGES;
+    let edges = |node: u32| low + noise::below(seed, u64::from(node), high - low + 1);
+    let end = |node: u32, edge| noise::below(!seed, high * u64::from(node) + edge, u64::from(nodes)) as u32;
+    let both = |from: u32, to: u32| [Arc { from, to, weight: 1 }, Arc { from: to, to: from, weight: 1 }];
+    let arcs: Vec<Arc> =
+        (0..nodes).flat_map(|node| (0..edges(node)).flat_map(move |edge| both(node, end(node, edge)))).collect();
+    Graph::new(nodes, &arcs)
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let (nodes, source) = (request.scale.of(request.values.count("nodes")), request.values.count("source"));
+    check_indices(name, nodes * 2 * EDGES[1], "arcs")?;
+    demand(name, source < nodes, || format!("source {source} is no node of the graph's {nodes}"))?;
+    let graph = graph(nodes as u32, request.seed);
+    let mut array = |name, len| memory.array(name, len, Scaling::Scales);
+    Ok(Box::new(Search {
+        source: source as u32,
+        nodes: array("nodes", 2 * nodes),
+        arcs: array("arcs", graph.target().len() as u64),
+        mask: memory.array("mask", nodes, Scaling::Scales),
+        updating: memory.array("updating-mask", nodes, Scaling::Scales),
+        visited: memory.array("visited", nodes, Scaling::Scales),
+        cost: memory.array("cost", nodes, Scaling::Scales),
+        over: memory.array("over", 1, Scaling::Fixed),
+        graph,
+    }))
+}
+
+impl Search {
+    /// Marks the neighbours of the front.
+    fn expand(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+            warp.when(node.lt(self.graph.nodes() as i32), |warp| {
+                let front = warp.load(self.mask, node);
+                warp.when(front.ne(0), |warp| {
+                    warp.store(self.mask, node, 0);
+                    let at = warp.compute(ComputeClass::Int, 1 + ADDRESS, node * 2);
+                    let (first, count) = (warp.load(self.nodes, at), warp.load(self.nodes, at + 1));
+                    warp.repeat(count.cast::<u32>(), |warp, arc| {
+                        let arc = warp.compute(ComputeClass::Int, 1, first + arc as i32);
+                        let neighbour = warp.load(self.arcs, arc);
+                        let visited = warp.load(self.visited, neighbour);
+                        warp.when(visited.eq(0), |warp| {
+                            let cost = warp.load(self.cost, node) + 1;
+                            let cost = warp.compute(ComputeClass::Int, 1, cost);
+                            warp.store(self.cost, neighbour, cost);
+                            warp.store(self.updating, neighbour, 1);
+                        });
+                    });
+                });
+            });
+        });
+    }
+
+    /// Makes what is marked the front.
+    fn advance(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+            warp.when(node.lt(self.graph.nodes() as i32), |warp| {
+                let marked = warp.load(self.updating, node);
+                warp.when(marked.ne(0), |warp| {
+                    warp.store(self.mask, node, 1);
+                    warp.store(self.visited, node, 1);
+                    warp.store(self.over, Lanes::all(0), 1);
+                    warp.store(self.updating, node, 0);
+                });
+            });
+        });
+    }
+}
+
+impl Instance for Search {
+    fn fill(&self, memory: &Memory) {
+        let row = |node: u64| self.graph.row(node as u32);
+        memory.fill(self.nodes, |at| {
+            let row = row(at / 2);
+            if at % 2 == 0 { row.start as i32 } else { row.len() as i32 }
+        });
+        memory.fill(self.arcs, |arc| self.graph.target()[arc as usize] as i32);
+        let is_source = |node: u64| node == u64::from(self.source);
+        memory.fill(self.mask, |node| u32::from(is_source(node)));
+        memory.fill(self.visited, |node| u32::from(is_source(node)));
+        memory.fill(self.cost, |node| if is_source(node) { 0 } else { FAR });
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.nodes);
+        host.copy_to_device(self.arcs);
+        host.copy_to_device(self.mask);
+        host.copy_to_device(self.updating);
+        host.copy_to_device(self.visited);
+        host.copy_to_device(self.cost);
+        let grid = |name| Grid::new(name, u64::from(self.graph.nodes().div_ceil(THREADS)), THREADS);
+        loop {
+            host.memory().write(self.over, 0, 0);
+            host.copy_to_device(self.over);
+            host.launch_ordered(grid("expand"), |cta| self.expand(cta))?;
+            host.launch_ordered(grid("advance"), |cta| self.advance(cta))?;
+            host.copy_to_host(self.over);
+            if host.memory().read(self.over, 0) == 0 {
+                break;
+            }
+        }
+        host.copy_to_host(self.cost);
+        Ok(())
+    }
+
+    /// Levels, front by front.
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut expected = vec![FAR; self.graph.nodes() as usize];
+        expected[self.source as usize] = 0;
+        let mut front = vec![self.source];
+        for level in 1.. {
+            let neighbours = front.iter().flat_map(|node| &self.graph.target()[self.graph.row(*node)]);
+            let mut next: Vec<u32> = neighbours.copied().filter(|node| expected[*node as usize] == FAR).collect();
+            next.sort_unstable();
+            next.dedup();
+            next.iter().for_each(|node| expected[*node as usize] = level);
+            if next.is_empty() {
+                break;
+            }
+            front = next;
+        }
+        let found = memory.to_vec(self.cost);
+        match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
+            Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_six_arcs_on_average_and_every_arc_leads_back() {
+        let graph = graph(2000, 7);
+        let arcs = graph.target().len() as f64 / 2000.0;
+        assert!((5.8..6.2).contains(&arcs), "{arcs}");
+        let mut there: Vec<_> =
+            (0..2000).flat_map(|node| graph.target()[graph.row(node)].iter().map(move |to| (node, *to))).collect();
+        let mut back: Vec<_> = there.iter().map(|(from, to)| (*to, *from)).collect();
+        there.sort_unstable();
+        back.sort_unstable();
+        assert_eq!(there, back);
+    }
+}

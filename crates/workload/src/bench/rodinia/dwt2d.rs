@@ -1,0 +1,474 @@
+//! Rodinia dwt2d: the forward 5/3 wavelet transform of a colour image, level by level.
+//!
+//! `split` makes three arrays of samples of the image's bytes. Then each colour has its levels, a launch of `transform`
+//! each. It writes four bands, each of which holds every second row and column: low and high along both. The host
+//! copies the band that is low along both back for the next level.
+//!
+//! A CTA slides a window of eight rows down a stretch of the image. Its threads transform a column each, put it into the
+//! scratchpad, even columns apart from odd ones, and transform the rows there together. The window reaches three
+//! columns and three rows beyond what it writes; at the image's border these are mirrored.
+//!
+//! Rodinia's `run` and CPElide's public scripts take the 5/3 transform (`-5`); the 9/7 one is not built. Rodinia keeps a
+//! copy of each colour's samples that nothing reads: it is left out.
+
+use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
+
+/// Colours of a pixel.
+const COLOURS: usize = 3;
+/// Threads of a CTA of `split`, a pixel each. Source: Rodinia 3.1 dwt2d, components.cu (`THREADS`).
+const PIXELS: u32 = 256;
+/// Words of 4 bytes of these pixels.
+const WORDS: u32 = PIXELS * COLOURS as u32 / 4;
+/// What is taken from a byte, so that samples lie about 0. Source: Rodinia 3.1 dwt2d (`storeComponents`).
+const MIDDLE: i32 = 128;
+/// Rows of a window. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`WIN_SIZE_Y`).
+const HIGH: i32 = 8;
+/// Rows of the scratchpad: those of a window, two above and one below. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
+const HELD: i32 = HIGH + 3;
+/// Columns that the scratchpad has room for on each side of a window. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
+const BESIDE: i32 = 2;
+/// Columns beside a window that are loaded: one on its right, two on its left. Source: Rodinia 3.1 dwt2d.
+const EXTRA: i32 = 3;
+/// CTAs above each other, at most. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`launchFDWT53Kernel`).
+const BANDS: u64 = 15;
+/// Banks of the scratchpad that the padding between even and odd columns is for. Source: Rodinia 3.1 dwt2d (`SHM_BANKS`).
+const BANKS: i32 = 32;
+
+static PARAMETERS: [Parameter; 3] = [
+    Parameter {
+        name: "columns",
+        kind: Kind::Count { low: 2, high: 1 << 15 },
+        default: "4096",
+        about: "columns of the image, at scale 1; scales by the root",
+        source: "CPElide, Table II: rgb.bmp 4096x4096",
+    },
+    Parameter {
+        name: "rows",
+        kind: Kind::Count { low: 2, high: 1 << 15 },
+        default: "4096",
+        about: "rows of the image, at scale 1; scales by the root",
+        source: "CPElide, Table II: rgb.bmp 4096x4096",
+    },
+    Parameter {
+        name: "levels",
+        kind: Kind::Count { low: 1, high: 15 },
+        default: "3",
+        about: "levels, each of a quarter of the one before",
+        source: "Rodinia 3.1 dwt2d (`dwtLvls`; `run`: -f -5 -l 3)",
+    },
+];
+
+/// The benchmark.
+pub(crate) static DWT2D: Benchmark = Benchmark {
+    name: "dwt2d",
+    about: "wavelet transform of an image: three levels a colour, windows that slide down it, bands far apart",
+    source: "Rodinia 3.1 dwt2d (hal-uw/gem5-bmks-micro24, rodinia/dwt2d/dwt_hip/fdwt53.cpp); CPElide, Table II",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Image {
+    /// Bytes of red, green and blue of each pixel in turn, four a word, up to whole CTAs of `split`.
+    source: Array<u32>,
+    /// `[row][column]` of each colour; then what is left of it for the next level.
+    samples: [Array<i32>; COLOURS],
+    /// The bands of each colour one after the other, those of the last level first.
+    bands: [Array<i32>; COLOURS],
+    size: Size,
+    levels: u32,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let [columns, rows] = ["columns", "rows"].map(|name| request.scale.side_of(request.values.count(name)));
+    let levels = request.values.count("levels") as u32;
+    let fits = columns.min(rows) >= 1 << levels;
+    demand(name, fits, || format!("{levels} levels of {columns} × {rows} pixels: the last needs two along each side"))?;
+    let pixels = columns * rows;
+    let words = pixels.div_ceil(u64::from(PIXELS)) * u64::from(WORDS);
+    check_indices(name, pixels, "pixels")?;
+    let mut plane = |name| memory.array(name, pixels, Scaling::Scales);
+    Ok(Box::new(Image {
+        samples: ["red", "green", "blue"].map(&mut plane),
+        bands: ["red-bands", "green-bands", "blue-bands"].map(&mut plane),
+        source: memory.array("source", words, Scaling::Scales),
+        size: Size { columns: columns as i32, rows: rows as i32 },
+        levels,
+        seed: request.seed,
+    }))
+}
+
+/// What a sample at an odd place becomes, from its neighbours: its distance from between them.
+fn predicted([before, own, behind]: [i32; 3]) -> i32 {
+    own - (before + behind) / 2
+}
+
+/// What a sample at an even place becomes, from the distances beside it.
+fn updated([before, own, behind]: [i32; 3]) -> i32 {
+    own + (before + behind + 2) / 4
+}
+
+/// A step of the transform in each lane: five or six instructions, of which two make a division round towards zero.
+fn lift(warp: &mut Warp<'_>, step: fn([i32; 3]) -> i32, operands: [Lanes<i32>; 3]) -> Lanes<i32> {
+    let [result] = warp.calculate(ComputeClass::Int, 6, operands, |operands| [step(operands)]);
+    result
+}
+
+/// The place that stands for one that may lie beyond the border. Farther ones are loaded and not used.
+fn mirrored(place: i32, size: i32) -> i32 {
+    let place = if place >= size { 2 * size - 2 - place } else { place.abs() };
+    place.clamp(0, size - 1)
+}
+
+/// Size of a level.
+#[derive(Clone, Copy)]
+struct Size {
+    columns: i32,
+    rows: i32,
+}
+
+impl Size {
+    /// Of what is low along both sides.
+    fn half(self) -> Size {
+        Size { columns: (self.columns + 1) / 2, rows: (self.rows + 1) / 2 }
+    }
+
+    fn samples(self) -> u64 {
+        self.columns as u64 * self.rows as u64
+    }
+
+    /// Where a row begins in the bands that even columns go to, and in those of odd columns.
+    fn rows_of_bands(self, row: i32) -> [i32; 2] {
+        let (low, odd) = (self.half(), row % 2);
+        let right = self.columns / 2;
+        [
+            row / 2 * low.columns + odd * self.columns * low.rows,
+            low.columns * low.rows + row / 2 * right + odd * (self.columns * self.rows / 2),
+        ]
+    }
+}
+
+/// One launch.
+struct Level {
+    from: Array<i32>,
+    to: Array<i32>,
+    size: Size,
+    /// Columns of a window, and threads of a CTA.
+    wide: i32,
+    /// Windows below each other that a CTA has.
+    steps: i32,
+}
+
+/// A column of the image, as its thread knows it.
+#[derive(Clone, Copy)]
+struct Column {
+    /// Where it is in the image.
+    x: Lanes<i32>,
+    /// Where it is in the scratchpad.
+    offset: Lanes<i32>,
+    /// The last three samples, which are the first of the next window.
+    last: [Lanes<i32>; 3],
+}
+
+impl Level {
+    fn new(from: Array<i32>, to: Array<i32>, size: Size) -> Level {
+        // Source: Rodinia 3.1 dwt2d, fdwt53.cu (`fdwt53`).
+        let wide = match size.columns {
+            960.. => 192,
+            480.. => 128,
+            _ => 64,
+        };
+        let steps = (size.rows as u64).div_ceil(BANDS * HIGH as u64) as i32;
+        Level { from, to, size, wide, steps }
+    }
+
+    fn grid(&self) -> Grid {
+        let down = (self.size.rows as u64).div_ceil((HIGH * self.steps) as u64);
+        let bytes = 4 * (self.odd() + self.pitch() * HELD) as u32;
+        Grid::new("transform", self.across() * down, self.wide as u32).shared_bytes(bytes)
+    }
+
+    /// CTAs side by side.
+    fn across(&self) -> u64 {
+        (self.size.columns as u64).div_ceil(self.wide as u64)
+    }
+
+    /// Even or odd columns of a row of the scratchpad.
+    fn pitch(&self) -> i32 {
+        BESIDE + self.wide / 2
+    }
+
+    /// Where odd columns begin in the scratchpad.
+    fn odd(&self) -> i32 {
+        let even = self.pitch() * HELD;
+        even + BANKS - (even + BANKS / 2) % BANKS
+    }
+
+    /// Where a column of a window is in the scratchpad.
+    fn offset(&self, warp: &mut Warp<'_>, column: Lanes<i32>) -> Lanes<i32> {
+        let place = column + BESIDE;
+        warp.compute(ComputeClass::Int, 4, place / 2 + place % 2 * self.odd())
+    }
+
+    /// A sample of a column.
+    fn sample(&self, warp: &mut Warp<'_>, x: Lanes<i32>, row: i32) -> Lanes<i32> {
+        let at = x + mirrored(row, self.size.rows) * self.size.columns;
+        let at = warp.compute(ComputeClass::Int, 2, at);
+        warp.load(self.from, at)
+    }
+
+    /// A column of the window whose first row is `top`.
+    fn column(&self, warp: &mut Warp<'_>, left: i32, top: i32, column: Lanes<i32>) -> Column {
+        let x = (column + left).map(|x| mirrored(x, self.size.columns));
+        let x = warp.compute(ComputeClass::Int, 6 + ADDRESS, x);
+        let last = [-2, -1, 0].map(|row| self.sample(warp, x, top + row));
+        Column { x, offset: self.offset(warp, column), last }
+    }
+
+    fn transform(&self, cta: &mut Cta<'_>) {
+        let across = self.across() as u32;
+        let (left, top) =
+            ((cta.index() % across) as i32 * self.wide, (cta.index() / across) as i32 * HIGH * self.steps);
+        let mut held = cta.shared::<i32>((self.odd() + self.pitch() * HELD) as usize);
+        let mut columns = Vec::new();
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let own = self.column(warp, left, top, thread);
+            let mut beside = own;
+            warp.when(thread.lt(EXTRA), |warp| {
+                let column = thread.eq(0).select(Lanes::all(self.wide), thread - EXTRA);
+                let column = warp.compute(ComputeClass::Int, 2, column);
+                beside = self.column(warp, left, top, column);
+            });
+            columns.push([own, beside]);
+        });
+        for step in 0..self.steps {
+            let top = top + step * HIGH;
+            cta.each_warp(|warp| {
+                let [own, beside] = &mut columns[warp.index() as usize];
+                self.down(warp, top, own, &mut held);
+                let extra = warp.thread().lt(EXTRA);
+                warp.when(extra, |warp| self.down(warp, top, beside, &mut held));
+            });
+            cta.barrier();
+            let (first, odd) = (2 * self.pitch(), self.odd());
+            self.along(cta, &mut held, predicted, [first, first + odd, first + 1]);
+            cta.barrier();
+            self.along(cta, &mut held, updated, [first + odd, first + 1, first + odd + 1]);
+            cta.barrier();
+            self.write(cta, left, top, &held);
+            cta.barrier();
+        }
+    }
+
+    /// Transforms a column of the window from `top` on in registers, and puts it into the scratchpad.
+    fn down(&self, warp: &mut Warp<'_>, top: i32, column: &mut Column, held: &mut Shared<i32>) {
+        let mut samples = [Lanes::all(0); HELD as usize];
+        samples[..3].copy_from_slice(&column.last);
+        for row in 0..HIGH {
+            samples[row as usize + 3] = self.sample(warp, column.x, top + 1 + row);
+        }
+        column.last.copy_from_slice(&samples[HIGH as usize..]);
+        for row in (1..samples.len() - 1).step_by(2) {
+            samples[row] = lift(warp, predicted, [samples[row - 1], samples[row], samples[row + 1]]);
+        }
+        for row in (2..samples.len() - 1).step_by(2) {
+            samples[row] = lift(warp, updated, [samples[row - 1], samples[row], samples[row + 1]]);
+        }
+        for row in 2..2 + HIGH {
+            warp.store_shared(held, column.offset + row * self.pitch(), samples[row as usize]);
+        }
+    }
+
+    /// A step along all rows of the window: for each place, the first of which are given, with those before and behind.
+    fn along(&self, cta: &mut Cta<'_>, held: &mut Shared<i32>, step: fn([i32; 3]) -> i32, places: [i32; 3]) {
+        let count = HIGH * self.pitch() - 1;
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let mut at = |warp: &mut Warp<'_>, start: i32| {
+                let operands = places.map(|place| warp.load_shared(held, thread + (place + start)));
+                let result = lift(warp, step, operands);
+                warp.store_shared(held, thread + (places[1] + start), result);
+            };
+            let whole = count / self.wide * self.wide;
+            (0..whole).step_by(self.wide as usize).for_each(|start| at(warp, start));
+            warp.when(thread.lt(count - whole), |warp| at(warp, whole));
+        });
+    }
+
+    /// Writes the window from `top` on to the bands: the first half of the threads even columns, the others odd ones.
+    fn write(&self, cta: &mut Cta<'_>, left: i32, top: i32, held: &Shared<i32>) {
+        let half = self.wide / 2;
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let odd = thread.ge(half);
+            let column = odd.select((thread - half) * 2 + 1, thread * 2);
+            let (x, offset) = (column + left, self.offset(warp, column));
+            warp.when(x.lt(self.size.columns), |warp| {
+                for row in (0..HIGH).filter(|row| top + row < self.size.rows) {
+                    let value = warp.load_shared(held, offset + (row + 2) * self.pitch());
+                    let [even_start, odd_start] = self.size.rows_of_bands(top + row).map(Lanes::all);
+                    let at = warp.compute(ComputeClass::Int, 1, odd.select(odd_start, even_start) + x / 2);
+                    warp.store(self.to, at, value);
+                }
+            });
+        });
+    }
+}
+
+impl Image {
+    /// Makes samples of the bytes of 256 pixels.
+    fn split(&self, cta: &mut Cta<'_>) {
+        let first = (cta.index() * WORDS) as i32;
+        let mut words = cta.shared::<u32>(WORDS as usize);
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            warp.when(thread.lt(WORDS as i32), |warp| {
+                let at = warp.compute(ComputeClass::Int, 1 + ADDRESS, thread + first);
+                let word = warp.load(self.source, at);
+                warp.store_shared(&mut words, thread, word);
+            });
+        });
+        cta.barrier();
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let [red, green, blue] = [0, 1, 2].map(|colour| warp.load_shared(&words, (thread * 3 + colour) / 4));
+            let operands = [red, green, blue, thread.cast::<u32>()];
+            let samples = warp.calculate(ComputeClass::Int, 9, operands, |[red, green, blue, thread]| {
+                [(0, red), (1, green), (2, blue)].map(|(colour, word)| sample(word, 3 * thread + colour))
+            });
+            let pixel = warp.compute(ComputeClass::Int, 2 + 3 * ADDRESS, warp.global_thread());
+            warp.when(pixel.lt(self.size.samples() as i32), |warp| {
+                for (array, value) in self.samples.into_iter().zip(samples) {
+                    warp.store(array, pixel, value);
+                }
+            });
+        });
+    }
+
+    /// Four random bytes of the image.
+    fn word(&self, index: u64) -> u32 {
+        noise::noise(self.seed, index) as u32
+    }
+
+    /// The bands of a colour, whole rows and columns of the image at a time.
+    fn reference(&self, colour: u64) -> Vec<i32> {
+        let mut bands = vec![0; self.size.samples() as usize];
+        let sample = |pixel: u64| {
+            let byte = 3 * pixel + colour;
+            i32::from(self.word(byte / 4).to_le_bytes()[byte as usize % 4]) - MIDDLE
+        };
+        let mut plane: Vec<i32> = (0..self.size.samples()).map(sample).collect();
+        let mut size = self.size;
+        for _ in 0..self.levels {
+            let [columns, rows] = [size.columns, size.rows].map(|side| side as usize);
+            for column in 0..columns {
+                let line: Vec<i32> = (0..rows).map(|row| plane[row * columns + column]).collect();
+                let line = transformed(line);
+                (0..rows).for_each(|row| plane[row * columns + column] = line[row]);
+            }
+            for row in plane.chunks_mut(columns) {
+                let line = transformed(row.to_vec());
+                row.copy_from_slice(&line);
+            }
+            // Low along both, then of odd columns, of odd rows, and of both.
+            let mut at = 0;
+            for (odd_row, odd_column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                for row in (odd_row..rows).step_by(2) {
+                    for column in (odd_column..columns).step_by(2) {
+                        bands[at] = plane[row * columns + column];
+                        at += 1;
+                    }
+                }
+            }
+            size = size.half();
+            plane = bands[..size.samples() as usize].to_vec();
+        }
+        bands
+    }
+}
+
+/// A byte of a word, as a sample.
+fn sample(word: u32, byte: u32) -> i32 {
+    (word >> (8 * (byte % 4)) & 0xff) as i32 - MIDDLE
+}
+
+/// A row or a column, of two samples or more, in place.
+fn transformed(mut line: Vec<i32>) -> Vec<i32> {
+    let end = line.len() - 1;
+    let beside = |line: &[i32], at: usize| {
+        let before = if at == 0 { line[1] } else { line[at - 1] };
+        let behind = if at == end { line[end - 1] } else { line[at + 1] };
+        before + behind
+    };
+    for at in (1..=end).step_by(2) {
+        line[at] -= beside(&line, at) / 2;
+    }
+    for at in (0..=end).step_by(2) {
+        line[at] += (beside(&line, at) + 2) / 4;
+    }
+    line
+}
+
+impl Instance for Image {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.source, |index| self.word(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.source);
+        let ctas = self.source.len() / u64::from(WORDS);
+        host.launch(Grid::new("split", ctas, PIXELS).shared_bytes(4 * WORDS), |cta| self.split(cta))?;
+        for (samples, bands) in self.samples.into_iter().zip(self.bands) {
+            let mut size = self.size;
+            for level in 0..self.levels {
+                if level > 0 {
+                    host.memory().copy(bands, samples, size.samples());
+                }
+                let launch = Level::new(samples, bands, size);
+                host.launch(launch.grid(), |cta| launch.transform(cta))?;
+                size = size.half();
+            }
+        }
+        self.bands.into_iter().for_each(|bands| host.copy_to_host(bands));
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        for (colour, bands) in (0..).zip(self.bands) {
+            let (found, expected) = (memory.to_vec(bands), self.reference(colour));
+            if let Some(at) = found.iter().zip(&expected).position(|(found, expected)| found != expected) {
+                return Err(format!("colour {colour}: coefficient {at} is {}, expected {}", found[at], expected[at]));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_window_of_a_level_reaches_its_end() {
+        let memory = &mut Memory::new(crate::simt::Backing::AddressOnly);
+        let array = memory.array("samples", 1 << 24, Scaling::Scales);
+        let grid = |side| Level::new(array, array, Size { columns: side, rows: side }).grid();
+        // 22 windows of 192 columns side by side, 15 bands of 35 windows of 8 rows above each other.
+        let ctas = [4096, 2048, 1024].map(|side| grid(side).ctas);
+        assert_eq!(ctas, [22 * 15, 11 * 15, 6 * 15]);
+    }
+
+    #[test]
+    fn a_straight_line_is_low_alone() {
+        let line = transformed((0..9).map(|at| 4 * at).collect());
+        assert!(line.iter().skip(1).step_by(2).all(|high| *high == 0));
+    }
+}
