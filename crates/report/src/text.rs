@@ -1,6 +1,6 @@
 //! Documents as plain text for a terminal.
 
-use crate::document::{FORETOLD, Claim, ClaimKind, Document, Figure, Row};
+use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, Row};
 use crate::number::{number, quantity};
 use crate::page::column;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

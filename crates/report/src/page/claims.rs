@@ -1,7 +1,7 @@
 //! The claims of a document: how many came out, and each with what the paper states, what a closed form predicts and
 //! what was measured.
 
-use crate::document::{FORETOLD, Claim, ClaimKind, Repetition, Verdict};
+use crate::document::{Claim, ClaimKind, FORETOLD, Repetition, Verdict};
 use crate::number::{MISSING, number, quantity};
 use maud::{Markup, html};
 
