@@ -15,11 +15,11 @@
 //! ```
 //!
 //! Not here: designs (crate `design`), and how long things take on the machine (crate
-//! `model`). Energy per access is not part of a machine yet.
+//! `model`).
 //!
 //! Units in files: sizes `128B`, `64KB`, `3MB`, `8GB`, `1TB` are binary (1 KB = 1024 B); rates `512GB/s`, `2TB/s`
 //! are decimal, `64B/cycle` counts the SM clock, `infinite` means no limit; times `12ns` (or ps, us, ms, s), `28 cycles` (of
-//! the SM clock); frequencies `1.3GHz`; fractions `1/2`.
+//! the SM clock); frequencies `1.3GHz`; fractions `1/2`. Energies are `3.92pJ` (or nJ, fJ, aJ).
 //!
 //! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 

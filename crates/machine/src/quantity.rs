@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use std::fmt;
 pub use tombolo_types::Clock;
-use tombolo_types::{Bytes, LineSize, Ps, Rate};
+use tombolo_types::{Attojoules, Bytes, LineSize, Ps, Rate};
 
 /// A value as a record or a file shows it; reading it back gives the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +229,11 @@ const FREQUENCIES: &[(&str, u64)] = &[("GHz", 1_000_000_000), ("MHz", 1_000_000)
 /// Largest frequency, in hertz: assumed, beyond any silicon; a cycle stays at least 10 ps.
 const FREQUENCY_LIMIT: u64 = 100_000_000_000;
 
+/// Energies in attojoules.
+const ENERGIES: &[(&str, u64)] = &[("nJ", 1_000_000_000), ("pJ", 1_000_000), ("fJ", 1_000), ("aJ", 1)];
+/// Largest energy, in attojoules: a microjoule, assumed, beyond any access.
+const ENERGY_LIMIT: u64 = 1_000_000_000_000;
+
 macro_rules! count {
     ($Type:ty, $expected:literal) => {
         impl Quantity for $Type {
@@ -351,6 +356,20 @@ impl Quantity for Clock {
     }
 }
 
+impl Quantity for Attojoules {
+    const EXPECTED: &'static str = "an energy from 0 to 1000 nJ, such as \"3.92pJ\", \"540fJ\" or \"0pJ\"";
+
+    const FORM: Form = Form::units(ENERGIES);
+
+    fn parse(text: &str, _: Clock) -> Option<Attojoules> {
+        in_units(text, ENERGIES, ENERGY_LIMIT).map(Attojoules)
+    }
+
+    fn print(&self) -> Plain {
+        print_in(self.0, ENERGIES)
+    }
+}
+
 impl Fraction {
     /// One whole.
     pub const ONE: Fraction = Fraction { numerator: 1, denominator: 1 };
@@ -463,6 +482,7 @@ mod tests {
         assert_eq!(Ps::parse("0.0005ns", clock()), None);
         assert_eq!(Rate::parse("0.5B/s", clock()), None);
         assert_eq!(Clock::parse("1.0000005GHz", clock()), None);
+        assert_eq!(Attojoules::parse("0.0005fJ", clock()), None);
     }
 
     #[test]
@@ -484,6 +504,7 @@ mod tests {
         assert_eq!(printed::<Ps>("28 cycles"), text("21538ps"));
         assert_eq!(printed::<Ps>("0.128us"), text("128ns"));
         assert_eq!(printed::<Clock>("1.3GHz"), text("1300MHz"));
+        assert_eq!(printed::<Attojoules>("3.92pJ"), text("3920fJ"));
         assert_eq!(printed::<Fraction>("0.5"), text("1/2"));
         assert_eq!(printed::<u64>("3MB"), Some(Plain::Number(3 << 20)));
     }

@@ -82,6 +82,9 @@ fn a_wrong_value_says_what_is_allowed() {
         ("sm.scheduler", "oldest", "one of \"greedy-oldest\", \"greedy-round-robin\""),
         ("line", "96", "32, 64, 128 or 256"),
         ("messages.mask_bytes", "x", "a size from 0 bytes"),
+        ("energy.dram_per_bit", "3.92", "an energy from 0 to 1000 nJ"),
+        ("energy.dram_per_bit", "1uJ", "an energy from 0 to 1000 nJ"),
+        ("energy.l1i_instructions_per_fetch", "0", "a whole number from 1"),
     ] {
         let error = refused(path, wrong);
         assert!(error.contains(&format!("{path} = {wrong}: expected {allowed}")), "{error}");

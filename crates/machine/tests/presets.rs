@@ -164,7 +164,10 @@ fn what_an_sm_holds_and_what_takes_time_does_not_scale() {
     let whole = machine("hmg-4x4").unwrap().check().unwrap();
     let small = whole.scaled(Scale::new(1, 16).unwrap()).unwrap();
     assert_eq!((small.sm, small.l1, small.crossbar), (whole.sm, whole.l1, whole.crossbar));
-    assert_eq!((small.tlb, small.messages, small.line), (whole.tlb, whole.messages, whole.line));
+    assert_eq!(
+        (small.tlb, small.messages, small.energy, small.line),
+        (whole.tlb, whole.messages, whole.energy, whole.line)
+    );
     assert_eq!(small.gpu_link.latency, whole.gpu_link.latency);
     assert_eq!(small.l2.hit_latency, whole.l2.hit_latency);
     assert_eq!(small.host.launch_latency, whole.host.launch_latency);

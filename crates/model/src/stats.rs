@@ -76,6 +76,8 @@ counters! {
             issues,
             /// Of these, overtaken by an earlier one.
             stale_issues,
+            /// Conflict-free passes of the scratchpads.
+            scratchpad_passes,
         }
     }
 }
@@ -138,6 +140,12 @@ counters! {
             parks,
             /// Requests that waited in an input queue for a miss register or a store credit.
             queued,
+            /// Of the reads, stores and atomics, those that passed the L2 without looking into it.
+            passed,
+            /// Bytes that came back to slices for their misses.
+            fill_bytes,
+            /// Dirty bytes that left slices by an eviction, a release or an invalidation.
+            write_back_bytes,
         }
     }
 }

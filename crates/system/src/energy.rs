@@ -1,27 +1,39 @@
-//! Energy: counts times energies per bit moved.
+//! Energy of the memory subsystem: counts times the energies of the machine file.
+//!
+//! | component | counted |
+//! | --- | --- |
+//! | L1 instruction cache | fetches: warp instructions over those that a fetch brings |
+//! | L1 data cache | line transactions of the coalescers, whole lines |
+//! | scratchpad | conflict-free passes |
+//! | L2 | lookups of slices, whole lines; bytes of fills and write-backs apart. Requests that pass an L2 are no lookups |
+//! | L3 | reads and stores of the caches in front of memory, whole lines |
+//! | crossbar | messages between SMs and L2 slices, and between these and memory or its cache, in whole flits |
+//! | memory | bytes of whole bursts |
+//! | links | messages in whole flits, each crossing once |
+//!
+//! Not counted: leakage, arithmetic, registers, translation, directories, and acknowledgments of stores inside a module.
 
-use tombolo_types::Bytes;
+use tombolo_machine::machine::EnergyConfig;
+use tombolo_model::traffic::Traffic;
+use tombolo_types::{Attojoules, Bytes};
 
-/// Moving a bit between L1 and registers, in femtojoules. Source: Arunkumar et al., "Understanding the
-/// Future of Energy Efficiency in Multi-Module GPUs", HPCA 2019, measured on a Kepler GPU (5.85 pJ/bit).
-const L1_FJ_PER_BIT: u64 = 5850;
-/// Moving a bit between L2 and L1. Source: as above (15.48 pJ/bit).
-const L2_FJ_PER_BIT: u64 = 15_480;
-/// Moving a bit between HBM2 and the die. Source: O'Connor et al., "Fine-Grained DRAM", MICRO 2017
-/// (3.92 pJ/bit).
-const DRAM_FJ_PER_BIT: u64 = 3920;
-/// Moving a bit between the modules of a GPU. Source: HMG, reference 12 (0.54 pJ/bit).
-const MODULE_LINK_FJ_PER_BIT: u64 = 540;
-/// Moving a bit between GPUs, links and switch. Source: NUMA-aware GPUs, section 6 (10 pJ/bit).
-const GPU_LINK_FJ_PER_BIT: u64 = 10_000;
-
-/// Bytes moved by each part of the machine.
+/// What each part of the machine did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// By L1s, to and from registers.
+    /// Warp instructions issued.
+    pub instructions: u64,
+    /// By L1s, to and from registers, in whole lines.
     pub l1: Bytes,
-    /// By L2 slices.
+    /// Conflict-free passes of scratchpads.
+    pub scratchpad_passes: u64,
+    /// By L2 slices for their lookups, in whole lines.
     pub l2: Bytes,
+    /// By L2 slices for what came back of misses and for what they wrote back.
+    pub l2_fills: Bytes,
+    /// By caches in front of memory, in whole lines.
+    pub l3: Bytes,
+    /// Between levels inside modules.
+    pub traffic: Traffic,
     /// By memories.
     pub dram: Bytes,
     /// By the ports of modules.
@@ -32,11 +44,20 @@ pub struct Moved {
 
 /// Picojoules by component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Energy {
-    /// L1 caches.
+    /// L1 instruction caches.
+    pub l1i: f64,
+    /// L1 data caches.
     pub l1: f64,
+    /// Scratchpads.
+    pub scratchpad: f64,
     /// L2 caches.
     pub l2: f64,
+    /// Caches in front of memory.
+    pub l3: f64,
+    /// Between SMs and L2 slices, and between these and memory.
+    pub crossbar: f64,
     /// Memories.
     pub dram: f64,
     /// Links between modules.
@@ -46,16 +67,28 @@ pub struct Energy {
 }
 
 impl Energy {
-    /// The energy of what was moved.
-    pub fn of(moved: &Moved) -> Energy {
-        let picojoules = |bytes: Bytes, per_bit: u64| (bytes.0 * 8) as f64 * per_bit as f64 / 1000.0;
+    /// The energy of what was moved, at what each access takes.
+    pub fn of(moved: &Moved, each: &EnergyConfig) -> Energy {
+        let bits = |bytes: Bytes, per_bit: Attojoules| per_bit.picojoules_of(bytes.0 * 8);
+        let Traffic { l1_l2, l2_l3 } = moved.traffic;
+        let fetches = f64::from(each.l1i_instructions_per_fetch);
         Energy {
-            l1: picojoules(moved.l1, L1_FJ_PER_BIT),
-            l2: picojoules(moved.l2, L2_FJ_PER_BIT),
-            dram: picojoules(moved.dram, DRAM_FJ_PER_BIT),
-            module_links: picojoules(moved.module_links, MODULE_LINK_FJ_PER_BIT),
-            gpu_links: picojoules(moved.gpu_links, GPU_LINK_FJ_PER_BIT),
+            l1i: each.l1i_per_fetch.picojoules_of(moved.instructions) / fetches,
+            l1: bits(moved.l1, each.l1_per_bit),
+            scratchpad: each.scratchpad_per_pass.picojoules_of(moved.scratchpad_passes),
+            l2: bits(moved.l2, each.l2_per_bit) + bits(moved.l2_fills, each.l2_fill_per_bit),
+            l3: bits(moved.l3, each.l3_per_bit),
+            crossbar: bits(l1_l2, each.l1_l2_per_bit) + bits(l2_l3, each.l2_l3_per_bit),
+            dram: bits(moved.dram, each.dram_per_bit),
+            module_links: bits(moved.module_links, each.module_link_per_bit),
+            gpu_links: bits(moved.gpu_links, each.gpu_link_per_bit),
         }
+    }
+
+    /// Of all components.
+    pub fn total(&self) -> f64 {
+        let Energy { l1i, l1, scratchpad, l2, l3, crossbar, dram, module_links, gpu_links } = *self;
+        l1i + l1 + scratchpad + l2 + l3 + crossbar + dram + module_links + gpu_links
     }
 }
 
@@ -63,10 +96,32 @@ impl Energy {
 mod tests {
     use super::*;
 
+    fn energies(machine: &str) -> EnergyConfig {
+        tombolo_machine::machine(machine).and_then(|machine| machine.check()).expect("a preset").energy
+    }
+
     #[test]
     fn a_byte_between_gpus_costs_eighty_picojoules() {
-        let energy = Energy::of(&Moved { gpu_links: Bytes(1), ..Moved::default() });
-        assert_eq!(energy.gpu_links, 80.0);
-        assert_eq!(energy.dram, 0.0);
+        let energy = Energy::of(&Moved { gpu_links: Bytes(1), ..Moved::default() }, &energies("hmg-4x4"));
+        assert_eq!(energy, Energy { gpu_links: 80.0, ..Energy::default() });
+    }
+
+    #[test]
+    fn a_machine_that_states_nothing_is_charged_its_caches_memory_and_links_alone() {
+        let line = Bytes(128);
+        let traffic = Traffic { l1_l2: line, l2_l3: line };
+        let (l1, l2, l2_fills, l3, dram) = (line, line, line, line, line);
+        let moved =
+            Moved { instructions: 8, l1, scratchpad_passes: 9, l2, l2_fills, l3, traffic, dram, ..Moved::default() };
+        let energy = Energy::of(&moved, &energies("hmg-4x4"));
+        assert_eq!(energy, Energy { l1: 5990.4, l2: 15_851.52, dram: 4014.08, ..Energy::default() });
+        assert_eq!(energy.total(), 5990.4 + 15_851.52 + 4014.08);
+    }
+
+    #[test]
+    fn a_record_from_before_a_component_was_counted_still_reads() {
+        let read: Energy = serde_json::from_str(r#"{"l1":1.5,"l2":2.0,"dram":3.0,"module_links":0.0,"gpu_links":4.0}"#)
+            .expect("older records have five");
+        assert_eq!(read, Energy { l1: 1.5, l2: 2.0, dram: 3.0, gpu_links: 4.0, ..Energy::default() });
     }
 }

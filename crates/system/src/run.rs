@@ -414,7 +414,7 @@ impl Ended<'_> {
                 remote_loads: l2.remote_reads,
                 remote_hits: l2.remote_read_hits,
             },
-            energy_pj: self.energy((&sm, &l2, dram), &links, inter_gpu_bytes),
+            energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links, inter_gpu_bytes),
             gpus: launches::gpus(self.machine, &modules, &links),
             links,
             inter_gpu_bytes,
@@ -485,7 +485,8 @@ impl Ended<'_> {
 
     fn energy(
         &self,
-        (sm, l2, dram): (&SmStats, &L2Stats, DramRecord),
+        (sm, l2, l3, dram): (&SmStats, &L2Stats, MemoryCacheRecord, DramRecord),
+        traffic: Traffic,
         links: &[LinkRecord],
         inter_gpu_bytes: u64,
     ) -> Energy {
@@ -494,13 +495,20 @@ impl Ended<'_> {
         let divided = self.machine.topology.modules_per_gpu > 1;
         let of_modules = links.iter().filter(|link| divided && link.name.starts_with("module"));
         let module_links = of_modules.map(|link| link.bytes).sum();
-        Energy::of(&Moved {
+        let lookups = l2.reads + l2.writes + l2.atomics + l2.atomics_passed - l2.passed;
+        let moved = Moved {
+            instructions: sm.warp_instructions,
             l1: Bytes(sm.transactions * line),
-            l2: Bytes((l2.reads + l2.writes + l2.atomics + l2.atomics_passed) * line),
+            scratchpad_passes: sm.scratchpad_passes,
+            l2: Bytes(lookups * line),
+            l2_fills: Bytes(l2.fill_bytes + l2.write_back_bytes),
+            l3: Bytes(l3.accesses * line),
+            traffic,
             dram: Bytes(dram.read_bytes + dram.write_bytes),
             module_links: Bytes(module_links),
             gpu_links: Bytes(inter_gpu_bytes),
-        })
+        };
+        Energy::of(&moved, &self.machine.energy)
     }
 
     fn stuck<C: Coherence, D: Contents>(&self, processor: &CommandProcessor, modules: &[&Module<C, D>]) -> RunError {

@@ -130,8 +130,7 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
     let happened = run.coherence.iter().filter(|(_, times)| **times > 0);
     let coherence: Vec<String> = happened.map(|(name, times)| format!("{name} {}", count(*times))).collect();
     lines.push(("L2 counters", coherence.join(", ")));
-    let energy = &run.energy_pj;
-    let joules = (energy.l1 + energy.l2 + energy.dram + energy.module_links + energy.gpu_links) * 1e-12;
+    let joules = run.energy_pj.total() * 1e-12;
     lines.push(("energy", format!("{}J moving data", small(joules))));
     lines.push(("digest", run.digest.clone()));
     lines.push((

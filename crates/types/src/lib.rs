@@ -1,10 +1,11 @@
-//! The vocabulary every crate shares: time, sizes and rates, addresses, ids, scopes, promises, and the stream of
+//! The vocabulary every crate shares: time, sizes, rates and energies, addresses, ids, scopes, promises, and the stream of
 //! warp instructions that a workload produces and an SM consumes.
 //!
 //! Newtypes only: nothing here simulates. Read [`stream`] next, then the crates `protocol` and `engine`.
 
 pub mod address;
 pub mod array;
+pub mod energy;
 pub mod id;
 pub mod promise;
 pub mod scope;
@@ -14,6 +15,7 @@ pub mod time;
 
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use array::{ArrayInfo, HostPhase};
+pub use energy::Attojoules;
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
 pub use promise::Promise;
 pub use scope::{Order, Scope, Semantics};

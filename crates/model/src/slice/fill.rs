@@ -32,6 +32,7 @@ impl<D: Contents> Slice<D> {
         let Arrived { line, mask, data } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
+        here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));

@@ -345,7 +345,9 @@ fn count<C: Coherence, D: Contents>(
     here: &mut SliceContext<'_, '_, C, D>,
 ) {
     let remote = u64::from(item.from != Requester::Local);
+    let passed = u64::from(item.passes_l2(here));
     let stats = &mut here.shared.stats;
+    stats.passed += passed;
     match item.body.request {
         Request::Read { .. } => {
             let hit = u64::from(actions.wait.is_none() && actions.reply.is_some());

@@ -102,15 +102,11 @@ impl<D: Contents> Slice<D> {
 
     /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
     fn read_out<C: Coherence>(&mut self, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> Departure {
-        let sent = actions.forwards.iter().flatten().filter_map(|(_, request)| match *request {
-            Request::Write { mask, .. } => Some(mask),
-            Request::Read { .. } | Request::Atomic { .. } => None,
-        });
-        let grains = sent.chain(actions.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
-        if grains == 0 {
+        let bytes = written_back(actions, here);
+        if bytes == 0 {
             return Departure::at(here.out.now());
         }
-        self.occupy(here.out.now(), here.out.now(), u64::from(grains) * here.site.machine.line.grain(), here)
+        self.occupy(here.out.now(), here.out.now(), bytes, here)
     }
 
     /// Stores what became of the line; returns when what had to make room for it has left, taken by memory or the port.
@@ -210,6 +206,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> (Option<Tickets>, Ps) {
         let mut left = here.out.now();
+        here.shared.stats.write_back_bytes += written_back(actions, here);
         let nobody = EntryId::default();
         let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
         for &(target, request) in actions.forwards.iter().flatten() {
@@ -225,4 +222,14 @@ impl<D: Contents> Slice<D> {
         }
         (tickets, left)
     }
+}
+
+/// Dirty bytes that a step sends up or to memory.
+fn written_back<C: Coherence, D: Contents>(actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
+    let sent = actions.forwards.iter().flatten().filter_map(|(_, request)| match *request {
+        Request::Write { mask, .. } => Some(mask),
+        Request::Read { .. } | Request::Atomic { .. } => None,
+    });
+    let grains = sent.chain(actions.write.map(|(mask, _)| mask)).map(Mask::grains).sum::<u32>();
+    u64::from(grains) * here.site.machine.line.grain()
 }

@@ -101,6 +101,7 @@ impl<D: Contents> Sm<D> {
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
                 *at = self.sub_cores[index].spend(start, self.costs.slot, 1);
                 self.stats.warp_instructions += 1;
+                self.stats.scratchpad_passes += passes;
                 self.advance(slot)
             }
             Op::Barrier if self.barrier_awaits(slot, &here.site.protocol) => {

@@ -24,7 +24,7 @@ fn a_record_has_every_key_that_scripts_rely_on() {
         ("dram", &["read_bytes", "write_bytes"]),
         ("memory_cache", &["accesses", "reads", "writes", "hits", "merges", "misses", "evictions", "write_backs"]),
         ("coherence", &["invalidations_by_store", "invalidations_by_eviction", "evictions", "writebacks"]),
-        ("energy_pj", &["l1", "l2", "dram", "module_links", "gpu_links"]),
+        ("energy_pj", &["l1i", "l1", "scratchpad", "l2", "l3", "crossbar", "dram", "module_links", "gpu_links"]),
         ("host", &["wall_s", "warp_instructions_per_s", "peak_rss_bytes", "threads"]),
     ] {
         keys.iter().for_each(|key| assert!(record[part][key].is_number(), "{part}.{key}"));
