@@ -113,9 +113,10 @@ fn every_assumed_number_of_a_paper_s_machine_is_halved_and_doubled() {
         let experiments = paper(name).expect("readable").1;
         let with =
             |spec: &&tombolo_experiment::spec::Experiment| spec.repeat.iter().any(|repeat| !repeat.assumed.is_empty());
-        let spec = experiments.iter().map(|(_, spec)| spec).find(with).expect("one experiment repeats them");
-        let listed: BTreeSet<&str> =
-            spec.repeat.iter().flat_map(|repeat| &repeat.assumed).map(|path| path.get()).collect();
+        let specs: Vec<_> = experiments.iter().map(|(_, spec)| spec).filter(with).collect();
+        let spec = specs.first().expect("one experiment repeats them");
+        let repeats = specs.iter().flat_map(|spec| &spec.repeat);
+        let listed: BTreeSet<&str> = repeats.flat_map(|repeat| &repeat.assumed).map(|path| path.get()).collect();
         let machine = spec.machines[0].get();
         for value in tombolo_machine::machine(machine).expect("a machine").values() {
             let number: f64 =

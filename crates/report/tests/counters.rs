@@ -20,7 +20,7 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The record of a small run.
+/// The record of a small run, whose boundaries are counted.
 fn record() -> Value {
     let scale = tombolo_machine::Scale::new(1, 32).expect("a scale");
     let machine = tombolo_machine::machine("hmg-4x4").and_then(|mut machine| {
@@ -35,7 +35,7 @@ fn record() -> Value {
     let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
     let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
-    serde_json::to_value(tombolo_system::run(&spec).expect("it runs")).expect("a record is JSON")
+    serde_json::to_value(tombolo_system::run_logged(&spec).expect("it runs").0).expect("a record is JSON")
 }
 
 #[test]
