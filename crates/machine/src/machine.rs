@@ -203,6 +203,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Which regions a directory has entries for.
+    pub enum DirectoryTracks {
+        /// Those that another module or GPU shares: HMG's Table I.
+        Shared = "shared",
+        /// Also those of which its own L2 holds a line. An entry that is replaced drops those lines, dirty ones to memory.
+        All = "all",
+    }
+}
+
 section! {
     /// The coherence directory of a module.
     pub struct DirectoryConfig {
@@ -216,6 +226,8 @@ section! {
         tag_bits: u32,
         /// What a store of another module does where it finds no entry.
         allocate_on_store: AllocateOnStore = AllocateOnStore::Literal,
+        /// Which regions have entries.
+        tracks: DirectoryTracks = DirectoryTracks::Shared,
     }
 }
 
