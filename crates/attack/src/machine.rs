@@ -126,6 +126,5 @@ impl Drawing<'_> {
             self.settings.push(("directory.entries", (4 * ways * sets).to_string()));
         }
         self.choose("directory.allocate_on_store", &["literal", "sharers-only"]);
-        self.choose("directory.tracks", &["shared", "all"]);
     }
 }
