@@ -9,8 +9,8 @@ use explore_shapes::{
 };
 use std::collections::BTreeSet;
 use std::time::Instant;
-use tombolo_check::explore::{Config, Evictions, Layout, Sharing, Verdict};
-use tombolo_protocol::vi::{BulkInvalidation, Remote, WritePolicy};
+use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict};
+use tombolo_protocol::vi::{BulkInvalidation, Remote, Tracks, WritePolicy};
 
 const PROMISING: [&str; 7] =
     ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
@@ -177,6 +177,51 @@ fn downgrades_keep_the_model() {
         config.options.write = WritePolicy::Back;
         for test in [cowr("gpu"), cowr("sys"), mp("gpu")] {
             clean(&test, Sharing::Region, 2, config);
+        }
+    }
+}
+
+/// Home and explorer evict at any time; nothing is left out, so that entries are held to stand for all that is here.
+#[test]
+fn directories_that_track_all_have_an_entry_for_every_line_of_their_l2() {
+    let mut explored = 0;
+    for protocol in WITH_DIRECTORY {
+        for evictions in [Evictions::AtAccess, Evictions::Spontaneous] {
+            let mut config =
+                Config { evictions, reductions: Reductions::NONE, max_states: 6_000, ..Config::new(protocol) };
+            config.options.tracks = Tracks::All;
+            for test in ["gpu", "sys"].into_iter().flat_map(|scope| [cowr(scope), mp(scope), sb(scope)]) {
+                for sharing in [Sharing::Apart, Sharing::Region] {
+                    for layout in spread(layouts_of(&test, sharing, protocol == "hmg"), 4) {
+                        for start in STARTS {
+                            let report = explore(&test, &layout, &Config { start, ..config });
+                            let is_fine = matches!(report.verdict, Verdict::Clean | Verdict::Bounded);
+                            assert!(is_fine, "{} under {config:?}\n{}", test.name, report.trace.unwrap_or_default());
+                            explored += report.states;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{explored} states");
+}
+
+#[test]
+fn directories_that_track_all_keep_the_model() {
+    for protocol in WITH_DIRECTORY {
+        for write in [WritePolicy::Through, WritePolicy::Back] {
+            let mut config = Config::new(protocol);
+            (config.options.write, config.options.tracks) = (write, Tracks::All);
+            for test in ["gpu", "sys"].into_iter().flat_map(|scope| [cowr(scope), mp(scope), sb(scope)]) {
+                for sharing in [Sharing::Apart, Sharing::Region, Sharing::Line] {
+                    clean(&test, sharing, 2, config);
+                }
+            }
+            config.options.downgrade = true;
+            for test in [cowr("sys"), mp("gpu")] {
+                clean(&test, Sharing::Region, 2, config);
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::{
     Budget, Case, Design, DesignReport, Event, Expected, PLACEMENTS_OF_RANDOM, Verdict, Watch, read_tests, verify,
 };
-use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, WritePolicy};
+use tombolo_protocol::BrokenRule;
+use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
 /// Threads: those of the smallest machine that runs this.
@@ -114,6 +115,31 @@ fn the_core_tests_keep_the_model_where_only_readers_are_sharers() {
         options.iter().flat_map(|options| ["nhcc", "hmg"].map(|protocol| design(protocol, *options))).collect();
     assert_clean(&verify(&designs, &Case::core(), within(2_000), THREADS, &()));
     assert_clean(&verify(&designs, &Case::kernels(), within(6_000), THREADS, &()));
+}
+
+#[test]
+fn the_core_tests_keep_the_model_where_directories_track_all_that_their_l2_holds() {
+    let configurations = ["nhcc", "hmg", "nhcc+back", "hmg+back", "hmg+downgrade", "hmg+back+downgrade"];
+    let designs = configurations.map(|name| Design::configured(&format!("{name}+track-all")).expect("it is listed"));
+    assert_clean(&verify(&designs, &Case::core(), within(600), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::kernels(), within(2_000), THREADS, &()));
+}
+
+/// What a replaced entry drops is written back: lost, it is missed.
+#[test]
+fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
+    for protocol in ["nhcc", "hmg"] {
+        let broken = |tracks| Options {
+            write: WritePolicy::Back,
+            broken_rule: Some(BrokenRule::DirtyEvictionLost),
+            tracks,
+            ..Options::default()
+        };
+        let designs = [Tracks::Shared, Tracks::All].map(|tracks| design(protocol, broken(tracks)));
+        for report in verify(&designs, &Case::core(), within(1_500), THREADS, &()) {
+            assert!(report.tests.iter().any(|test| test.verdict == Verdict::Violation), "{}", report.design);
+        }
+    }
 }
 
 #[test]

@@ -8,11 +8,11 @@ use crate::links::TurningTimes;
 use crate::scheduling::CtaCut;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
-use tombolo_machine::machine::AllocateOnStore;
+use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
 use tombolo_protocol::elision::ModuleSet;
-use tombolo_protocol::options::{Options, StoreAllocation, WritePolicy};
+use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
 /// What a model is built from.
@@ -66,6 +66,7 @@ impl DesignConfig {
             bulk: self.coherence.bulk(),
             keep_l1: !self.coherence.l1_coherent,
             stores: StoreAllocation::Literal,
+            tracks: Tracks::Shared,
             remote: self.coherence.remote(),
             sectors: Sectors::default(),
             broken_rule: None,
@@ -91,11 +92,15 @@ impl DesignConfig {
             AllocateOnStore::Literal => StoreAllocation::Literal,
             AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
         };
+        let tracks = match machine.directory.tracks {
+            DirectoryTracks::Shared => Tracks::Shared,
+            DirectoryTracks::All => Tracks::All,
+        };
         let sectors = Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32);
         Ok(Built {
             machine: Arc::new(self.links.of_machine(machine)),
             protocol: self.coherence.protocol(),
-            options: Options { stores, sectors, ..self.options() },
+            options: Options { stores, tracks, sectors, ..self.options() },
             l3_write: self.l3_write.of_protocol(),
             capacity: self.capacity.policy(),
             turning: self.links.times(machine),

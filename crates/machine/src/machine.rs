@@ -205,6 +205,16 @@ choice! {
     }
 }
 
+choice! {
+    /// Which regions a directory has entries for.
+    pub enum DirectoryTracks {
+        /// Those that another module or GPU shares: HMG's Table I.
+        Shared = "shared",
+        /// Also those of which its own L2 holds a line. An entry that is replaced drops those lines, dirty ones to memory.
+        All = "all",
+    }
+}
+
 section! {
     /// The coherence directory of a module.
     pub struct DirectoryConfig {
@@ -218,6 +228,8 @@ section! {
         tag_bits: u32,
         /// What a store of another module does where it finds no entry.
         allocate_on_store: AllocateOnStore = AllocateOnStore::Literal,
+        /// Which regions have entries.
+        tracks: DirectoryTracks = DirectoryTracks::Shared,
     }
 }
 
@@ -328,8 +340,8 @@ section! {
         broadcast_latency: Ps = Ps::ZERO,
         /// What the command processor takes to read a packet of the program, before anything of its boundary begins.
         packet_latency: Ps = Ps::ZERO,
-        /// What it takes for the table of a design that elides boundaries; hidden behind the kernel before where the packet
-        /// is queued by then. Source of the default: CPElide, section IV-B.
+        /// What it takes for the table of a design that elides boundaries; hidden where the packet is queued while the
+        /// kernel before runs. Source of the default: CPElide, section IV-B.
         table_latency: Ps = Ps::from_ns(6000),
         /// Launch on an idle machine to the dispatch of its first CTA.
         launch_latency: Ps,

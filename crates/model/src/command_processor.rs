@@ -6,8 +6,8 @@
 //! What the host does to arrays between commands takes no time but that of the operations which it needs.
 //!
 //! A packet of the program is read before anything of its boundary begins (`host.packet_latency`). Where a table decides,
-//! its work comes on top (`host.table_latency`); it runs beside the kernel before where the packet is queued by then, which
-//! is where nothing of the host's lies between.
+//! its work comes on top (`host.table_latency`). It is hidden where the packet is queued while the kernel before runs: where
+//! nothing of the host's lies between.
 //!
 //! The launch latency is the host's. The acquire runs beside it; what of the acquire is left when the latency is over
 //! delays the kernel and is part of the kernel's time, as its release is.
@@ -145,8 +145,8 @@ pub struct CommandProcessor {
     boundaries: Boundaries,
     /// Packets that [`Boundaries`] has been asked about.
     packets: u32,
-    /// When the latest kernel was enabled, where nothing of the host's has come since.
-    enabled: Option<Ps>,
+    /// Whether the next packet was there while the kernel before ran.
+    is_queued: bool,
     packet_latency: Ps,
     table_latency: Ps,
     /// Whether the next command comes at once.
@@ -188,7 +188,7 @@ impl CommandProcessor {
             next: 0,
             state: State::Idle,
             packets: 0,
-            enabled: None,
+            is_queued: false,
             packet_latency: machine.host.packet_latency,
             table_latency: if boundaries.elides() { machine.host.table_latency } else { Ps::ZERO },
             goes_on: false,
@@ -331,10 +331,7 @@ impl CommandProcessor {
             Command::Launch { kernel, stream } => {
                 let launch = Launch { command: index, kernel, stream };
                 let read = out.now() + self.packet_latency;
-                let asked = match self.enabled {
-                    Some(enabled) => read.max(enabled + self.table_latency),
-                    None => read + self.table_latency,
-                };
+                let asked = if self.is_queued { read } else { read + self.table_latency };
                 if asked > out.now() {
                     self.state = State::Reading(launch);
                     self.later(asked, out);
@@ -416,7 +413,7 @@ impl CommandProcessor {
     /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
     fn host<D: Data>(&mut self, HostCommand { command, copies }: HostCommand, start: Ps, out: &mut Out<'_, D>) {
         self.state = State::Idle;
-        self.enabled = None;
+        self.is_queued = false;
         self.hosted.extend(waited(start, out.now()));
         self.boundaries.host_is_done(command, self.packets - 1);
         match copies {
@@ -445,7 +442,7 @@ impl CommandProcessor {
         }
         self.tell_links(at, LinkEvent::Launch, out);
         self.kernels.push(KernelTime { kernel, stream, start: opened, end: at });
-        self.enabled = Some(at);
+        self.is_queued = true;
         self.state = State::Running(launch, self.layout.modules);
     }
 }

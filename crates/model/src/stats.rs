@@ -120,7 +120,8 @@ counters! {
             directory_evictions_shared,
             /// Lines dropped because of an invalidation that a store caused.
             lines_invalidated_by_store,
-            /// Lines dropped because of an invalidation that a directory eviction caused.
+            /// Lines dropped because of an invalidation that a directory eviction caused, or with the replaced entry that stood
+            /// for them.
             lines_invalidated_by_eviction,
             /// Bytes of invalidations sent on links.
             invalidation_bytes,

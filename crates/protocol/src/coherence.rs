@@ -14,7 +14,7 @@
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
 //!    one of the same line parks too.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
-//!    [`Event::ReplaceEntry`]; an invalidation is [`Event::InvalidateRegion`] once and
+//!    [`Event::ReplaceEntry`], which takes lines with it where [`Coherence::tracks_own`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
 //! 5. A miss that is pending when its class is invalidated is marked by [`Pending::invalidate`].
 //! 6. A request that passes an L2 ([`passes_l2`]) neither parks there nor waits for what is parked.
@@ -217,8 +217,8 @@ pub struct Slot<D: Data> {
     pub line: Option<LineState<D>>,
     /// The miss, if one is pending. Steps set it: requests start it and let it grow, fills end it.
     pub pending: Option<Pending>,
-    /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a
-    /// read of its own SMs or for a fill: Table I has nothing to do then.
+    /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a fill, nor
+    /// for a read of its own SMs unless [`Coherence::tracks_own`]: Table I has nothing to do then.
     pub entry: Option<Sharers>,
 }
 
@@ -360,6 +360,9 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether a directory tracks sharers.
     fn has_directory(&self) -> bool;
+
+    /// Whether a home's directory also has entries for what its own L2 holds.
+    fn tracks_own(&self) -> bool;
 
     /// Whether an L2 may hold dirty bytes.
     fn writes_back(&self) -> bool;

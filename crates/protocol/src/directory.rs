@@ -6,7 +6,23 @@
 //! | V | - | inv all, →I | add s | add s, inv others | inv all, →I | forward to all (HMG), →I |
 //!
 //! An absent entry is I; a present one is V.
+//!
+//! Where a directory tracks all that its own L2 holds ([`Tracks::All`]), V may have no sharer. The same table, where it
+//! differs:
+//!
+//! | state | line here | local st/atom | untracked st | downgrade | replace |
+//! | --- | --- | --- | --- | --- | --- |
+//! | I | →V, nobody | - | - | - | n/a |
+//! | V | - | inv all, →V, nobody | inv others, V | V without s | inv all, own lines evicted, →I |
+//!
+//! - *Line here*: an access has found or left a line of the region in this L2. A GPU home counts its copies of other GPUs'
+//!   lines too: they occupy its L2 as its own do.
+//! - Its own lines go silently. An entry that stands for none of them any more stays until it is replaced.
+//! - An invalidation from above ends the entry as ever. Dirty bytes that outlive it at a GPU home have an entry again at
+//!   their next access.
+//! - Which lines a replaced entry takes with it: [`crate::host::replace_entry`].
 
+use crate::options::Tracks;
 use tombolo_types::{GpuId, ModuleId};
 
 /// The sharers of one region: a bit per module and a bit per GPU. A flat protocol uses modules only; a
@@ -84,6 +100,8 @@ fn bits(mut word: u32) -> impl Iterator<Item = u8> {
 pub enum Access {
     /// A load by an SM of the home.
     LocalLoad,
+    /// An access, whoever's, has found or left a line of the region in the home's own L2.
+    LineHere,
     /// A store or atomic by an SM of the home.
     LocalStore,
     /// A load by a sharer-to-be.
@@ -101,14 +119,17 @@ pub enum Access {
 }
 
 /// One row and column of Table I: the entry afterwards and whom to invalidate.
-pub fn transition(entry: Option<Sharers>, access: Access) -> (Option<Sharers>, Sharers) {
+pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Option<Sharers>, Sharers) {
     let nobody = Sharers::default();
     match (entry, access) {
+        (None, Access::LineHere) => (shared_by(tracks, nobody), nobody),
+        (Some(sharers), Access::LineHere) => (Some(sharers), nobody),
         (None, Access::LocalLoad | Access::LocalStore | Access::Invalidation | Access::Replace) => (None, nobody),
         (None, Access::RemoteLoad(s) | Access::RemoteStore(s)) => (Some(Sharers::only(s)), nobody),
         (None, Access::UntrackedStore(_) | Access::Downgrade(_)) => (None, nobody),
         (Some(sharers), Access::LocalLoad) => (Some(sharers), nobody),
-        (Some(sharers), Access::LocalStore | Access::Replace | Access::Invalidation) => (None, sharers),
+        (Some(sharers), Access::LocalStore) => (shared_by(tracks, nobody), sharers),
+        (Some(sharers), Access::Replace | Access::Invalidation) => (None, sharers),
         (Some(mut sharers), Access::RemoteLoad(s)) => {
             sharers.add(s);
             (Some(sharers), nobody)
@@ -120,12 +141,20 @@ pub fn transition(entry: Option<Sharers>, access: Access) -> (Option<Sharers>, S
                 modules: sharers.modules & Sharers::only(s).modules,
                 gpus: sharers.gpus & Sharers::only(s).gpus,
             };
-            ((!kept.is_empty()).then_some(kept), sharers.without(s))
+            (shared_by(tracks, kept), sharers.without(s))
         }
         (Some(sharers), Access::Downgrade(s)) => {
             let left = sharers.without(s);
-            ((!left.is_empty()).then_some(left), nobody)
+            (shared_by(tracks, left), nobody)
         }
+    }
+}
+
+/// The entry of a region with these sharers.
+fn shared_by(tracks: Tracks, sharers: Sharers) -> Option<Sharers> {
+    match tracks {
+        Tracks::Shared => (!sharers.is_empty()).then_some(sharers),
+        Tracks::All => Some(sharers),
     }
 }
 
@@ -147,6 +176,7 @@ mod tests {
         let none = Sharers::default();
         let rows = [
             (None, Access::LocalLoad, None, none),
+            (None, Access::LineHere, None, none),
             (None, Access::LocalStore, None, none),
             (None, Access::RemoteLoad(A), Some(Sharers::only(A)), none),
             (None, Access::RemoteStore(A), Some(Sharers::only(A)), none),
@@ -159,13 +189,38 @@ mod tests {
             (Some(both()), Access::Invalidation, None, both()),
         ];
         for (entry, access, after, invalidated) in rows {
-            assert_eq!(transition(entry, access), (after, invalidated), "{entry:?} on {access:?}");
+            let (found, sent) = transition(Tracks::Shared, entry, access);
+            assert_eq!((found, sent), (after, invalidated), "{entry:?} on {access:?}");
         }
     }
 
     #[test]
     fn the_last_downgrade_frees_the_entry() {
-        assert_eq!(transition(Some(both()), Access::Downgrade(A)), (Some(Sharers::only(B)), Sharers::default()));
-        assert_eq!(transition(Some(Sharers::only(B)), Access::Downgrade(B)), (None, Sharers::default()));
+        let after = |entry, access| transition(Tracks::Shared, Some(entry), access);
+        assert_eq!(after(both(), Access::Downgrade(A)), (Some(Sharers::only(B)), Sharers::default()));
+        assert_eq!(after(Sharers::only(B), Access::Downgrade(B)), (None, Sharers::default()));
+    }
+
+    #[test]
+    fn where_all_is_tracked_an_entry_outlives_its_last_sharer() {
+        let none = Sharers::default();
+        let rows = [
+            (None, Access::LineHere, Some(none), none),
+            (None, Access::LocalLoad, None, none),
+            (None, Access::LocalStore, None, none),
+            (None, Access::UntrackedStore(A), None, none),
+            (None, Access::Downgrade(A), None, none),
+            (Some(none), Access::RemoteLoad(A), Some(Sharers::only(A)), none),
+            (Some(both()), Access::LineHere, Some(both()), none),
+            (Some(both()), Access::LocalStore, Some(none), both()),
+            (Some(Sharers::only(B)), Access::UntrackedStore(A), Some(none), Sharers::only(B)),
+            (Some(Sharers::only(A)), Access::Downgrade(A), Some(none), none),
+            (Some(both()), Access::Replace, None, both()),
+            (Some(both()), Access::Invalidation, None, both()),
+        ];
+        for (entry, access, after, invalidated) in rows {
+            let (found, sent) = transition(Tracks::All, entry, access);
+            assert_eq!((found, sent), (after, invalidated), "{entry:?} on {access:?}");
+        }
     }
 }

@@ -126,7 +126,7 @@ pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
     }
 }
 
-/// The lines of a region at an L2.
+/// The lines of a region at an L2, which a home invalidates or whose directory entry is replaced.
 pub trait Region {
     /// The protocol's step for the region as a whole.
     fn step(&mut self);
@@ -145,6 +145,17 @@ pub fn invalidate_region(
     region.step();
     let all = !protocol.broken(BrokenRule::InvalidationReachesOneLine);
     lines.filter(|&other| all || other == line).for_each(|other| region.drop_line(other));
+}
+
+/// The directory entry of a region makes room, whose lines are `lines`. Where it stands for what is here too, its L2
+/// evicts those lines: dirty bytes go one level up. One whose miss is on its way stays, and takes an entry again when that
+/// has come: what comes is as new as what its level above holds, so nothing of it is stale.
+#[inline]
+pub fn replace_entry(protocol: &impl Coherence, region: &mut impl Region, lines: impl Iterator<Item = Line>) {
+    region.step();
+    if protocol.tracks_own() {
+        lines.for_each(|line| region.drop_line(line));
+    }
 }
 
 /// The lines of a cache that a bulk invalidation means: of an L1 all, of an L2 those of some classes.
@@ -182,7 +193,7 @@ pub fn flush(protocol: &impl Coherence, line: &mut impl WriteBack) {
 mod tests {
     use super::*;
     use crate::hmg::Hmg;
-    use crate::vi::Options;
+    use crate::vi::{Options, Tracks};
 
     /// A host that writes down what it is asked to do.
     #[derive(Default)]
@@ -361,6 +372,17 @@ mod tests {
         };
         assert_eq!(told(None), ["region", "drop 4", "drop 5", "drop 6", "drop 7"]);
         assert_eq!(told(Some(BrokenRule::InvalidationReachesOneLine)), ["region", "drop 5"]);
+    }
+
+    #[test]
+    fn a_replaced_entry_takes_the_lines_of_its_home_where_it_stands_for_them() {
+        let told = |tracks| {
+            let mut log = Log::default();
+            replace_entry(&Hmg::<true>::new(Options { tracks, ..Options::default() }), &mut log, (4..6).map(Line));
+            log.told
+        };
+        assert_eq!(told(Tracks::Shared), ["region"]);
+        assert_eq!(told(Tracks::All), ["region", "drop 4", "drop 5"]);
     }
 
     #[test]

@@ -37,6 +37,17 @@ pub enum StoreAllocation {
     SharersOnly,
 }
 
+/// Which regions a home's directory has entries for. What each does to an entry: [`crate::directory::transition`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tracks {
+    /// Those that another module or GPU shares: HMG, Table I.
+    #[default]
+    Shared,
+    /// Also those of which its own L2 holds a line, whoever put it there. An entry that is replaced takes these lines with
+    /// it. CPElide's HMG, read so: it says how many lines an entry covers and not which.
+    All,
+}
+
 /// Where lines of other modules are read and written, where memory is the ordering point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Remote {
@@ -106,6 +117,8 @@ pub struct Options {
     pub keep_l1: bool,
     /// What a store does where it finds no copy and no entry.
     pub stores: StoreAllocation,
+    /// Which regions a directory has entries for.
+    pub tracks: Tracks,
     /// Where lines of other modules are read and written.
     pub remote: Remote,
     /// How lines are divided: what misses is asked for in whole sectors.

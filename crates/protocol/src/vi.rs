@@ -20,7 +20,7 @@ use crate::coherence::{
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
 use crate::elision::Holds;
-pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, WritePolicy};
+pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, Tracks, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
@@ -174,6 +174,10 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
 
     fn has_directory(&self) -> bool {
         R::DIRECTORY
+    }
+
+    fn tracks_own(&self) -> bool {
+        R::DIRECTORY && self.options.tracks == Tracks::All
     }
 
     fn writes_back(&self) -> bool {
@@ -349,6 +353,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         if !self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
         }
+        self.track_line();
     }
 
     fn record(&mut self, from: Requester) {
@@ -377,6 +382,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         if !(keeps && self.cached()) {
             self.send_up(mask, scope, data, stays);
         }
+        self.track_line();
         Ok(())
     }
 
@@ -460,6 +466,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         let keeps = self.protocol.options.write == WritePolicy::Back;
         line.dirty = if keeps { line.dirty | mask } else { line.dirty & !mask };
         self.slot.line = Some(line);
+        self.track_line();
         if !keeps {
             // The result travels on as a value (V-B).
             self.send_up(mask, Scope::Cta, line.data, true);
@@ -479,12 +486,19 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         self.table(access, Cause::Store);
     }
 
+    /// The directory's part of an access that has found or left a line here, where it stands for those too.
+    fn track_line(&mut self) {
+        if self.protocol.tracks_own() && self.slot.line.is_some() {
+            self.table(Access::LineHere, Cause::Store);
+        }
+    }
+
     /// One transition of Table I at a home, with its invalidations.
     fn table(&mut self, access: Access, cause: Cause) {
         if !R::DIRECTORY || !self.is_home() {
             return;
         }
-        let (entry, invalidated) = directory::transition(self.slot.entry, access);
+        let (entry, invalidated) = directory::transition(self.protocol.options.tracks, self.slot.entry, access);
         self.slot.entry = entry;
         let silent = match cause {
             Cause::Store => BrokenRule::StoreKeepsSharers,
@@ -506,6 +520,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
                 sharers.iter().next().map(Sharers::only).unwrap_or_default()
             }
             Access::LocalLoad
+            | Access::LineHere
             | Access::LocalStore
             | Access::RemoteLoad(_)
             | Access::RemoteStore(_)
@@ -563,7 +578,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         }
         let Some(line) = self.slot.line.take() else { return Ok(()) };
         // A GPU home whose modules hold copies still stands for them at the system home.
-        let drops_region = last_of_region && self.slot.entry.is_none();
+        let drops_region = last_of_region && self.slot.entry.is_none_or(Sharers::is_empty);
         if !line.dirty.is_empty() && !self.broken(BrokenRule::DirtyEvictionLost) {
             self.send_up(line.dirty, Scope::Cta, line.data, !drops_region);
         }

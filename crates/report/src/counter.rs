@@ -119,7 +119,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("coherence.directory_evictions", "directory evictions", "entries", "Directory entries replaced for room."),
     counter("coherence.directory_evictions_shared", "directory evictions with sharers", "entries", "Of the directory entries replaced, those that had a sharer."),
     counter("coherence.lines_invalidated_by_store", "lines invalidated by stores", "lines", "Lines dropped because of an invalidation that a store caused."),
-    counter("coherence.lines_invalidated_by_eviction", "lines invalidated by directory evictions", "lines", "Lines dropped because of an invalidation that a directory eviction caused."),
+    counter("coherence.lines_invalidated_by_eviction", "lines invalidated by directory evictions", "lines", "Lines dropped because of an invalidation that a directory eviction caused, or with the replaced entry that stood for them."),
     counter("coherence.invalidation_bytes", "invalidation traffic", "B", "Bytes of invalidations sent, each counted once however many links it crosses."),
     counter("coherence.bulk_invalidations", "bulk L2 invalidations", "", "Times that an acquire invalidated a whole L2 or a class of its lines."),
     counter("coherence.phases", "synchronisation phases", "", "Phases of acquires and releases that L2 slices answered."),

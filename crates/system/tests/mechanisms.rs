@@ -102,6 +102,40 @@ fn parked_requests_are_woken_and_never_retried() {
     }
 }
 
+/// Module 0 reads its own 1,024 lines, 256 regions, in two kernels. Four slices have 16 entries each, in one set. An entry that stands for the
+/// home's own lines is replaced by the seventeenth region and takes its lines with it; the L2 would hold all of them.
+#[test]
+fn a_directory_that_tracks_all_replaces_entries_of_unshared_lines_and_drops_them() {
+    let (lines, regions, entries) = (1024, 256, 64);
+    for name in ["nhcc", "hmg"] {
+        let run = |tracks| {
+            let settings = ["l2.slices=4", "directory.entries=64", tracks];
+            let program = Directed::new(vec![touch(0, 0..lines), reads([0], 0..lines)]);
+            simulate(&machine(&settings), design(name, &[]), program)
+        };
+        let shared = run("directory.tracks=shared");
+        assert_eq!((shared.coherence["directory_evictions"], shared.coherence["read_hits"]), (0, lines), "{name}");
+        let all = run("directory.tracks=all");
+        assert_eq!(all.coherence["directory_evictions"], 2 * regions - entries, "{name}");
+        assert_eq!(all.coherence["directory_evictions_shared"], 0, "{name}");
+        assert_eq!(all.coherence["lines_invalidated_by_eviction"], 4 * (2 * regions - entries), "{name}");
+        assert_eq!((all.coherence["reads"], all.coherence["read_hits"]), (2 * lines, 0), "{name}");
+    }
+}
+
+/// The same of stores that stay dirty: what a replaced entry takes with it is written to memory, a line at a time.
+#[test]
+fn a_replaced_entry_writes_the_dirty_lines_of_its_home_to_memory() {
+    let (lines, entries) = (1024, 64);
+    let run = |tracks| {
+        let writes = kernel([0], |_, warp| (0..lines).for_each(|line| _ = warp.write([line])));
+        let settings = ["l2.slices=4", "directory.entries=64", tracks];
+        simulate(&machine(&settings), design("hmg", &["design.l2_write=back"]), Directed::new(vec![writes]))
+    };
+    assert_eq!(run("directory.tracks=shared").coherence["writebacks"], 0);
+    assert_eq!(run("directory.tracks=all").coherence["writebacks"], lines - 4 * entries);
+}
+
 /// A producer that computes for long and then releases a flag; a consumer that waits for it.
 fn handover(arithmetic: u16, scope: Scope) -> Arc<Directed> {
     let mut ctas = vec![Cta::new(); 16];

@@ -185,6 +185,21 @@ impl<P: Coherence> Region for AtL2<'_, '_, P> {
     }
 }
 
+/// A region whose directory entry there is replaced.
+pub(super) struct Replaced<'a, 'm, P>(pub(super) AtL2<'a, 'm, P>);
+
+impl<P: Coherence> Region for Replaced<'_, '_, P> {
+    fn step(&mut self) {
+        self.0.must_step(Event::ReplaceEntry, None);
+    }
+
+    fn drop_line(&mut self, line: Line) {
+        let AtL2 { machine, at, .. } = self.0;
+        // One whose miss is pending stays.
+        machine.evict(self.0.state, at, line.0 as u8);
+    }
+}
+
 /// The lines of some classes at one L2.
 pub(super) struct ClassesAt<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,

@@ -1,6 +1,6 @@
 //! The L2s, directories, memories and links: the host side of [`Coherence::step`].
 
-use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing};
+use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing, Replaced};
 use super::machine::Machine;
 use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
@@ -307,7 +307,10 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The directory entry of the line's region makes room.
     pub(super) fn replace_entry(&self, state: &mut State, at: ModuleId, line: u8) {
-        self.must_step(state, at, line, Event::ReplaceEntry, None);
+        let lines: Vec<u8> = self.lines_of_region(line).collect();
+        let lines = lines.into_iter().map(|line| Line(u64::from(line)));
+        let mut replaced = Replaced(AtL2 { machine: self, state, at, line });
+        host::replace_entry(&self.protocol, &mut replaced, lines);
     }
 
     /// What a member of a plan's phase does at once. Marks what it then waits for.

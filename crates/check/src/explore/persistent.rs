@@ -120,7 +120,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
-            scene.sending |= SlotSet::from(entry.is_some()) << index;
+            // What a replaced entry without sharers sends, L2s send unasked.
+            scene.sending |= SlotSet::from(entry.is_some_and(|sharers| !sharers.is_empty())) << index;
         }
         let posts = |request: &Request<_>| !matches!(request, Request::Read { .. });
         for message in &state.messages {

@@ -218,7 +218,7 @@ mod tests {
     use tombolo_protocol::coherence::OrderingPoint;
     use tombolo_protocol::hmg::Hmg;
     use tombolo_protocol::plan::{Phase, Sync};
-    use tombolo_protocol::vi::{Options, WritePolicy};
+    use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
     use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS};
     use tombolo_types::{Promise, Sectors};
 
@@ -321,6 +321,10 @@ mod tests {
             self.whole.has_directory()
         }
 
+        fn tracks_own(&self) -> bool {
+            self.whole.tracks_own()
+        }
+
         fn writes_back(&self) -> bool {
             self.whole.writes_back()
         }
@@ -381,6 +385,8 @@ mod tests {
         for protocol in PROTOCOLS {
             for write in [WritePolicy::Through, WritePolicy::Back] {
                 assert_eq!(plain(protocol, write, None), (true, true), "{protocol} {write:?}");
+                let all = Options { write, tracks: Tracks::All, ..Options::default() };
+                assert_eq!(choose(protocol, all, Plain).unwrap(), (true, true), "{protocol} {write:?}");
             }
         }
     }

@@ -22,7 +22,29 @@ impl<P: Coherence> Machine<'_, P> {
                 return Some(Violation::Deadlock);
             }
         }
-        if self.protocol.has_directory() { self.copies(state) } else { None }
+        if self.protocol.has_directory() {
+            self.copies(state).or_else(|| self.lines_without_entry(state))
+        } else {
+            None
+        }
+    }
+
+    /// Where directories track what their own L2 holds: a line at a home whose region has no entry. Not asked where lines
+    /// are written back, for dirty bytes outlive the entry, nor where entries are forgotten.
+    fn lines_without_entry(&self, state: &State) -> Option<Violation> {
+        let kept = self.protocol.tracks_own() && !self.protocol.writes_back() && !self.config.reductions.forget;
+        if !kept || !state.held.is_empty() {
+            return None;
+        }
+        let lines = || 0..self.lines as u8;
+        let mut slots = self.modules().flat_map(|module| lines().map(move |line| (module, line)));
+        let lacks = |&(module, line): &(ModuleId, u8)| {
+            let homes = self.homes_of(module, line);
+            let is_home = module == homes.system || self.protocol.is_hierarchical() && module == homes.gpu;
+            let is_here = state.l2[self.l2_index(module, line)].line.is_some();
+            is_home && is_here && state.entries[self.entry_index(module, line)].is_none()
+        };
+        slots.find(lacks).map(|(module, line)| Violation::Untracked { module, line })
     }
 
     /// Checks every readable copy in an L2 below its system home.

@@ -5,7 +5,7 @@ use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
 /// What is verified.
@@ -28,13 +28,14 @@ pub struct Design {
 /// An option that differs from its default, by the word that [`Design::configured`] takes for it.
 type Choice = (&'static str, fn(&mut Options));
 
-const CHOICES: [Choice; 6] = [
+const CHOICES: [Choice; 7] = [
     ("back", |options| options.write = WritePolicy::Back),
     ("remote", |options| options.bulk = BulkInvalidation::Remote),
     ("never", |options| options.bulk = BulkInvalidation::None),
     ("downgrade", |options| options.downgrade = true),
     ("keep-l1", |options| options.keep_l1 = true),
     ("cached", |options| options.remote = Remote::Cached),
+    ("track-all", |options| options.tracks = Tracks::All),
 ];
 
 /// Why a text names no configuration.
@@ -45,7 +46,7 @@ pub enum ConfigurationError {
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
     #[error(
-        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, at-launch, cpelide, home-aware"
+        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware"
     )]
     Option {
         /// As given.
@@ -80,7 +81,8 @@ impl Design {
 
     /// The design that `configuration` writes out: a protocol, then `+back` where lines are written back, `+remote` where
     /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
-    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules.
+    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules,
+    /// `+track-all` where directories track what their own L2 holds.
     /// `+at-launch` stands where a kernel's stores are released at the next launch, `+cpelide` and `+home-aware` for tables
     /// that elide boundaries. It promises what the protocol does.
     ///
@@ -169,6 +171,7 @@ mod tests {
             "software-flat+back+never",
             "ideal+keep-l1",
             "viper+back+cached",
+            "hmg+back+downgrade+track-all",
         ] {
             assert_eq!(Design::configured(text).unwrap().configuration(), text);
         }

@@ -69,7 +69,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let Filled { slot, data, leaves, .. } = *filled;
         let mut before = slot;
-        if waiter.from != Requester::Local {
+        if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;

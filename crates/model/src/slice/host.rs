@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
-use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending};
+use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot};
 use tombolo_types::{Line, Mask, Ps};
 
 /// A slice, and what it may touch beside itself.
@@ -205,6 +205,30 @@ impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
             }
         }
         slice.keep_line(&before, &slot, self.leaves, context);
+    }
+}
+
+/// A region whose directory entry has made room for another.
+pub(super) struct Replaced<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) line: Line,
+    /// What the entry said.
+    pub(super) sharers: Sharers,
+    pub(super) leaves: Departure,
+}
+
+impl<C: Coherence, D: Contents> Region for Replaced<'_, '_, '_, C, D> {
+    fn step(&mut self) {
+        let Here { slice, context } = &mut self.here;
+        let homes = context.site.homes(self.line);
+        let mut slot = Slot { line_id: self.line, homes, line: None, pending: None, entry: Some(self.sharers) };
+        let actions = slice.step(&mut slot, Event::ReplaceEntry, context);
+        slice.send_invalidations(self.line, &actions, self.leaves, context);
+    }
+
+    fn drop_line(&mut self, line: Line) {
+        let Here { slice, context } = &mut self.here;
+        slice.evict_with_entry(line, self.leaves, context);
     }
 }
 

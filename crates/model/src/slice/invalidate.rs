@@ -1,7 +1,7 @@
 //! Invalidations at a slice: in bulk, of a region by its home, and by directory entries that are replaced.
 
 use super::Slice;
-use super::host::{Classes, Here, Invalidated};
+use super::host::{Classes, Here, Invalidated, Replaced};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -9,7 +9,7 @@ use crate::message::Packet;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::{ClassSet, Coherence, Event, Sharers, Slot, host};
+use tombolo_protocol::{ClassSet, Coherence, Sharers, Slot, host};
 use tombolo_types::{Line, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
@@ -105,9 +105,9 @@ impl<D: Contents> Slice<D> {
     ) {
         here.shared.stats.directory_evictions += 1;
         here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
-        let homes = here.site.homes(line);
-        let mut slot = Slot { line_id: line, homes, line: None, pending: None, entry: Some(sharers) };
-        let actions = self.step(&mut slot, Event::ReplaceEntry, here);
-        self.send_invalidations(line, &actions, leaves, here);
+        let site = here.site;
+        let here = Here { slice: self, context: here };
+        let mut region = Replaced { here, line, sharers, leaves };
+        host::replace_entry(&site.protocol, &mut region, site.map.region_lines(line));
     }
 }

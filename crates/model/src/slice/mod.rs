@@ -328,7 +328,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slot without its directory entry: for reads of this module's SMs, and for fills.
+    /// The slot without its directory entry: for fills, and for reads of this module's SMs unless entries stand for what is
+    /// here.
     fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         Slot {
             line_id: line,

@@ -57,7 +57,7 @@ impl<D: Contents> Slice<D> {
         } else {
             self.view_line(line_id, item.homes, entry)
         };
-        if item.from != Requester::Local || !item.is_read() {
+        if item.from != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut step = Step { before, after: before, actions: Actions::default() };

@@ -164,6 +164,30 @@ impl<D: Contents> Slice<D> {
         }
     }
 
+    /// Evicts a line whose directory entry has been replaced, if it is here, unless its miss is pending.
+    pub(super) fn evict_with_entry<C: Coherence>(
+        &mut self,
+        line: Line,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        if self.cache.peek(line).is_none() {
+            return;
+        }
+        let last_of_region = !here.site.map.region_lines(line).any(|other| other != line && self.is_in_use(other));
+        let before = self.view_line(line, here.site.homes(line), self.mshr.find(line));
+        let (mut slot, mut actions) = (before, Actions::default());
+        let event = Event::Evict { last_of_region };
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut slot, event, &mut actions) {
+            Ok(()) => {}
+            Err(Refusal::Stall) => return,
+            Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
+        }
+        here.shared.stats.lines_invalidated_by_eviction += 1;
+        self.keep_line(&before, &slot, leaves, here);
+        self.send_evicted(line, &actions, leaves, here);
+    }
+
     /// Evicts a line; returns when its dirty bytes have left.
     pub(super) fn evict<C: Coherence>(
         &mut self,
@@ -178,18 +202,29 @@ impl<D: Contents> Slice<D> {
             return Ps::ZERO;
         }
         let asks = here.site.protocol.has_directory();
-        let last_of_region = asks
-            && !here
-                .site
-                .map
-                .region_lines(line)
-                .any(|other| self.cache.peek(other).is_some() || self.mshr.find(other).is_some());
+        let last_of_region = asks && !here.site.map.region_lines(line).any(|other| self.is_in_use(other));
         let homes = here.site.homes(line);
         self.count_dirty(homes, Some(state), None, here);
         let entry = if asks { self.directory.peek(line).copied() } else { None };
         let mut slot = Slot { line_id: line, homes, line: Some(state), pending: None, entry };
         let actions = self.step(&mut slot, Event::Evict { last_of_region }, here);
-        let (_, left) = self.send_written_back((line, None), &actions, leaves, here);
+        self.send_evicted(line, &actions, leaves, here)
+    }
+
+    /// Whether a line is here or on its way here.
+    fn is_in_use(&self, line: Line) -> bool {
+        self.cache.peek(line).is_some() || self.mshr.find(line).is_some()
+    }
+
+    /// Sends what the eviction of a line asks for; returns when its dirty bytes have left.
+    fn send_evicted<C: Coherence>(
+        &mut self,
+        line: Line,
+        actions: &Actions<D>,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Ps {
+        let (_, left) = self.send_written_back((line, None), actions, leaves, here);
         if let Some(home) = actions.downgrade {
             here.send(leaves, home, Packet::Downgrade { line });
         }

@@ -15,7 +15,11 @@ use tombolo_protocol::BrokenRule;
 use tombolo_system::checker::Checked;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run_checked};
+use tombolo_types::stream::Program;
 use tombolo_types::{Mask, Order, Scope};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
 
 fn checked(
     machine: &Arc<MachineConfig>,
@@ -52,6 +56,51 @@ fn promising_designs_return_what_they_must() {
                     assert!(outcome.loads > 500, "{name}: {} loads were checked", outcome.loads);
                     assert_eq!(outcome.first, [], "{name} {settings:?}");
                 }
+            }
+        }
+    }
+}
+
+/// Entries that stand for what is at home too are replaced all the time, and take its lines with them.
+#[test]
+fn promising_designs_return_what_they_must_where_directories_track_all() {
+    for entries in ["directory.entries=16", "directory.entries=64"] {
+        let machine = machine(&["l2.bytes=64KB", entries, "directory.ways=1", "directory.tracks=all"]);
+        for name in ["nhcc", "hmg"] {
+            for settings in [&[][..], &["design.l2_write=back"], &["design.l2_write=back", "coherence.downgrade=true"]]
+            {
+                for program in programs().into_iter().chain((0..2).map(random::program)) {
+                    let outcome = checked(&machine, design(name, settings), program, None);
+                    assert_eq!(outcome.first, [], "{name} {settings:?} {entries}");
+                }
+            }
+        }
+    }
+}
+
+/// A program that ships, on machines as they ship but for a directory that its lines overflow.
+#[test]
+fn a_program_that_ships_reads_what_it_must_where_directories_track_all() {
+    let workload = find("stencil2d").expect("it ships");
+    let given = [("columns", "256"), ("rows", "128"), ("iterations", "2")];
+    let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
+    for preset in ["chiplet-4", "hmg-4x4"] {
+        let mut machine = tombolo_machine::machine(preset).expect("a preset");
+        let settings = ["directory.tracks=all", "directory.entries=64", "directory.ways=4"];
+        tombolo_design::apply(&settings, &mut machine, &mut []).expect("settings a machine has");
+        let machine = Arc::new(machine.check().expect("a machine that fits"));
+        let (line, warp_width) = (machine.line, machine.sm.warp_width);
+        let options = RecordOptions { line, warp_width, threads: 1, ..RecordOptions::default() };
+        let program = Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"));
+        for name in ["nhcc", "hmg"] {
+            for settings in writes(name) {
+                let (machine, program) = (Arc::clone(&machine), Arc::clone(&program) as Arc<dyn Program>);
+                let spec = RunSpec { machine, design: design(name, settings), program, pages: None, threads: 1 };
+                let run = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
+                assert!(run.coherence["directory_evictions"] > 500, "{preset} {name}: {:?}", run.coherence);
+                let found = run.check.expect("a checked run says what it found");
+                assert_eq!((found.first, found.loads > 500), (Vec::new(), true), "{preset} {name} {settings:?}");
             }
         }
     }
