@@ -136,9 +136,22 @@ fn of_machine(path: &str) -> &str {
 
 /// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one, but for that of one.
 fn half_and_twice(value: &str) -> Option<[String; 2]> {
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let number: u64 = number.parse().ok().filter(|number| *number > 0 && !unit.starts_with(['.', '/']))?;
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = value.split_at(digits(value));
+    if let Some(rest) = unit.strip_prefix('.') {
+        let (decimals, unit) = rest.split_at(digits(rest));
+        // With a digit more, as half of a whole number of its last places.
+        let places: u64 = format!("{number}{decimals}").parse().ok().filter(|places| *places > 0)?;
+        let decimal = |places: u64, count: usize| {
+            let text = format!("{places:0width$}", width = count + 1);
+            let (whole, part) = text.split_at(text.len() - count);
+            format!("{whole}.{part}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        let half = decimal(places.checked_mul(5)?, decimals.len() + 1);
+        let twice = decimal(places.checked_mul(2)?, decimals.len());
+        return Some([half + unit, twice + unit]);
+    }
+    let number: u64 = number.parse().ok().filter(|number| *number > 0 && !unit.starts_with('/'))?;
     let half = match (number % 2, unit) {
         (0, _) => format!("{}{unit}", number / 2),
         (_, "") if number > 1 => (number / 2).to_string(),
@@ -222,6 +235,9 @@ mod tests {
         assert_eq!(half_and_twice("40 cycles"), both("20 cycles", "80 cycles"));
         assert_eq!(half_and_twice("5"), both("2", "10"));
         assert_eq!(half_and_twice("1"), both("0.5", "2"), "what takes no half refuses it");
+        assert_eq!(half_and_twice("156.25fJ"), both("78.125fJ", "312.5fJ"));
+        assert_eq!(half_and_twice("0.54pJ"), both("0.27pJ", "1.08pJ"));
+        assert_eq!(half_and_twice("2.5 cycles"), both("1.25 cycles", "5 cycles"));
         assert_eq!(half_and_twice("greedy-oldest"), None);
         assert_eq!(half_and_twice("infinite"), None);
     }
