@@ -144,6 +144,15 @@ fn every_point_of_a_paper_can_be_built() {
 }
 
 #[test]
+fn figures_on_request_are_left_out_of_a_whole_paper_at_quick_scale_alone() {
+    let points =
+        |figure, choice| Study::of_paper("cpelide", figure, choice).expect("ships").count(false).expect("possible");
+    let chiplets = points(Some("figure-8-chiplets"), ScaleChoice::Quick);
+    assert!(chiplets > points(None, ScaleChoice::Quick), "six machines");
+    assert!(chiplets < points(None, ScaleChoice::Paper));
+}
+
+#[test]
 fn figures_are_found_by_number_and_by_name() {
     for figure in ["8", "figure-8", "hardware-cost"] {
         assert!(Study::of_paper("hmg", Some(figure), ScaleChoice::Quick).is_ok(), "{figure}");

@@ -36,17 +36,17 @@ pub struct ElisionRecord {
     pub flushes: u64,
     /// Invalidations of a module's L2.
     pub invalidations: u64,
-    /// Modules that did not flush, over all boundaries.
+    /// Flushes fewer than one of each module at each boundary.
     pub elided_flushes: u64,
-    /// Modules that did not invalidate, over all launches.
+    /// Invalidations fewer than one of each module at each launch.
     pub elided_invalidations: u64,
     /// Flushes that an oracle would have done; null where a kernel touches what is in no array.
     pub needed_flushes: Option<u64>,
     /// Invalidations, likewise.
     pub needed_invalidations: Option<u64>,
-    /// Flushes that it would have elided: modules that need none, over all boundaries.
+    /// Flushes that it would have elided.
     pub elidable_flushes: Option<u64>,
-    /// Invalidations that it would have elided, over all launches.
+    /// Invalidations that it would have elided.
     pub elidable_invalidations: Option<u64>,
     /// Dirty lines that operations at boundaries wrote to memory.
     pub flushed_lines: u64,
@@ -303,25 +303,26 @@ impl Reading<'_> {
         let elides = matches!(self.spec.design.elision, Elision::Cpelide(_));
         let mut sum = ElisionRecord { labels, operations, table, ..ElisionRecord::default() };
         (sum.needed_flushes, sum.needed_invalidations) = (Some(0), Some(0));
-        (sum.elidable_flushes, sum.elidable_invalidations) = (Some(0), Some(0));
         for record in records {
-            let (launch, end) = (record.at == LAUNCH, record.at == PROGRAM_END);
-            sum.boundaries += u64::from(launch || end);
+            sum.boundaries += u64::from(record.at == LAUNCH || record.at == PROGRAM_END);
             sum.rows_peak = sum.rows_peak.max(record.rows);
             for one in &record.modules {
                 sum.flushes += u64::from(one.flush);
                 sum.invalidations += u64::from(one.invalidate);
-                sum.elided_flushes += u64::from(elides && (launch || end) && !one.flush);
-                sum.elided_invalidations += u64::from(elides && launch && !one.invalidate);
                 add(&mut sum.needed_flushes, one.needed_flush);
                 add(&mut sum.needed_invalidations, one.needed_invalidate);
-                let not_needed = |needed: Option<bool>, counts: bool| needed.map(|needed| counts && !needed);
-                add(&mut sum.elidable_flushes, not_needed(one.needed_flush, launch || end));
-                add(&mut sum.elidable_invalidations, not_needed(one.needed_invalidate, launch));
                 sum.flushed_lines += one.flushed_lines;
                 sum.dropped_lines += one.dropped_lines;
             }
         }
+        let modules = u64::from(self.modules());
+        let [flushes, invalidations] = [sum.boundaries, sum.boundaries.saturating_sub(1)].map(|slots| slots * modules);
+        if elides {
+            sum.elided_flushes = flushes.saturating_sub(sum.flushes);
+            sum.elided_invalidations = invalidations.saturating_sub(sum.invalidations);
+        }
+        sum.elidable_flushes = sum.needed_flushes.map(|needed| flushes.saturating_sub(needed));
+        sum.elidable_invalidations = sum.needed_invalidations.map(|needed| invalidations.saturating_sub(needed));
         sum
     }
 }
