@@ -19,7 +19,7 @@ const HEAD: &str = "\
 ";
 
 /// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
-const CONFIGURATIONS: [&str; 14] = [
+const CONFIGURATIONS: [&str; 15] = [
     "no-remote-caching",
     "memory-side+back",
     "software-flat",
@@ -28,6 +28,7 @@ const CONFIGURATIONS: [&str; 14] = [
     "software-flat+back+never",
     "software-hierarchical",
     "nhcc",
+    "nhcc+back",
     "hmg",
     "viper+back",
     "viper+back+cached",

@@ -59,7 +59,7 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
     let reports = verify(&promising(), &Case::kernels(), Budget::default(), THREADS, &());
     assert_clean(&reports);
     for design in reports {
-        assert_eq!(design.count(Verdict::Ok), 9, "{}: every test is explored to its end", design.design);
+        assert_eq!(design.count(Verdict::Ok), 16, "{}: every test is explored to its end", design.design);
     }
     let mut designs = Vec::new();
     let all_but_ideal = || PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");

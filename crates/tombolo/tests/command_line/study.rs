@@ -450,7 +450,7 @@ fn a_paper_that_does_not_ship_yet_is_told_apart_from_one_that_is_none() {
     let output = outcome(&["reproduce", "gps"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("gps are not part of this version yet; there are those of hmg"),
+        stderr(&output).contains("gps are not part of this version yet; there are those of cpelide, hmg"),
         "{}",
         stderr(&output)
     );
