@@ -125,6 +125,8 @@ pub struct Boundaries {
     modules: u8,
     /// Whether a table decides.
     elides: bool,
+    /// Whether L2s hold anything that an invalidation is for: where a directory keeps them current none is sent.
+    invalidates: bool,
     /// Whether a kernel's end releases nothing: then it waits for stores that went through.
     defers: bool,
     extents: Extents,
@@ -146,6 +148,8 @@ pub struct BoundariesConfig {
     pub modules: u8,
     /// Whether a table decides: it takes the command processor time.
     pub elides: bool,
+    /// Whether L2s hold anything that an invalidation is for.
+    pub invalidates: bool,
     /// Whether a kernel's end may release nothing.
     pub defers: bool,
     /// Whether to keep a log.
@@ -155,13 +159,14 @@ pub struct BoundariesConfig {
 impl Boundaries {
     /// At the start of a program.
     pub fn new(config: BoundariesConfig) -> Boundaries {
-        let BoundariesConfig { elision, packets, reach, modules, elides, defers, logs } = config;
+        let BoundariesConfig { elision, packets, reach, modules, elides, invalidates, defers, logs } = config;
         Boundaries {
             elision,
             packets,
             reach,
             modules,
             elides,
+            invalidates,
             defers,
             extents: Extents::default(),
             log: logs.then(Vec::new),
@@ -223,6 +228,9 @@ impl Boundaries {
     fn steps(&mut self, moment: Moment, accounts: Vec<Account>, topology: &impl Topology, now: Ps) -> Steps {
         let rows = self.elision.rows();
         let lost = vec![Lost::default(); usize::from(self.modules)];
+        if !self.invalidates {
+            self.latest.modules.iter_mut().for_each(|operation| operation.invalidate = None);
+        }
         let boundary = self.latest.clone();
         if let Some(log) = &mut self.log {
             log.push(Logged { moment, boundary, accounts, rows, start: now, end: now, lost });

@@ -16,7 +16,7 @@ use tombolo_design::{Built, Elision};
 use tombolo_model::boundaries::{Boundaries, BoundariesConfig, Logged, Moment, Packets, Unlabelled};
 use tombolo_model::page_table::PageTable;
 use tombolo_protocol::boundary::{Reach, reach};
-use tombolo_protocol::elision::{self, Account, KernelId, LineSet, Lines, Mode, Packet, State, When, Why};
+use tombolo_protocol::elision::{self, Account, Holds, KernelId, LineSet, Lines, Mode, Packet, State, When, Why};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
@@ -173,6 +173,7 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -
         reach: if elides { reach(built.machine.topology.gpus, facts, &built.options) } else { Reach::Module },
         modules,
         elides,
+        invalidates: (facts.holds)(&spec.design.options()) != Holds::Nothing,
         defers: elides || matches!(built.boundaries, Decider::Never(When::Launch)),
         logs: known.is_some(),
     }))

@@ -348,6 +348,21 @@ fn a_program_without_arrays_is_synchronised_as_before() {
 }
 
 #[test]
+fn a_directory_leaves_nothing_to_invalidate_and_a_wait_to_elide() {
+    let own = || kernel(|chiplet, warp| _ = (read(warp, page(0, chiplet)), write(warp, page(0, chiplet))));
+    let all = || kernel(|_, warp| read(warp, 0..4 * PAGE));
+    let arrays: Arrays<'_> = &[("a", 0..4 * PAGE)];
+    let counts = |settings: &[&str]| {
+        let (record, _) = logged(("nhcc", settings), vec![own(), own(), all(), own()], arrays, &[]);
+        let elision = record.elision.expect("it is logged");
+        (elision.flushes, elision.invalidations, elision.needed_flushes, elision.flushed_lines)
+    };
+    assert_eq!(counts(&[]), (4 * CHIPLETS, 0, Some(0), 0), "a release behind each kernel");
+    // Before the third kernel, and at the end: what others read, and what nobody has waited for.
+    assert_eq!(counts(&["elision=cpelide"]), (2 * CHIPLETS, 0, Some(0), 0));
+}
+
+#[test]
 fn a_label_that_lacks_an_array_is_seen() {
     let kernels = vec![on(0, |warp| write(warp, 0..4)), on(1, |warp| read(warp, 0..4))];
     let machine = machine(&[]);
