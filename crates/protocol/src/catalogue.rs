@@ -94,6 +94,9 @@ pub fn facts(name: &str) -> Option<&'static Facts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elision::Holds;
+    use crate::options::WritePolicy;
+    use crate::plan::Sync;
     use tombolo_types::Promise;
 
     struct PromiseOf;
@@ -103,6 +106,28 @@ mod tests {
 
         fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
             protocol.promise()
+        }
+    }
+
+    /// Whether nothing is invalidated before a kernel.
+    struct InvalidatesNothing;
+
+    impl Visitor for InvalidatesNothing {
+        type Output = bool;
+
+        fn visit<P: Coherence>(self, protocol: P) -> bool {
+            protocol.acquire(Sync::Kernel).is_empty()
+        }
+    }
+
+    #[test]
+    fn a_protocol_whose_l2s_hold_nothing_stale_invalidates_nothing_before_a_kernel() {
+        for (name, facts) in PROTOCOLS.iter().zip(FACTS) {
+            for write in [WritePolicy::Through, WritePolicy::Back] {
+                let options = Options { write, ..Options::default() };
+                let nothing = choose(name, options, InvalidatesNothing).expect("it is listed");
+                assert!(nothing || (facts.holds)(&options) != Holds::Nothing, "{name} with {write:?}");
+            }
         }
     }
 

@@ -1,0 +1,102 @@
+//! The directory's part of what happens at a home: whom it records, and whom it invalidates.
+
+use super::{Rules, Visit};
+use crate::broken_rule::BrokenRule;
+use crate::coherence::{Cause, Coherence, Effects, Requester};
+use crate::data::Data;
+use crate::directory::{self, Access, Sharer, Sharers};
+use crate::topology::Topology;
+use tombolo_types::ModuleId;
+
+impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit<'_, R, T, D, E, BREAKABLE> {
+    /// How a home sees a sender: a module of its own GPU, or (hierarchical) the whole GPU.
+    pub(super) fn sharer(&self, from: ModuleId) -> Sharer {
+        let gpu = self.topology.gpu_of(from);
+        if R::HIERARCHICAL && gpu != self.topology.gpu_of(self.at) { Sharer::Gpu(gpu) } else { Sharer::Module(from) }
+    }
+
+    pub(super) fn record(&mut self, from: Requester) {
+        if let Requester::Module(module) = from
+            && !self.broken(BrokenRule::SharerNotRecorded)
+        {
+            let access = Access::RemoteLoad(self.sharer(module));
+            self.table(access, Cause::Store);
+        }
+    }
+
+    /// The directory's part of a store or atomic.
+    pub(super) fn invalidate_others(&mut self, from: Requester, tracked: bool) {
+        let access = match from {
+            Requester::Local => Access::LocalStore,
+            Requester::Module(module) if tracked => Access::RemoteStore(self.sharer(module)),
+            Requester::Module(module) => Access::UntrackedStore(self.sharer(module)),
+        };
+        self.table(access, Cause::Store);
+    }
+
+    /// The directory's part of an access that has found or left a line here, where it stands for those too.
+    pub(super) fn track_line(&mut self) {
+        if self.protocol.tracks_own() && self.slot.line.is_some() {
+            self.table(Access::LineHere, Cause::Store);
+        }
+    }
+
+    /// One transition of Table I at a home, with its invalidations.
+    pub(super) fn table(&mut self, access: Access, cause: Cause) {
+        if !R::DIRECTORY || !self.is_home() {
+            return;
+        }
+        let (entry, invalidated) = directory::transition(self.protocol.options.tracks, self.slot.entry, access);
+        self.slot.entry = entry;
+        let silent = match cause {
+            Cause::Store => BrokenRule::StoreKeepsSharers,
+            Cause::DirectoryEviction => BrokenRule::SilentDirectoryEviction,
+            Cause::Forwarded => BrokenRule::InvalidationNotForwarded,
+        };
+        if !self.broken(silent) {
+            self.send_invalidations(self.without_forgotten(access, invalidated), cause);
+        }
+    }
+
+    /// The sharers to invalidate, without those that a broken rule forgets.
+    fn without_forgotten(&self, access: Access, sharers: Sharers) -> Sharers {
+        match access {
+            Access::RemoteStore(Sharer::Module(_)) if self.broken(BrokenRule::StoreKeepsSiblings) => {
+                Sharers { modules: 0, ..sharers }
+            }
+            Access::Invalidation if self.broken(BrokenRule::InvalidationForwardedOnce) => {
+                sharers.iter().next().map(Sharers::only).unwrap_or_default()
+            }
+            Access::LocalLoad
+            | Access::LineHere
+            | Access::LocalStore
+            | Access::RemoteLoad(_)
+            | Access::RemoteStore(_)
+            | Access::UntrackedStore(_)
+            | Access::Replace
+            | Access::Invalidation
+            | Access::Downgrade(_) => sharers,
+        }
+    }
+
+    fn send_invalidations(&mut self, sharers: Sharers, cause: Cause) {
+        for sharer in sharers.iter() {
+            let module = match sharer {
+                Sharer::Module(module) => module,
+                Sharer::Gpu(gpu) => self.topology.gpu_home(gpu, self.slot.line_id),
+            };
+            self.effects.invalidate(module, cause);
+        }
+    }
+
+    /// The directory's part of an invalidation from the home above: Table I's extra transition.
+    pub(super) fn invalidate_region(&mut self) {
+        if R::HIERARCHICAL {
+            self.table(Access::Invalidation, Cause::Forwarded);
+        }
+    }
+
+    pub(super) fn replace_entry(&mut self) {
+        self.table(Access::Replace, Cause::DirectoryEviction);
+    }
+}
