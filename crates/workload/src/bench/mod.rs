@@ -29,13 +29,13 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
-mod grids;
-#[cfg(test)]
 mod launches;
 #[cfg(test)]
 mod pinned;
 #[cfg(test)]
 mod rounding;
+#[cfg(test)]
+mod small;
 #[cfg(test)]
 mod table2;
 #[cfg(test)]

@@ -52,7 +52,7 @@ fn small_recordings_are_those_pinned() {
         writeln!(found, "{name}{given} {:016x}", digest(&recording)).unwrap();
     };
     for workload in list() {
-        pin(workload.name(), "", &tests::small(*workload));
+        pin(workload.name(), "", &small::small(*workload));
     }
     for (name, given) in tests::VARIANTS {
         let text: String = given.iter().map(|(key, value)| format!(",{key}={value}")).collect();

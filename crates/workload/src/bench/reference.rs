@@ -1,4 +1,9 @@
-//! Comparison of results with a reference that sums in another order.
+//! What plain references have in common: comparison with sums in another order, and parts of algorithms that several
+//! programs have.
+
+use crate::graph::Graph;
+use std::collections::VecDeque;
+use std::ops::Add;
 
 /// Largest difference, relative to the larger of the value and 1. Source: assumed; far above the roundings of
 /// some thousand operations (2^-53 each) and far below any wrong term.
@@ -26,6 +31,52 @@ pub(crate) fn compare(what: &str, found: f32, expected: f64, magnitude: f64) -> 
         return Ok(());
     }
     Err(format!("{what} is {found}, expected {expected} within {tolerance}"))
+}
+
+/// Levels of a search in breadth from `source`: arcs on the shortest way to each node, `far` where there is none.
+pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
+    graph: &Graph,
+    source: u32,
+    [zero, one, far]: [T; 3],
+) -> Vec<T> {
+    let mut levels = vec![far; graph.nodes() as usize];
+    levels[source as usize] = zero;
+    let mut queue = VecDeque::from([source]);
+    while let Some(node) = queue.pop_front() {
+        for &neighbour in &graph.target()[graph.row(node)] {
+            if levels[neighbour as usize] == far {
+                levels[neighbour as usize] = levels[node as usize] + one;
+                queue.push_back(neighbour);
+            }
+        }
+    }
+    levels
+}
+
+/// Pass `k` of Floyd and Warshall over a square of `nodes` by `nodes` distances: notes `mark` where the way by `k` is shorter.
+pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
+    (distance, through): (&mut [T], &mut [M]),
+    nodes: usize,
+    k: usize,
+    mark: M,
+) {
+    let middle = distance[k * nodes..(k + 1) * nodes].to_vec();
+    for (row, through) in distance.chunks_mut(nodes).zip(through.chunks_mut(nodes)) {
+        let first = row[k];
+        for ((direct, through), rest) in row.iter_mut().zip(through).zip(&middle) {
+            if first + *rest < *direct {
+                (*direct, *through) = (first + *rest, mark);
+            }
+        }
+    }
+}
+
+/// `Err` names the first element of `what` that differs.
+pub(crate) fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: &[T], expected: &[T]) -> Result<(), String> {
+    match expected.iter().zip(found).position(|(expected, found)| expected != found) {
+        Some(at) => Err(format!("{what} {at} is {}, expected {}", found[at], expected[at])),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -67,13 +67,13 @@ fn counts_that_lay_out_the_same_arrays_as_others_are_told() {
         for parameter in workload.parameters() {
             let Kind::Count { low, high } = parameter.kind else { continue };
             let of = |count: u64| {
-                let mut request = tests::small_with(*workload, parameter.name, count);
+                let mut request = small::small_with(*workload, parameter.name, count);
                 let mut memory = Memory::new(Backing::AddressOnly);
                 workload.lay_out(&mut request, &mut memory).ok()?;
                 let told = request.adjusted().iter().any(|one| one.parameter == parameter.name);
                 Some((memory.arrays().iter().map(|array| array.bytes).collect::<Vec<_>>(), told))
             };
-            let own: u64 = tests::small(*workload).values.count(parameter.name);
+            let own: u64 = small::small(*workload).values.count(parameter.name);
             let many: Vec<_> = (own..own + 8).filter(|count| (low..=high).contains(count)).map(of).collect();
             let sizes = |of: fn(&bool) -> bool| {
                 many.iter().flatten().filter(|(_, told)| of(told)).map(|(arrays, _)| arrays.clone()).collect::<Vec<_>>()

@@ -6,11 +6,11 @@
 
 use super::network::{GRAPH, NODES, Network, SYMMETRIC, Uses, file, random_network};
 use crate::bench::benchmark::Benchmark;
+use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
-use std::collections::VecDeque;
 use tombolo_types::{Order, Scope};
 
 /// Level of a node that was not reached.
@@ -194,18 +194,7 @@ impl Instance for Search {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let graph = &self.network.graph;
-        let mut expected = vec![FAR; graph.nodes() as usize];
-        expected[self.source as usize] = 0;
-        let mut queue = VecDeque::from([self.source]);
-        while let Some(node) = queue.pop_front() {
-            for &neighbour in &graph.target()[graph.row(node)] {
-                if expected[neighbour as usize] == FAR {
-                    expected[neighbour as usize] = expected[node as usize] + 1;
-                    queue.push_back(neighbour);
-                }
-            }
-        }
+        let expected = levels(&self.network.graph, self.source, [0, 1, FAR]);
         let found = memory.to_vec(self.level);
         match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
             Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),

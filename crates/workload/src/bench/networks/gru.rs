@@ -9,7 +9,7 @@
 //!
 //! Both weight matrices of 256 units have 3 × 256² elements, 1.5 MiB together; those of 512 units 6 MiB.
 
-use super::recurrent::{Element, Forward, Sizes, parameters};
+use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -48,10 +48,6 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
     let (forward, state_sums) = forward.with_states_apart(memory);
     Ok(Box::new(Layer { forward, state_sums }))
-}
-
-fn sigmoid(sum: f32) -> f32 {
-    1.0 / (1.0 + (-sum).exp())
 }
 
 impl Layer {

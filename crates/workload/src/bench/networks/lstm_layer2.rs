@@ -8,7 +8,7 @@
 //! has 4096 × 64 inputs, outputs and cells and four times as many gates, 7.3 MB; 25 steps and the weights
 //! are 687 MiB, beside HMG Table III's 710 MB.
 
-use super::recurrent::{Element, Forward, Sizes, parameters};
+use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::compare;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -46,10 +46,6 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let sizes = Sizes::of(name, request, GATES)?;
     let forward = Forward::lay_out(sizes, GATES, request.seed, memory);
     Ok(Box::new(Layer { forward, cells: sizes.sequence(memory, "cells") }))
-}
-
-fn sigmoid(sum: f32) -> f32 {
-    1.0 / (1.0 + (-sum).exp())
 }
 
 impl Layer {

@@ -118,6 +118,11 @@ impl Sizes {
     }
 }
 
+/// The gate of a sum.
+pub(super) fn sigmoid(sum: f32) -> f32 {
+    1.0 / (1.0 + (-sum).exp())
+}
+
 /// The sums of a layer's forward pass, before what the layer makes of them.
 pub(super) struct Forward {
     pub(super) sizes: Sizes,

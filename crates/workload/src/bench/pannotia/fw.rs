@@ -10,6 +10,7 @@
 //! drawn.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
+use crate::bench::reference::{equal, shorten};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
@@ -138,23 +139,9 @@ impl Instance for Paths {
         let nodes = self.nodes as usize;
         let (mut distance, mut through) = (self.direct(), vec![0; nodes * nodes]);
         for k in 1..=self.passes as usize {
-            let middle = distance[k * nodes..(k + 1) * nodes].to_vec();
-            for (row, through) in distance.chunks_mut(nodes).zip(through.chunks_mut(nodes)) {
-                let first = row[k];
-                for ((direct, through), rest) in row.iter_mut().zip(through).zip(&middle) {
-                    if first + rest < *direct {
-                        (*direct, *through) = (first + rest, k as i32);
-                    }
-                }
-            }
+            shorten((&mut distance, &mut through), nodes, k, k as i32);
         }
-        let arrays = [("distance", self.distance, distance), ("node between", self.through, through)];
-        for (what, array, expected) in arrays {
-            let found = memory.to_vec(array);
-            if let Some(at) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
-                return Err(format!("{what} {at} is {}, expected {}", found[at], expected[at]));
-            }
-        }
-        Ok(())
+        equal("distance", &memory.to_vec(self.distance), &distance)?;
+        equal("node between", &memory.to_vec(self.through), &through)
     }
 }

@@ -8,6 +8,7 @@
 //! one in Rodinia.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
+use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::graph::{Arc, Graph};
 use crate::noise;
@@ -182,20 +183,7 @@ impl Instance for Search {
 
     /// Levels, front by front.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut expected = vec![FAR; self.graph.nodes() as usize];
-        expected[self.source as usize] = 0;
-        let mut front = vec![self.source];
-        for level in 1.. {
-            let neighbours = front.iter().flat_map(|node| &self.graph.target()[self.graph.row(*node)]);
-            let mut next: Vec<u32> = neighbours.copied().filter(|node| expected[*node as usize] == FAR).collect();
-            next.sort_unstable();
-            next.dedup();
-            next.iter().for_each(|node| expected[*node as usize] = level);
-            if next.is_empty() {
-                break;
-            }
-            front = next;
-        }
+        let expected = levels(&self.graph, self.source, [0, 1, FAR]);
         let found = memory.to_vec(self.cost);
         match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
             Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),
