@@ -34,7 +34,7 @@ impl Unlabelled {
 impl Packets for Unlabelled {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let on = match self.program.commands()[index] {
-            Command::Launch { .. } => ModuleSet::first(self.modules.min(32)),
+            Command::Launch { .. } => ModuleSet::first(self.modules.min(ModuleSet::MOST as u8)),
             Command::Copy { .. } | Command::Host { .. } => ModuleSet::NONE,
         };
         then(&Packet { kernel, on, labels: None });
