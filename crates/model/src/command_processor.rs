@@ -124,17 +124,14 @@ pub struct KernelTime {
     pub end: Ps,
 }
 
-/// When one copy between host and device memory ran.
+/// When something ran outside any kernel: a copy between host and device memory, or operations of a boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyTime {
-    /// When the command processor came to it.
+pub struct Stretch {
+    /// Its start.
     pub start: Ps,
-    /// When its last byte arrived.
+    /// Its end.
     pub end: Ps,
 }
-
-/// From when to when operations of a boundary ran outside any kernel.
-pub type Waited = CopyTime;
 
 /// The command processor.
 pub struct CommandProcessor {
@@ -154,9 +151,9 @@ pub struct CommandProcessor {
     /// Whether the program's last release has run.
     released: bool,
     /// Operations for what the host does.
-    hosted: Vec<Waited>,
+    hosted: Vec<Stretch>,
     /// Operations at the end of the program.
-    ending: Option<Waited>,
+    ending: Option<Stretch>,
     /// Latency to one controller.
     latency: Ps,
     /// Latency to all controllers at once.
@@ -169,7 +166,7 @@ pub struct CommandProcessor {
     links_turn: bool,
     /// When the launch latency of the kernel at hand began.
     started: Ps,
-    copied: Vec<CopyTime>,
+    copied: Vec<Stretch>,
     kernels: Vec<KernelTime>,
 }
 
@@ -262,12 +259,12 @@ impl CommandProcessor {
     }
 
     /// When operations ran for what the host does, in order.
-    pub fn hosted(&self) -> &[Waited] {
+    pub fn hosted(&self) -> &[Stretch] {
         &self.hosted
     }
 
     /// When operations ran at the end of the program.
-    pub fn ending(&self) -> Option<&Waited> {
+    pub fn ending(&self) -> Option<&Stretch> {
         self.ending.as_ref()
     }
 
@@ -277,7 +274,7 @@ impl CommandProcessor {
     }
 
     /// When each copy ran, in order.
-    pub fn copies(&self) -> &[CopyTime] {
+    pub fn copies(&self) -> &[Stretch] {
         &self.copied
     }
 
@@ -405,7 +402,7 @@ impl CommandProcessor {
             Then::Host(command, start) => self.host(command, start, out),
             Then::ProgramEnds(start) => {
                 self.state = State::Idle;
-                self.ending = waited(start, out.now());
+                self.ending = stretch(start, out.now());
             }
         }
     }
@@ -414,13 +411,13 @@ impl CommandProcessor {
     fn host<D: Data>(&mut self, HostCommand { command, copies }: HostCommand, start: Ps, out: &mut Out<'_, D>) {
         self.state = State::Idle;
         self.is_queued = false;
-        self.hosted.extend(waited(start, out.now()));
+        self.hosted.extend(stretch(start, out.now()));
         self.boundaries.host_is_done(command, self.packets - 1);
         match copies {
             None => self.goes_on = true,
             Some(bytes) => {
                 let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
-                self.copied.push(CopyTime { start: out.now(), end: done });
+                self.copied.push(Stretch { start: out.now(), end: done });
                 self.later(done, out);
             }
         }
@@ -448,6 +445,6 @@ impl CommandProcessor {
 }
 
 /// A wait, where there was one.
-fn waited(start: Ps, end: Ps) -> Option<Waited> {
-    (end > start).then_some(Waited { start, end })
+fn stretch(start: Ps, end: Ps) -> Option<Stretch> {
+    (end > start).then_some(Stretch { start, end })
 }

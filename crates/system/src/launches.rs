@@ -3,7 +3,7 @@
 use crate::record::{GpuRecord, KernelRecord, LinkRecord};
 use crate::time::{Span, Split, TimeRecord};
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::{CommandProcessor, Waited};
+use tombolo_model::command_processor::{CommandProcessor, Stretch};
 use tombolo_model::module::Module;
 use tombolo_model::pace::KernelStats;
 use tombolo_model::watch::Contents;
@@ -15,10 +15,10 @@ use tombolo_types::{GpuId, Ps};
 /// Nothing else of the host program takes time here.
 pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let kernels = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end });
-    let wait = |wait: &Waited| Span { start: wait.start, end: wait.end };
-    let releases = processor.hosted().iter().chain(processor.ending()).map(wait);
+    let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
+    let releases = processor.hosted().iter().chain(processor.ending()).map(span);
     let kernels: Vec<Span> = kernels.chain(releases).collect();
-    let copies: Vec<Span> = processor.copies().iter().map(wait).collect();
+    let copies: Vec<Span> = processor.copies().iter().map(span).collect();
     let whole = processor.ended();
     TimeRecord::new(&Split::of(&kernels, &copies, &[], whole), whole)
 }

@@ -1,6 +1,6 @@
 //! What holds for every workload that ships.
 
-use super::small::{request, small, small_with};
+use super::small::{request, small};
 use super::*;
 use crate::record::{RecordError, RecordOptions, Recording, Sample};
 use crate::scale::Scale;
