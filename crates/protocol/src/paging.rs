@@ -1,0 +1,427 @@
+//! Pages that move between memories: what is done, and in which order, before a page has another home.
+//!
+//! A page has one home, whose bytes count. A module may use a page at its home, wherever that is, as its [`Mapping`] says;
+//! what it may not do is a fault. Somebody who serves faults (the driver when timing, a step when exploring) asks
+//! [`Paging::change`] what is to be done and runs its [`Step`]s in order, each when the one before is done everywhere:
+//! 1. [`Step::Unmap`]: modules refuse the page, and wait until what they have under way to it is over ([`Unmapping`]).
+//! 2. [`Step::WriteBack`]: what L2s hold of it goes to memory, and its lines are dropped.
+//! 3. [`Step::Copy`]: its bytes go from one memory to another.
+//! 4. [`Step::Map`]: modules learn how they see it now. Who waits goes on.
+//!
+//! While nobody has a request under way to a page, it has no message that a change could overtake: so a request carries no
+//! translation. That holds where an L2 keeps lines of its own module's memory alone. Where others' lines live in an L2 the
+//! page would have to be unmapped, drained and dropped there too, which no design here does.
+//!
+//! Read-only copies: with [`Paging::duplicates`] readers get a copy of their own, and nobody may write until a write
+//! gives the page to one of them alone. Source: CUDA's read-mostly advice (GPS, section 2.1).
+
+use crate::topology::ModuleSet;
+use tombolo_types::ModuleId;
+
+/// Who can hold a page's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Holder {
+    /// The memory of a module.
+    Module(ModuleId),
+    /// The host's memory.
+    Host,
+}
+
+impl Holder {
+    /// The module, where it is one.
+    pub fn module(self) -> Option<ModuleId> {
+        match self {
+            Holder::Module(module) => Some(module),
+            Holder::Host => None,
+        }
+    }
+
+    fn set(self) -> ModuleSet {
+        self.module().map_or(ModuleSet::NONE, ModuleSet::only)
+    }
+}
+
+/// What a module may do with a page without a fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    None,
+    /// Load from it.
+    Read,
+    /// Load from it, store to it, and perform atomics on it.
+    Write,
+}
+
+/// How one module sees a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// Where its accesses go.
+    pub home: ModuleId,
+    /// Which it may make.
+    pub access: Access,
+}
+
+/// Where a page is, and who may use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Residence {
+    /// Whose bytes count.
+    pub home: Holder,
+    /// Modules with a copy of their own. While there are any nobody may write.
+    pub copies: ModuleSet,
+    /// Modules that may use it: in their copy where they have one, else at its home.
+    pub mapped: ModuleSet,
+}
+
+impl Residence {
+    /// At one home, used by `mapped`.
+    pub fn at(home: Holder, mapped: ModuleSet) -> Residence {
+        Residence { home, copies: ModuleSet::NONE, mapped }
+    }
+
+    /// What a module may do.
+    pub fn access(&self, module: ModuleId) -> Access {
+        if !self.mapped.contains(module) {
+            Access::None
+        } else if self.copies == ModuleSet::NONE {
+            Access::Write
+        } else {
+            Access::Read
+        }
+    }
+
+    /// How a module sees it; `None` where the page is the host's.
+    pub fn mapping(&self, module: ModuleId) -> Option<Mapping> {
+        let home = if self.copies.contains(module) { Some(module) } else { self.home.module() };
+        home.map(|home| Mapping { home, access: self.access(module) })
+    }
+}
+
+/// Why a page is to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wish {
+    /// A module has made an access that it may not make.
+    Fault {
+        /// Which.
+        module: ModuleId,
+        /// Whether it was a store or an atomic.
+        writes: bool,
+    },
+    /// It is to be elsewhere: prefetched, or evicted to the host.
+    Move {
+        /// Where.
+        to: Holder,
+    },
+}
+
+/// What a fault does to a page that another module holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnFault {
+    /// It moves to whom it misses.
+    #[default]
+    Migrate,
+    /// Whom it misses uses it where it is: CUDA's accessed-by advice, and pinning.
+    MapRemotely,
+}
+
+/// One thing to be done, by all of a set at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// These modules unmap the page as [`Paging::unmapping`] says.
+    Unmap(ModuleSet),
+    /// The L2s of these modules write the page's dirty bytes to memory and drop its lines.
+    WriteBack(ModuleSet),
+    /// The page's bytes are copied.
+    Copy {
+        /// From this memory.
+        from: Holder,
+        /// To this one.
+        to: Holder,
+    },
+    /// Every module that maps or mapped it sees it so.
+    Map(Residence),
+}
+
+/// What a module does to unmap a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unmapping {
+    /// It refuses accesses from now on, and forgets translations.
+    pub refuses: bool,
+    /// It waits until its loads and atomics under way to the page have been answered.
+    pub awaits_loads: bool,
+    /// It waits until the home has taken its stores under way.
+    pub awaits_stores: bool,
+}
+
+/// A broken rule of moving pages. The explorer must catch each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BrokenPaging {
+    /// Who unmaps a page goes on to use it where it was.
+    TranslationKept,
+    /// Who unmaps a page does not wait for its loads: a late one leaves a line at the old home.
+    LoadsNotAwaited,
+    /// Who unmaps a page does not wait for its stores: they reach the old home behind the copy.
+    StoresNotAwaited,
+    /// A page is copied without its dirty bytes.
+    NotWrittenBack,
+    /// The old home's L2 keeps the page's lines: they are old when the page comes back.
+    LinesKept,
+    /// A page is copied before it is unmapped.
+    CopiedEarly,
+    /// A page is mapped before it is copied.
+    MappedEarly,
+    /// A write to a page with copies leaves the copies with their readers.
+    ReadersKept,
+}
+
+impl BrokenPaging {
+    /// Every one.
+    pub const ALL: [BrokenPaging; 8] = [
+        BrokenPaging::TranslationKept,
+        BrokenPaging::LoadsNotAwaited,
+        BrokenPaging::StoresNotAwaited,
+        BrokenPaging::NotWrittenBack,
+        BrokenPaging::LinesKept,
+        BrokenPaging::CopiedEarly,
+        BrokenPaging::MappedEarly,
+        BrokenPaging::ReadersKept,
+    ];
+}
+
+/// The rules of a design whose pages move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Paging {
+    /// What a fault does.
+    pub on_fault: OnFault,
+    /// Whether a load that faults leaves the page where it is and gets a copy.
+    pub duplicates: bool,
+    /// Whether every module may use a page wherever it is: then a move maps it for all, and nobody faults.
+    pub everybody: bool,
+    /// The broken rule, if any.
+    pub broken: Option<BrokenPaging>,
+}
+
+/// Steps that a change has at most.
+const STEPS: usize = 4;
+
+/// What is to be done to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Change {
+    steps: [Option<Step>; STEPS],
+    /// The page behind it.
+    pub after: Residence,
+}
+
+impl Change {
+    /// The steps, in order.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.steps.iter().copied().flatten()
+    }
+
+    /// Step number `index`; `None` behind the last.
+    pub fn step(&self, index: u8) -> Option<Step> {
+        self.steps().nth(usize::from(index))
+    }
+
+    /// Whether bytes move between memories.
+    pub fn copies(&self) -> bool {
+        self.steps().any(|step| matches!(step, Step::Copy { .. }))
+    }
+}
+
+impl Paging {
+    /// Of a machine of `modules` modules: who may use a page that comes to be at `home`.
+    pub fn mapped(&self, home: Holder, modules: u8) -> ModuleSet {
+        match home {
+            Holder::Host => ModuleSet::NONE,
+            Holder::Module(_) if self.everybody => ModuleSet::first(modules),
+            Holder::Module(_) => home.set(),
+        }
+    }
+
+    /// What is to be done to a page at `now`; `None` where the wish is fulfilled.
+    pub fn change(&self, now: &Residence, wish: Wish, modules: u8) -> Option<Change> {
+        match wish {
+            Wish::Fault { module, writes } => {
+                let wanted = if writes { Access::Write } else { Access::Read };
+                if now.access(module) >= wanted {
+                    return None;
+                }
+                Some(match (now.home, self.on_fault) {
+                    (Holder::Host, _) => self.moved(now, Holder::Module(module), modules),
+                    (Holder::Module(_), OnFault::MapRemotely) if now.copies == ModuleSet::NONE => {
+                        Change::new(now, &[], Residence { mapped: now.mapped.and(ModuleSet::only(module)), ..*now })
+                    }
+                    (Holder::Module(home), OnFault::Migrate) if self.duplicates && !writes => {
+                        self.duplicated(now, home, module)
+                    }
+                    (Holder::Module(_), OnFault::Migrate | OnFault::MapRemotely) => {
+                        self.moved(now, Holder::Module(module), modules)
+                    }
+                })
+            }
+            Wish::Move { to } => (now.home != to).then(|| self.moved(now, to, modules)),
+        }
+    }
+
+    /// The page goes to `to`, and to nobody else: copies are given up. Where `to` has one it is current, for nobody writes
+    /// while there are any.
+    fn moved(&self, now: &Residence, to: Holder, modules: u8) -> Change {
+        let keeps = to.module().filter(|&module| now.copies.contains(module));
+        let given_up = now.home.set().and(now.copies);
+        let (unmaps, written) = match keeps {
+            Some(module) => {
+                let others = ModuleSet::only(module);
+                (now.mapped.without(others), given_up.without(others))
+            }
+            None => (now.mapped, given_up),
+        };
+        let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.without(now.copies) } else { unmaps };
+        let copy = keeps.is_none().then_some(Step::Copy { from: now.home, to });
+        let mut after = Residence::at(to, self.mapped(to, modules));
+        if self.is_broken(BrokenPaging::ReadersKept) {
+            after.mapped = after.mapped.and(now.copies);
+        }
+        let ordered = [Some(Step::Unmap(unmaps)), Some(Step::WriteBack(written)), copy];
+        self.ordered(now, ordered, after)
+    }
+
+    /// A reader gets a copy. Who might write gives that up first.
+    fn duplicated(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
+        let writers = if now.copies == ModuleSet::NONE { now.mapped } else { ModuleSet::NONE };
+        let with = ModuleSet::only(reader);
+        let after = Residence { home: now.home, copies: now.copies.and(with), mapped: now.mapped.and(with) };
+        let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
+        let written = if writers == ModuleSet::NONE { ModuleSet::NONE } else { ModuleSet::only(home) };
+        let ordered = [Some(Step::Unmap(writers)), Some(Step::WriteBack(written)), Some(copy)];
+        self.ordered(now, ordered, after)
+    }
+
+    fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Step>; 3], after: Residence) -> Change {
+        let steps = match self.broken {
+            Some(BrokenPaging::CopiedEarly) => [copy, unmap, written],
+            _ => [unmap, written, copy],
+        };
+        let mut change = Change::new(now, &steps, after);
+        if self.is_broken(BrokenPaging::MappedEarly)
+            && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Step::Copy { .. })))
+        {
+            change.steps.swap(place, STEPS - 1);
+        }
+        change
+    }
+
+    /// What a module does to unmap a page.
+    pub fn unmapping(&self) -> Unmapping {
+        Unmapping {
+            refuses: !self.is_broken(BrokenPaging::TranslationKept),
+            awaits_loads: !self.is_broken(BrokenPaging::LoadsNotAwaited),
+            awaits_stores: !self.is_broken(BrokenPaging::StoresNotAwaited),
+        }
+    }
+
+    /// Whether dirty bytes go to memory when a page's lines are dropped.
+    pub fn writes_back(&self) -> bool {
+        !self.is_broken(BrokenPaging::NotWrittenBack)
+    }
+
+    /// Whether a page's lines are dropped when it leaves.
+    pub fn drops_lines(&self) -> bool {
+        !self.is_broken(BrokenPaging::LinesKept)
+    }
+
+    /// Whether a rule is broken so.
+    fn is_broken(&self, rule: BrokenPaging) -> bool {
+        self.broken == Some(rule)
+    }
+}
+
+impl Change {
+    /// Of steps that somebody takes part in, and the mapping behind them.
+    fn new(now: &Residence, steps: &[Option<Step>], after: Residence) -> Change {
+        let takes_part = |step: &Step| match step {
+            Step::Unmap(modules) | Step::WriteBack(modules) => *modules != ModuleSet::NONE,
+            Step::Copy { from, to } => from != to,
+            Step::Map(_) => now != &after,
+        };
+        let mut all = steps.iter().copied().flatten().chain([Step::Map(after)]).filter(takes_part);
+        let mut steps = [None; STEPS];
+        steps.iter_mut().zip(&mut all).for_each(|(place, step)| *place = Some(step));
+        Change { steps, after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: ModuleId = ModuleId(0);
+    const B: ModuleId = ModuleId(1);
+    const C: ModuleId = ModuleId(2);
+
+    fn set(modules: &[ModuleId]) -> ModuleSet {
+        modules.iter().fold(ModuleSet::NONE, |all, &module| all.and(ModuleSet::only(module)))
+    }
+
+    fn at(module: ModuleId) -> Residence {
+        Residence::at(Holder::Module(module), ModuleSet::only(module))
+    }
+
+    fn steps(paging: Paging, now: Residence, wish: Wish) -> Vec<Step> {
+        paging.change(&now, wish, 3).expect("something is to be done").steps().collect()
+    }
+
+    #[test]
+    fn a_fault_moves_the_page_when_its_user_has_let_go_of_it() {
+        let fault = Wish::Fault { module: B, writes: false };
+        let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
+        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(at(B))];
+        assert_eq!(steps(Paging::default(), at(A), fault), expected);
+        assert_eq!(Paging::default().change(&at(B), fault, 3), None, "it has come meanwhile");
+    }
+
+    #[test]
+    fn an_evicted_page_is_the_hosts_and_the_next_fault_brings_it_back() {
+        let host = Residence::at(Holder::Host, ModuleSet::NONE);
+        let evict = steps(Paging::default(), at(A), Wish::Move { to: Holder::Host });
+        assert_eq!(evict.last(), Some(&Step::Map(host)));
+        let back = steps(Paging::default(), host, Wish::Fault { module: C, writes: true });
+        assert_eq!(back, [Step::Copy { from: Holder::Host, to: Holder::Module(C) }, Step::Map(at(C))]);
+    }
+
+    #[test]
+    fn readers_have_copies_until_one_writes() {
+        let paging = Paging { duplicates: true, ..Paging::default() };
+        let read = Wish::Fault { module: B, writes: false };
+        let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
+        let shared = Residence { home: Holder::Module(A), copies: set(&[B]), mapped: set(&[A, B]) };
+        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(shared)];
+        assert_eq!(steps(paging, at(A), read), expected);
+        assert_eq!([A, B, C].map(|module| shared.access(module)), [Access::Read, Access::Read, Access::None]);
+        assert_eq!(shared.mapping(B), Some(Mapping { home: B, access: Access::Read }));
+        let third = steps(paging, shared, Wish::Fault { module: C, writes: false });
+        assert_eq!(third.len(), 2, "nobody gives anything up: {third:?}");
+        let write = steps(paging, shared, Wish::Fault { module: B, writes: true });
+        assert_eq!(write, [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), Step::Map(at(B))]);
+    }
+
+    #[test]
+    fn where_pages_are_used_from_afar_nobody_unmaps_for_a_fault() {
+        let paging = Paging { on_fault: OnFault::MapRemotely, ..Paging::default() };
+        let both = Residence { mapped: set(&[A, B]), ..at(A) };
+        assert_eq!(steps(paging, at(A), Wish::Fault { module: B, writes: true }), [Step::Map(both)]);
+        assert_eq!(both.mapping(B), Some(Mapping { home: A, access: Access::Write }));
+        let moved = steps(Paging { everybody: true, ..paging }, both, Wish::Move { to: Holder::Module(C) });
+        assert_eq!(moved[0], Step::Unmap(set(&[A, B])));
+        assert_eq!(moved.last(), Some(&Step::Map(Residence::at(Holder::Module(C), set(&[A, B, C])))));
+    }
+
+    #[test]
+    fn a_broken_order_has_the_same_steps() {
+        let fault = Wish::Fault { module: B, writes: true };
+        let broken = |rule| steps(Paging { broken: Some(rule), ..Paging::default() }, at(A), fault);
+        assert!(matches!(broken(BrokenPaging::CopiedEarly)[0], Step::Copy { .. }));
+        assert!(matches!(broken(BrokenPaging::MappedEarly)[3], Step::Copy { .. }));
+        assert_eq!(broken(BrokenPaging::StoresNotAwaited).len(), 4);
+    }
+}
