@@ -54,6 +54,7 @@ pub mod tlb;
 pub mod traffic;
 pub mod translation;
 pub mod turning_link;
+pub mod view;
 pub mod watch;
 pub mod way_partition;
 pub mod weight;

@@ -1,12 +1,14 @@
 //! Where a line lives: its slice, its region, its homes.
 
 use crate::page_table::PageTable;
+use crate::view::View;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
-use tombolo_types::{GpuId, Line, ModuleId};
+use tombolo_protocol::paging::{Access, Mapping};
+use tombolo_types::{GpuId, Line, ModuleId, Page};
 
-/// The homes of all lines of a run. Cheap to clone: the page table is shared.
+/// The homes of all lines of a run. Cheap to clone before it: the page table is shared.
 #[derive(Clone, Debug)]
 pub struct Map {
     gpus: u8,
@@ -17,6 +19,8 @@ pub struct Map {
     /// Binary logarithm of the lines of a directory region.
     region_shift: u32,
     pages: Arc<PageTable>,
+    /// Of a module whose pages move: how it sees them. Boxed, for few designs have one and every lookup passes here.
+    view: Option<Box<View>>,
 }
 
 /// Spreads neighbouring numbers over 64 bits. The multiplier is the 64-bit golden ratio, odd.
@@ -51,7 +55,65 @@ impl Map {
             slices: machine.l2.slices,
             region_shift: machine.directory.lines_per_entry.trailing_zeros(),
             pages,
+            view: None,
         }
+    }
+
+    /// The same for a module whose pages move.
+    pub fn seen(self, view: View) -> Map {
+        Map { view: Some(Box::new(view)), ..self }
+    }
+
+    /// Whether pages move.
+    #[inline]
+    pub fn moves(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// What the module whose map it is may do with a line.
+    #[inline]
+    pub fn access(&self, line: Line) -> Access {
+        let Some(view) = &self.view else { return Access::Write };
+        view.mapping(self.page(line), self.placed(line)).access
+    }
+
+    /// From now on the module whose map it is sees a page so; see [`View::map`].
+    pub fn map(&mut self, page: Page, mapping: Option<Mapping>) {
+        let placed = self.placed(self.pages.first_line(page));
+        self.view_mut().map(page, placed, mapping);
+    }
+
+    /// From now on the module whose map it is makes no access to a page.
+    pub fn refuse(&mut self, page: Page) {
+        let placed = self.placed(self.pages.first_line(page));
+        self.view_mut().refuse(page, placed);
+    }
+
+    fn view_mut(&mut self) -> &mut View {
+        self.view.as_mut().expect("only where pages move is anybody told of it")
+    }
+
+    /// The page of a line.
+    #[inline]
+    pub fn page(&self, line: Line) -> Page {
+        self.pages.page_of(line)
+    }
+
+    /// The lines of a page.
+    pub fn page_lines(&self, page: Page) -> impl Iterator<Item = Line> + use<> {
+        let first = self.pages.first_line(page).0;
+        (first..self.pages.first_line(Page(page.0 + 1)).0).map(Line)
+    }
+
+    /// Where a line was placed before the run, as module 0 sees it: where pages move no module sees another place.
+    #[inline]
+    fn placed(&self, line: Line) -> ModuleId {
+        self.placed_for(ModuleId(0), line)
+    }
+
+    #[inline]
+    fn placed_for(&self, at: ModuleId, line: Line) -> ModuleId {
+        self.pages.home(at, line).unwrap_or_else(|| panic!("{line} is on a page that nobody placed"))
     }
 
     /// The directory region of a line.
@@ -90,9 +152,13 @@ impl Topology for Map {
         gpu_of(module, self.gpus_per_module)
     }
 
+    /// Where pages move a module knows only its own view, which is that of all who have the page in use.
     #[inline]
-    fn system_home(&self, line: Line) -> ModuleId {
-        self.pages.home(line).unwrap_or_else(|| panic!("{line} is on a page that nobody placed"))
+    fn home(&self, at: ModuleId, line: Line) -> ModuleId {
+        match &self.view {
+            None => self.placed_for(at, line),
+            Some(view) => view.mapping(self.page(line), self.placed(line)).home,
+        }
     }
 
     #[inline]

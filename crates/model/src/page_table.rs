@@ -1,4 +1,5 @@
-//! Where pages live: the home module of every line, fixed before a run and shared by all threads.
+//! Where pages are placed: the home module of every line, fixed before a run and shared by all threads. What moves
+//! afterwards each module is told for itself ([`crate::view`]).
 
 use crate::set_index::SetIndex;
 use rustc_hash::FxHashMap;
@@ -26,6 +27,8 @@ enum Placement {
     Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8> },
     /// Granules of 2^`shift` lines, round robin over the modules.
     Interleaved { modules: SetIndex, shift: u32 },
+    /// Every module has all pages, in its own memory.
+    Everywhere,
 }
 
 /// The home module of every line.
@@ -64,6 +67,11 @@ impl PageTable {
         PageTable::interleaved(modules, granule, lines_per_page)
     }
 
+    /// Every module at home for itself: each has a copy of all pages.
+    pub fn everywhere(lines_per_page: u64) -> PageTable {
+        PageTable { placement: Placement::Everywhere, page_shift: shift(lines_per_page) }
+    }
+
     fn interleaved(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
         let modules = SetIndex::new(u32::from(modules));
         let placement = Placement::Interleaved { modules, shift: shift(granule) };
@@ -76,18 +84,24 @@ impl PageTable {
         Page(line.0 >> self.page_shift)
     }
 
+    /// The first line of a page.
+    pub fn first_line(&self, page: Page) -> Line {
+        Line(page.0 << self.page_shift)
+    }
+
     /// Lines that have one home where they begin at a multiple of their number: a power of two.
     pub fn lines_together(&self) -> u64 {
         match &self.placement {
-            Placement::Table { .. } => 1 << self.page_shift,
+            Placement::Table { .. } | Placement::Everywhere => 1 << self.page_shift,
             Placement::Interleaved { shift, .. } => 1 << shift,
         }
     }
 
-    /// The home module of `line`; `None` for a page that nobody placed.
+    /// The home module of `line` as module `at` sees it; `None` for a page that nobody placed.
     #[inline]
-    pub fn home(&self, line: Line) -> Option<ModuleId> {
+    pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {
         match &self.placement {
+            Placement::Everywhere => Some(at),
             Placement::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
             Placement::Table { segments, sparse } => {
                 let page = self.page_of(line).0;
@@ -125,35 +139,44 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    /// Whose view does not matter.
+    const AT: ModuleId = ModuleId(9);
+
     #[test]
     fn the_first_touch_places_a_page() {
         let touches = [(3, 1), (4, 2), (3, 0)].map(|(page, module)| (Page(page), ModuleId(module)));
         let table = PageTable::from_first_touch(touches, 16);
-        assert_eq!(table.home(Line(3 * 16 + 15)), Some(ModuleId(1)));
-        assert_eq!(table.home(Line(4 * 16)), Some(ModuleId(2)));
-        assert_eq!(table.home(Line(5 * 16)), None, "nobody placed it");
+        assert_eq!(table.home(AT, Line(3 * 16 + 15)), Some(ModuleId(1)));
+        assert_eq!(table.home(AT, Line(4 * 16)), Some(ModuleId(2)));
+        assert_eq!(table.home(AT, Line(5 * 16)), None, "nobody placed it");
     }
 
     #[test]
     fn pages_far_apart_are_found_too() {
         let far: Vec<(Page, ModuleId)> = (0..40).map(|i| (Page(i << 30), ModuleId(i as u8))).collect();
         let table = PageTable::from_first_touch(far.iter().copied(), 1);
-        assert!(far.iter().all(|&(page, module)| table.home(Line(page.0)) == Some(module)));
+        assert!(far.iter().all(|&(page, module)| table.home(AT, Line(page.0)) == Some(module)));
     }
 
     #[test]
     fn pages_take_turns() {
         let table = PageTable::interleaved_by_page(3, 8);
-        let homes: Vec<_> = (0..5).map(|page| table.home(Line(page * 8 + 7)).unwrap().0).collect();
+        let homes: Vec<_> = (0..5).map(|page| table.home(AT, Line(page * 8 + 7)).unwrap().0).collect();
         assert_eq!(homes, [0, 1, 2, 0, 1]);
     }
 
     #[test]
     fn lines_take_turns_by_granule() {
         let table = PageTable::interleaved_by_line(4, 2, 8);
-        let homes: Vec<_> = (0..10).map(|line| table.home(Line(line)).unwrap().0).collect();
+        let homes: Vec<_> = (0..10).map(|line| table.home(AT, Line(line)).unwrap().0).collect();
         assert_eq!(homes, [0, 0, 1, 1, 2, 2, 3, 3, 0, 0]);
         assert_eq!(table.page_of(Line(9)), Page(1));
+    }
+
+    #[test]
+    fn where_pages_are_everywhere_each_module_is_at_home() {
+        let table = PageTable::everywhere(8);
+        assert_eq!([3, 7].map(|at| table.home(ModuleId(at), Line(5))), [3, 7].map(|at| Some(ModuleId(at))));
     }
 
     proptest! {
@@ -172,7 +195,7 @@ mod tests {
             let table = PageTable::from_first_touch(pairs, 4);
             for page in touches.iter().flat_map(|&(page, _)| [page, page + 1]) {
                 let expected = naive.get(&page).map(|&module| ModuleId(module));
-                prop_assert_eq!(table.home(Line(page * 4 + 1)), expected);
+                prop_assert_eq!(table.home(AT, Line(page * 4 + 1)), expected);
             }
         }
     }

@@ -47,7 +47,7 @@ impl<C: Coherence, D: Contents> Site<C, D> {
     /// Whether a line's memory is this module's.
     #[inline]
     pub fn is_home(&self, line: Line) -> bool {
-        self.map.system_home(line) == self.module
+        self.map.home(self.module, line) == self.module
     }
 
     /// Whether a module is of another GPU.

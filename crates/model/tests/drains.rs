@@ -28,7 +28,7 @@ impl Topology for Machine {
         2
     }
 
-    fn system_home(&self, line: Line) -> ModuleId {
+    fn home(&self, _: ModuleId, line: Line) -> ModuleId {
         ModuleId((line.0 % 4) as u8)
     }
 
@@ -219,7 +219,7 @@ impl<P: Coherence> World<P> {
                 self.invalidate(gpu_home, ModuleId(gpu_home.0 ^ 1));
             }
             Step::Invalidate { beyond, .. } => {
-                let home = Machine.system_home(SHARED);
+                let home = Machine.home(ModuleId(0), SHARED);
                 self.invalidate(home, if beyond { gpu_home } else { ModuleId(home.0 ^ 1) });
             }
             Step::Take { which, forwards } => self.take(which, forwards),

@@ -153,7 +153,7 @@ mod tests {
             self.1
         }
 
-        fn system_home(&self, _: Line) -> ModuleId {
+        fn home(&self, _: ModuleId, _: Line) -> ModuleId {
             ModuleId(0)
         }
 

@@ -10,8 +10,8 @@ pub trait Topology {
     /// Modules of each GPU.
     fn modules_per_gpu(&self) -> u8;
 
-    /// The module whose memory holds the line.
-    fn system_home(&self, line: Line) -> ModuleId;
+    /// The module whose memory holds the line, as module `at` sees it. Who is asked there sees itself.
+    fn home(&self, at: ModuleId, line: Line) -> ModuleId;
 
     /// The module of `gpu` that stands for a line of another GPU inside `gpu`. Equal for all lines of a
     /// directory region: an entry of several lines needs one home.
@@ -27,15 +27,15 @@ pub trait Topology {
         self.gpus() * self.modules_per_gpu()
     }
 
-    /// The home of `line` inside `gpu`: the system home where it lies in `gpu`.
-    fn gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
-        let system = self.system_home(line);
+    /// The home of `line` inside `gpu`, as module `at` sees it: the system home where it lies in `gpu`.
+    fn gpu_home(&self, at: ModuleId, gpu: GpuId, line: Line) -> ModuleId {
+        let system = self.home(at, line);
         if self.gpu_of(system) == gpu { system } else { self.remote_gpu_home(gpu, line) }
     }
 
     /// The homes of `line` as module `at` sees them.
     fn homes(&self, at: ModuleId, line: Line) -> Homes {
-        let system = self.system_home(line);
+        let system = self.home(at, line);
         let gpu = self.gpu_of(at);
         let gpu_home = if self.gpu_of(system) == gpu { system } else { self.remote_gpu_home(gpu, line) };
         Homes { system, gpu: gpu_home }

@@ -204,7 +204,7 @@ pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<
     let mut first = range.start;
     while first < range.end {
         let end = Line((first.0 / together + 1) * together).min(range.end);
-        if let Some(home) = pages.home(first) {
+        if let Some(home) = pages.home(ModuleId(0), first) {
             homes[usize::from(home.0)].push(Lines::new(first, end));
         }
         first = end;

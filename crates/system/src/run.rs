@@ -319,7 +319,7 @@ fn modules<C: Coherence, D: Contents>(
 fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
     for &Resident { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {
-            modules[usize::from(map.system_home(line).0)].warm(line, dirty);
+            modules[usize::from(map.home(ModuleId(0), line).0)].warm(line, dirty);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Reader for Tally<'_> {
         for (touch, line) in touches(stream) {
             let load = u64::from(touch == Touch::Load);
             self.record.loads += load;
-            if self.pages.home(line).is_none_or(|home| topology.gpu_of(home) == gpu) {
+            if self.pages.home(module, line).is_none_or(|home| topology.gpu_of(home) == gpu) {
                 continue;
             }
             let line = self.uses.entry((gpu.0, line)).or_default();

@@ -305,7 +305,9 @@ fn pages_that_all_modules_touch_alike_are_spread_over_them() {
     let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
     let mut homes = [0; 16];
     (0..pages).for_each(|page| {
-        homes[usize::from(table.home(Line(page * lines_per_page)).expect("it was touched").0)] += 1;
+        homes[usize::from(
+            table.home(tombolo_types::ModuleId(0), Line(page * lines_per_page)).expect("it was touched").0,
+        )] += 1;
     });
     // Ten each if they were dealt out.
     assert!(homes.iter().all(|pages| (5..=15).contains(pages)), "{homes:?}");
@@ -320,7 +322,8 @@ fn a_page_goes_to_the_module_that_reaches_it_first() {
         (0..16).for_each(|step| _ = warp.read([(module as u64 + step) % 16 * lines_per_page]));
     })]);
     let table = tombolo_system::place(&machine, &design("hmg", &[]), &*program).expect("a whole program");
-    let homes = (0..16).map(|page| table.home(Line(page * lines_per_page)).expect("it was touched").0);
+    let homes = (0..16)
+        .map(|page| table.home(tombolo_types::ModuleId(0), Line(page * lines_per_page)).expect("it was touched").0);
     assert_eq!(homes.collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
 }
 

@@ -291,7 +291,7 @@ fn lines_are_interleaved_one_by_one_where_no_directory_holds_them_together() {
         let design = design(name, &["design.placement=interleaved-line"]);
         let program = Directed::new(vec![reads([0], 0..1)]);
         let table = tombolo_system::place(&machine, &design, &*program).expect("a whole program");
-        table.home(Line(line)).expect("every line has one").0
+        table.home(tombolo_types::ModuleId(0), Line(line)).expect("every line has one").0
     };
     assert_eq!(machine.directory.lines_per_entry, 4);
     assert_eq!([0, 1, 2, 3, 4].map(|line| home("numa-memory-side", line)), [0, 1, 2, 3, 0]);

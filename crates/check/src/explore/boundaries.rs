@@ -134,7 +134,7 @@ fn structures(modes: &BTreeMap<(u8, ModuleId), Mode>, layout: &Layout) -> Vec<St
         let lines = Lines::new(line, next);
         if structures.last().is_none_or(|structure| structure.lines != lines) {
             let mut homes = vec![LineSet::default(); usize::from(layout.modules())];
-            homes[usize::from(layout.system_home(line).0)] = lines.into();
+            homes[usize::from(layout.home(ModuleId(0), line).0)] = lines.into();
             structures.push(Structure { lines, homes, uses: Vec::new() });
         }
         let structure = structures.last_mut().expect("one was pushed");

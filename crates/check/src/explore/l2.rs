@@ -179,7 +179,8 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> u32 {
         let Some(sharers) = state.entries[self.entry_index(home, line)] else { return 0 };
         let gpus = (0..self.layout.gpus()).filter(|gpu| sharers.gpus >> gpu & 1 != 0);
-        gpus.fold(sharers.modules, |all, gpu| all | 1 << self.layout.gpu_home(GpuId(gpu), Line(u64::from(line))).0)
+        let of_gpu = |gpu| self.layout.gpu_home(home, GpuId(gpu), Line(u64::from(line)));
+        gpus.fold(sharers.modules, |all, gpu| all | 1 << of_gpu(gpu).0)
     }
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.

@@ -140,7 +140,7 @@ impl Topology for Layout {
         self.modules_per_gpu
     }
 
-    fn system_home(&self, line: Line) -> ModuleId {
+    fn home(&self, _: ModuleId, line: Line) -> ModuleId {
         self.regions[self.region(line.0 as usize)].system
     }
 

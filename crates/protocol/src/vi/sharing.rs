@@ -83,7 +83,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         for sharer in sharers.iter() {
             let module = match sharer {
                 Sharer::Module(module) => module,
-                Sharer::Gpu(gpu) => self.topology.gpu_home(gpu, self.slot.line_id),
+                Sharer::Gpu(gpu) => self.topology.gpu_home(self.at, gpu, self.slot.line_id),
             };
             self.effects.invalidate(module, cause);
         }
