@@ -172,7 +172,7 @@ fn translation(c: &mut Criterion) {
         b.iter(|| {
             i += 1;
             let page = (i % 4) << 20 | (scatter(i) % 1024);
-            black_box(table.home(Line(page << 14)))
+            black_box(table.home(ModuleId(0), Line(page << 14)))
         });
     });
     c.bench_function("tlb/lookup, 32 entries resident", |b| {

@@ -43,6 +43,7 @@ pub mod page_table;
 pub mod parts;
 pub mod port;
 pub mod posted;
+pub mod schedule;
 pub mod set_index;
 pub mod site;
 pub mod slice;
