@@ -10,6 +10,7 @@
 //!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
+//! - `schedule`: what a way to share memory puts around a program's commands. [`paging`]: what it took.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -24,11 +25,13 @@ pub mod labels;
 mod launches;
 mod links;
 pub mod oracle;
+pub mod paging;
 pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
 pub mod sample;
+mod schedule;
 pub mod sharing;
 pub mod survey;
 pub mod time;
