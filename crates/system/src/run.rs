@@ -41,6 +41,7 @@ use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::options::Options;
+use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, Line, ModuleId, Ps};
@@ -158,27 +159,48 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
-/// [`run`], but for what it cost and what was found. `broken_rule`: one broken on purpose, to see it caught.
+/// [`run`], but for what it cost and what was found. `broken`: a rule broken on purpose, to see it caught.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
+pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line, spec.program.arrays()));
-    let record = run_watched::<Versions>(spec, &checker, broken_rule)?;
+    let record = run_watched::<Versions>(spec, &checker, broken)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken_rule`: one broken
-/// on purpose.
+/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken`: a rule broken on
+/// purpose.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run_watched<D: Contents>(
     spec: &RunSpec,
     watch: &D::Watch,
-    broken_rule: Option<BrokenRule>,
+    broken: impl Into<Broken>,
 ) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.record)
+    Ok(dispatch::<D>(spec, Extras { broken: broken.into(), ..Extras::default() }, watch)?.record)
+}
+
+/// Rules that are broken on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// Of coherence.
+    pub rule: Option<BrokenRule>,
+    /// Of pages that move.
+    pub paging: Option<BrokenPaging>,
+}
+
+impl From<Option<BrokenRule>> for Broken {
+    fn from(rule: Option<BrokenRule>) -> Broken {
+        Broken { rule, paging: None }
+    }
+}
+
+impl From<BrokenPaging> for Broken {
+    fn from(paging: BrokenPaging) -> Broken {
+        Broken { rule: None, paging: Some(paging) }
+    }
 }
 
 /// Optional inputs: warm caches, an injected fault, a timeline.
@@ -186,8 +208,8 @@ pub fn run_watched<D: Contents>(
 struct Extras<'a> {
     /// What memory-side caches hold at the start.
     resident: &'a [Resident],
-    /// A broken rule.
-    broken_rule: Option<BrokenRule>,
+    /// What is broken.
+    broken: Broken,
     /// Length of the timeline's windows, where there is to be one.
     window: Option<Ps>,
     /// Whether boundaries are kept.
@@ -206,7 +228,8 @@ struct Finished {
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     check(spec)?;
-    let built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
+    let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
+    built.sharing.paging.broken = extras.broken.paging;
     let elides = matches!(built.boundaries, Decider::Table { .. });
     let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {
@@ -215,7 +238,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
         (None, None) => place(&spec.machine, &spec.design, &*spec.program)?,
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
-    let (name, options) = (built.protocol, Options { broken_rule: extras.broken_rule, ..built.options });
+    let (name, options) = (built.protocol, Options { broken_rule: extras.broken.rule, ..built.options });
     let simulation = Simulation::<D> { spec, built, pages, boundaries, known, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")

@@ -5,6 +5,7 @@ mod common;
 use common::design;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::paging::BrokenPaging;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
@@ -117,9 +118,8 @@ fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
     assert_eq!((found.migrations, found.evictions), (touches + 1, touches - ROOM + 1));
 }
 
-#[test]
-fn values_follow_their_pages() {
-    // Two GPUs write parts of the same pages in turn, and read what the other has written.
+/// Two GPUs write parts of the same pages in turn, and read what the other has written.
+fn exchanging() -> Arc<Directed> {
     let kernel = |turn: u64| {
         let cta = |gpu: u64| {
             Cta::new().warp(|w| {
@@ -131,14 +131,38 @@ fn values_follow_their_pages() {
         };
         (0..2).map(cta).collect()
     };
-    let program = || Directed::new((0..6).map(kernel).collect());
+    Directed::new((0..6).map(kernel).collect())
+}
+
+#[test]
+fn values_follow_their_pages() {
     for settings in [&[][..], &["placement.read_mostly=true"], &["placement.pinning=true"]] {
-        let spec = spec(&machine(2, &[]), settings, program());
+        let spec = spec(&machine(2, &[]), settings, exchanging());
         let plain = run(&spec).unwrap_or_else(|error| panic!("{error}"));
         let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
         assert!(paging(&plain).migrations > 6, "{settings:?}: {:?}", plain.paging);
         assert_eq!((&plain.digest, plain.paging), (&checked.digest, checked.paging), "{settings:?}");
         let check = checked.check.expect("a checked run says what it found");
         assert_eq!((check.first, check.loads), (vec![], 72), "{settings:?}");
+    }
+}
+
+#[test]
+fn checked_runs_see_what_is_lost_on_the_way() {
+    let spec = spec(&machine(2, &[]), &[], exchanging());
+    for rule in [BrokenPaging::NotWrittenBack, BrokenPaging::LinesKept, BrokenPaging::CopiedEarly] {
+        let record = run_checked(&spec, rule).unwrap_or_else(|error| panic!("{error}"));
+        assert!(record.check.expect("a checked run says what it found").violations > 0, "{rule:?}");
+    }
+}
+
+#[test]
+fn a_run_is_the_same_at_every_thread_count() {
+    let spec = spec(&machine(4, &[]), &[], exchanging());
+    let on = |threads| run(&RunSpec { threads, ..spec.clone() }).unwrap_or_else(|error| panic!("{error}"));
+    let one = on(1);
+    for threads in [2, 4, 5] {
+        let other = on(threads);
+        assert_eq!((&one.digest, one.paging), (&other.digest, other.paging), "{threads} threads");
     }
 }
