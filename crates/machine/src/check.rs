@@ -40,6 +40,8 @@ const LANES_LIMIT: u64 = 64;
 /// Most bytes of a part of a message: assumed, sixteen times the largest line. A whole message, with its header, its mask
 /// and its line in whole flits, then has fewer than the 64 KB that the model has room to count.
 const MESSAGE_LIMIT: u64 = 4096;
+/// Most bytes that a copy moves at a time: half of what the model has room to count in a message, for the headers.
+const CHUNK_LIMIT: u64 = 1 << 15;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
@@ -204,6 +206,24 @@ impl MachineConfig {
         ]
         .into_iter()
         .find_map(|(key, bytes)| at_most(bytes, MESSAGE_LIMIT, key))
+        .or_else(|| self.copy_conflict())
+    }
+
+    fn copy_conflict(&self) -> Option<Conflict> {
+        let (copy, line) = (&self.copy, self.line.bytes());
+        demand(copy.payload.0 >= line, "copy.payload", || format!("a packet carries a line of {line} bytes at least"))
+            .or_else(|| {
+                let whole = copy.chunk.0 >= line && copy.chunk.0.is_multiple_of(line);
+                demand(whole, "copy.chunk", || format!("it must be whole lines of {line} bytes"))
+            })
+            .or_else(|| at_most(copy.chunk.0, CHUNK_LIMIT, "copy.chunk"))
+            .or_else(|| {
+                let bytes = copy.chunk.0 + copy.chunk.0.div_ceil(copy.payload.0) * self.messages.header_bytes.0;
+                demand(bytes < CHUNK_LIMIT * 2, "copy.chunk", || {
+                    format!("with its headers it has {bytes} bytes; fewer than {} can be counted", CHUNK_LIMIT * 2)
+                })
+            })
+            .or_else(|| demand(self.paging.batch > 0, "paging.batch", || "a batch has a fault".to_owned()))
     }
 
     fn dram_conflict(&self) -> Option<Conflict> {

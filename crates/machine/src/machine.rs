@@ -9,6 +9,7 @@ use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
 use crate::section::{Key, Reader, Section, section};
+use crate::sharing::{CopyConfig, PagingConfig};
 use crate::tree::Table;
 use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
@@ -53,6 +54,10 @@ pub struct MachineConfig {
     pub host: HostConfig,
     /// Sizes of the messages on links.
     pub messages: MessageConfig,
+    /// Pages that move.
+    pub paging: PagingConfig,
+    /// Copies from GPU to GPU.
+    pub copy: CopyConfig,
     /// What moving data takes, by component.
     pub energy: EnergyConfig,
     /// The fraction of the described machine that this one is.
@@ -483,7 +488,7 @@ macro_rules! sections {
             topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
             crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: GpuLinkConfig, dram: DramConfig,
             memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
-            energy: EnergyConfig,
+            paging: PagingConfig, copy: CopyConfig, energy: EnergyConfig,
         }
     };
 }

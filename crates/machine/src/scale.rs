@@ -148,6 +148,7 @@ impl MachineConfig {
         small.module_link.rate = rate(self.module_link.rate, scale);
         small.gpu_link.rate = rate(self.gpu_link.rate, scale);
         small.host.copy_rate = rate(self.host.copy_rate, scale);
+        small.paging.host_rate = rate(self.paging.host_rate, scale);
         match small.conflict() {
             None => Ok(small),
             Some(conflict) => Err(self.not_at(scale, format!("{} would not fit: {}", conflict.key, conflict.reason))),

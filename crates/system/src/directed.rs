@@ -30,6 +30,11 @@ impl Cta {
         })
     }
 
+    /// Whether it waits for a flag.
+    fn waits(&self) -> bool {
+        self.stream.ops.iter().any(|op| matches!(op, Op::WaitUntil { .. }))
+    }
+
     /// Adds a warp.
     pub fn warp(mut self, write: impl FnOnce(&mut Warp<'_>)) -> Cta {
         let start = self.stream.ops.len() as u32;
@@ -242,7 +247,7 @@ impl Directed {
             threads_per_cta: 32 * ctas.iter().map(|cta| cta.stream.warps.len()).max().unwrap_or(1) as u32,
             shared_bytes: 0,
             registers: 16,
-            class: KernelClass::Independent,
+            class: if ctas.iter().any(Cta::waits) { KernelClass::Cooperative } else { KernelClass::Independent },
         };
         let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });

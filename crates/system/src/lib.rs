@@ -11,6 +11,7 @@
 //! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
+//! - `schedule`: what a way to share memory puts around a program's commands. [`paging`]: what it took.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -26,11 +27,13 @@ mod launches;
 mod links;
 pub mod movement;
 pub mod oracle;
+pub mod paging;
 pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
 pub mod sample;
+mod schedule;
 pub mod sharing;
 pub mod survey;
 pub mod time;

@@ -42,7 +42,10 @@ pub fn place_beside(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), modules, readers);
     Ok(Arc::new(match design.placement {
-        Placement::FirstTouch(_) => {
+        Placement::FirstTouch(_)
+        | Placement::UnifiedMemory(_)
+        | Placement::UnifiedMemoryHints(_)
+        | Placement::RemoteDemandLoads(_) => {
             let mut first = FirstTouch::new(modules, lines_per_page);
             let mut all: Vec<&mut dyn Reader> = vec![&mut first];
             for reader in readers.iter_mut() {
@@ -50,6 +53,10 @@ pub fn place_beside(
             }
             walk(&mut all)?;
             first.pages()
+        }
+        Placement::Duplicated(_) => {
+            walk(readers)?;
+            PageTable::everywhere(lines_per_page)
         }
         Placement::InterleavedPage(_) => {
             walk(readers)?;

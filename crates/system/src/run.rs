@@ -6,30 +6,37 @@ use crate::energy::{Energy, Moved};
 use crate::labels::LabelError;
 use crate::launches;
 use crate::links;
+use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
 use crate::record::{
     DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
+use crate::schedule::schedule;
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_design::elision::Decider;
+use tombolo_design::placement::{Movement, Sharing};
 use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::boundaries::{Boundaries, Extents};
+use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
+use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
+use tombolo_model::schedule::Schedule;
 use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
+use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
@@ -223,6 +230,9 @@ impl RunError {
             Unfit::Elision { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
             )),
+            Unfit::Pages => RunError::DoesNotFit(format!(
+                "design {design} moves pages between GPUs of one module each, and those of machine {machine} have several"
+            )),
             Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
             )),
@@ -249,6 +259,14 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
         let modules = machine.topology.modules() as u64;
+        let alone = machine.topology.gpus == 1 || spec.design.placement.sharing().shows_at_once();
+        if kernel.class == KernelClass::Cooperative && !alone {
+            return Err(RunError::DoesNotFit(format!(
+                "kernel {}: its CTAs wait for each other, and under design {} a GPU sees what another one writes behind a \
+                 kernel alone",
+                kernel.name, spec.design.name
+            )));
+        }
         let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;
         if kernel.class == KernelClass::Cooperative && largest_share > room {
             return Err(RunError::DoesNotFit(format!(
@@ -279,11 +297,15 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let Simulation { spec, built, pages, boundaries, known, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
+        let schedule = schedule(&built.sharing);
+        let driver = driver(&built, &pages, &schedule);
         let map = Map::new(&machine, pages);
-        let mut modules = modules::<_, D>(spec, &built, protocol, (&map, boundaries.extents()), watch);
+        let shared = Shared { map: &map, extents: boundaries.extents(), schedule, driver: &driver, watch };
+        let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         let fabric = links::fabric(&built, layout, extras.window);
-        let mut engine = build(spec, &built, (fabric, boundaries), protocol, &map, modules);
+        let hub = Beside { fabric, boundaries, driver };
+        let mut engine = build(spec, &built, hub, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -297,19 +319,59 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     }
 }
 
+/// What modules have in common.
+struct Shared<'a, D: Contents> {
+    map: &'a Map,
+    extents: &'a Extents,
+    schedule: Arc<Schedule>,
+    driver: &'a Driver,
+    watch: &'a D::Watch,
+}
+
+/// What stands beside them.
+struct Beside<D: Contents> {
+    fabric: Fabric<D>,
+    boundaries: Boundaries,
+    driver: Driver,
+}
+
+/// The driver, idle.
+fn driver(built: &Built, pages: &Arc<PageTable>, schedule: &Arc<Schedule>) -> Driver {
+    let Sharing { paging, pins, .. } = built.sharing;
+    let (machine, layout) = (&*built.machine, layout(&built.machine));
+    let (pages, schedule) = (Arc::clone(pages), Arc::clone(schedule));
+    Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule })
+}
+
 /// The modules, idle.
 fn modules<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
-    (map, extents): (&Map, &Extents),
-    watch: &D::Watch,
+    shared: &Shared<'_, D>,
 ) -> Vec<Module<C, D>> {
     let layout = layout(&built.machine);
+    let (sharing, cargo) = (&built.sharing, Cargo::default());
     let module = |module| {
-        let (machine, map, watch, extents) = (Arc::clone(&built.machine), map.clone(), watch.clone(), extents.clone());
-        let weights = Weights::new(&machine);
-        let site = Site { module, protocol, layout, machine, map, weights, watch, extents };
+        let machine = Arc::clone(&built.machine);
+        let mut map = shared.map.clone();
+        if sharing.moves() {
+            map = map.seen(View::new(module, sharing.paging.everybody));
+            shared.driver.hosted().for_each(|page| map.refuse(page));
+        }
+        let site = Site {
+            module,
+            protocol,
+            layout,
+            map,
+            weights: Weights::new(&machine),
+            machine,
+            watch: shared.watch.clone(),
+            extents: shared.extents.clone(),
+            schedule: Arc::clone(&shared.schedule),
+            paging: sharing.paging,
+            cargo: cargo.clone(),
+        };
         Module::new(site, built, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
@@ -327,7 +389,7 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    (fabric, boundaries): (Fabric<D>, Boundaries),
+    Beside { fabric, boundaries, driver }: Beside<D>,
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
@@ -336,7 +398,7 @@ fn build<C: Coherence, D: Contents>(
     let layout = layout(machine);
     let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, turns);
     let cut = Cut::of(machine);
-    let hub = Hub::new(fabric, command_processor, protocol, map.clone());
+    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
     let partitions = cut.partitions(layout, modules, hub);
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine));
     let id = layout.command_processor();
@@ -386,7 +448,7 @@ impl Ended<'_> {
             dram.add(module.slice_shared().memory.dram());
             memory_cache.add(module.slice_shared().memory.cache());
         }
-        let processor = &hub.command_processor;
+        let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
         let digests = Self::digests(parts, (&sm, &l2), &links, end);
@@ -422,6 +484,8 @@ impl Ended<'_> {
             memory_cache,
             traffic_flits: self.traffic(traffic, &modules),
             elision: None,
+            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
+            copies: self.copies(&modules, processor),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -456,6 +520,20 @@ impl Ended<'_> {
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
         [digest, statistics]
+    }
+
+    /// Of a design that copies.
+    fn copies<C: Coherence, D: Contents>(
+        &self,
+        modules: &[&Module<C, D>],
+        processor: &CommandProcessor,
+    ) -> Option<CopiesRecord> {
+        let copies = match self.spec.design.placement.sharing().movement {
+            Movement::Copies(_) | Movement::Hints { .. } => true,
+            Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
+        };
+        let engines = modules.iter().map(|module| &module.copy_engine().stats);
+        copies.then(|| CopiesRecord::new(engines, processor.exposed()))
     }
 
     /// In flits, of a machine with caches in front of memory.

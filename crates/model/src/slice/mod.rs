@@ -252,7 +252,7 @@ impl<D: Contents> Slice<D> {
             Packet::Old { origin, line: _, data: _ } => {
                 here.send(Departure::at(ready), origin.module, *packet);
             }
-            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
             }
         }
