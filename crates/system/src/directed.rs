@@ -230,6 +230,16 @@ impl Directed {
         Arc::new(Directed::build(kernels, copies))
     }
 
+    /// The same kernels, launched in this order.
+    ///
+    /// # Panics
+    /// Where others hold the program, too.
+    pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
+        let program = Arc::into_inner(self).expect("nobody else holds it");
+        let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0 }).collect();
+        Arc::new(Directed { commands, ..program })
+    }
+
     fn build(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
         let info = |ctas: &Vec<Cta>| KernelInfo {
             name: "directed".into(),

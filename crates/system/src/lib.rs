@@ -8,6 +8,7 @@
 //!   over time. [`time`]: kernels, copies and launches told apart. `launches`: each launch and each GPU.
 //! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
 //!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
+//! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
 //! - `schedule`: what a way to share memory puts around a program's commands. [`paging`]: what it took.
@@ -24,6 +25,7 @@ pub mod energy;
 pub mod labels;
 mod launches;
 mod links;
+pub mod movement;
 pub mod oracle;
 pub mod paging;
 pub mod partition;

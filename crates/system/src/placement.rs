@@ -14,7 +14,7 @@ use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{ModuleId, Page};
+use tombolo_types::{Line, ModuleId, Page};
 
 /// Places the pages of a program on a machine as a design says.
 ///
@@ -114,9 +114,29 @@ impl FirstTouch {
     }
 
     /// The pages, each where it was first touched.
-    pub fn pages(mut self) -> PageTable {
+    pub fn pages(self) -> PageTable {
+        let lines_per_page = self.lines_per_page;
+        PageTable::from_first_touch(self.touches(), lines_per_page)
+    }
+
+    /// The pages with the module that first touched each.
+    pub fn touches(mut self) -> Vec<(Page, ModuleId)> {
         self.close();
-        PageTable::from_first_touch(self.touches, self.lines_per_page)
+        self.touches
+    }
+
+    /// Of CTA number `rank` of `module`: these lines are touched, each at a place of its stream.
+    pub fn note(&mut self, module: ModuleId, rank: u32, lines: impl Iterator<Item = (u32, Line)>) {
+        let shift = self.lines_per_page.trailing_zeros();
+        let mut latest = None;
+        for (place, line) in lines {
+            let page = Page(line.0 >> shift);
+            if latest.replace(page) != Some(page) && !self.placed.contains(&page) {
+                let touch = Touch { rank, place, turn: turn(page, module.0, self.modules), module };
+                // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
+                self.new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
+            }
+        }
     }
 
     /// The launch at hand has ended: its new pages are placed.
@@ -135,15 +155,6 @@ impl Reader for FirstTouch {
     }
 
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {
-        let shift = self.lines_per_page.trailing_zeros();
-        let mut latest = None;
-        for (place, access) in (0..).zip(&stream.accesses) {
-            let page = Page(access.line.0 >> shift);
-            if latest.replace(page) != Some(page) && !self.placed.contains(&page) {
-                let touch = Touch { rank, place, turn: turn(page, module.0, self.modules), module };
-                // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
-                self.new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
-            }
-        }
+        self.note(module, rank, (0..).zip(stream.accesses.iter().map(|access| access.line)));
     }
 }

@@ -8,6 +8,7 @@ mod refusals;
 mod report;
 mod results;
 mod schema;
+mod share;
 mod screen;
 mod show;
 mod study;
