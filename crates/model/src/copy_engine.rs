@@ -1,9 +1,8 @@
 //! A module's copy engine: reads lines from this module's memory and sends them to another's, or to the host.
 //!
-//! It moves real lines: each is read by the DRAM of one side, crosses the port, the links and the switch, and is written by
-//! the DRAM of the other. Dirty bytes of the own L2 go to memory first; at the receiver the L2 drops what it has of the line.
-//! Copies of one engine run one after the other. An engine sends no faster than its GPU's link. Not modelled: flow control
-//! beyond that, reads served by the L2, several engines of a GPU.
+//! It moves real lines: each is read in the L2 of one side or by its DRAM, crosses the port, the links and the switch, and is
+//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one engine run one after the other. An
+//! engine sends no faster than its GPU's link. Not modelled: flow control beyond that, several engines of a GPU.
 
 use crate::cargo::Load;
 use crate::departure::Departure;
@@ -124,8 +123,7 @@ impl CopyEngine {
         let lines = self.chunk.min(end.0 - first.0);
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
         let is_last = next == end;
-        let ready = self.read(first..next, parts);
-        self.load(copy, first..next, to, parts);
+        let ready = self.read(copy, to, first..next, parts);
         self.count(copy, lines * parts.site.machine.line.bytes());
         let bytes = parts.site.weights.copied(lines);
         let left = match to {
@@ -149,14 +147,37 @@ impl CopyEngine {
         parts.out.send(at, self.id, self.id, Message::CopyOn);
     }
 
-    /// Has memory read lines, behind what the L2 has to write of them; returns when they are there.
-    fn read<C: Coherence, D: Contents>(&self, lines: Range<Line>, parts: &mut Parts<'_, '_, C, D>) -> Ps {
-        let now = parts.out.now();
+    /// Reads lines: what is whole in the L2 there, all else in memory. Returns when they are there; what they hold and the
+    /// flags that they show are on their way.
+    fn read<C: Coherence, D: Contents>(
+        &self,
+        copy: CopyName,
+        to: Option<ModuleId>,
+        lines: Range<Line>,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) -> Ps {
+        let (now, mut load) = (parts.out.now(), Load::default());
         let mut ready = now;
         for line in (lines.start.0..lines.end.0).map(Line) {
             let slice = usize::from(parts.site.map.slice(line));
-            parts.at_slice(slice, |slice, here| slice.copied_from(line, here));
-            ready = ready.max(parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)));
+            let found = parts.at_slice(slice, |slice, here| slice.copied_from(line, here));
+            let mut data = parts.slice_shared.memory.read(line);
+            if let Some((valid, held, _)) = found {
+                data.merge(held, valid);
+            }
+            let at = match found {
+                Some((Mask::ALL, _, leaves)) => leaves.time(),
+                Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)),
+            };
+            ready = ready.max(at);
+            load.flags.extend(parts.slice_shared.flags.events(line).iter().map(|flag| (line, *flag)));
+            if size_of::<D>() != 0 {
+                load.lines.push((line, carried(copy, line, parts), data));
+            }
+        }
+        match (copy, to) {
+            (CopyName::Page(page), None) => parts.site.cargo.keep(page, load),
+            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.site.cargo.load(copy, lines.start, load),
         }
         ready
     }
@@ -165,30 +186,6 @@ impl CopyEngine {
         match copy {
             CopyName::Page(_) => self.stats.page_bytes += bytes,
             CopyName::Listed(_) => self.stats.bytes += bytes,
-        }
-    }
-
-    /// What the lines take along.
-    fn load<C: Coherence, D: Contents>(
-        &self,
-        copy: CopyName,
-        lines: Range<Line>,
-        to: Option<ModuleId>,
-        parts: &Parts<'_, '_, C, D>,
-    ) {
-        let (site, shared) = (parts.site, &parts.slice_shared);
-        let all = || (lines.start.0..lines.end.0).map(Line);
-        let mask = |line| match copy {
-            CopyName::Page(_) => Mask::ALL,
-            CopyName::Listed(index) => site.schedule.copies[index as usize].written.mask(line),
-        };
-        let flags = all().flat_map(|line| shared.flags.events(line).iter().map(move |flag| (line, *flag))).collect();
-        let is_modelled = size_of::<D>() != 0;
-        let held = all().filter(|_| is_modelled).map(|line| (line, mask(line), shared.memory.read(line))).collect();
-        let load = Load { lines: held, flags };
-        match (copy, to) {
-            (CopyName::Page(page), None) => site.cargo.keep(page, load),
-            (CopyName::Page(_) | CopyName::Listed(_), _) => site.cargo.load(copy, lines.start, load),
         }
     }
 
@@ -240,5 +237,13 @@ impl CopyEngine {
     fn done<C: Coherence, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
         parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
+    }
+}
+
+/// The bytes of a line that change where a copy comes to.
+fn carried<C: Coherence, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
+    match copy {
+        CopyName::Page(_) => Mask::ALL,
+        CopyName::Listed(index) => parts.site.schedule.copies[index as usize].written.mask(line),
     }
 }

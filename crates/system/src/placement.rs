@@ -7,6 +7,7 @@
 //! fixed winner would be home to everything that all share. Migration costs no time (readings: the
 //! region of interest excludes it).
 
+use crate::movement::Walk;
 use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -42,10 +43,7 @@ pub fn place_beside(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), modules, readers);
     Ok(Arc::new(match design.placement {
-        Placement::FirstTouch(_)
-        | Placement::UnifiedMemory(_)
-        | Placement::UnifiedMemoryHints(_)
-        | Placement::RemoteDemandLoads(_) => {
+        Placement::FirstTouch(_) | Placement::UnifiedMemory(_) | Placement::RemoteDemandLoads(_) => {
             let mut first = FirstTouch::new(modules, lines_per_page);
             let mut all: Vec<&mut dyn Reader> = vec![&mut first];
             for reader in readers.iter_mut() {
@@ -53,6 +51,15 @@ pub fn place_beside(
             }
             walk(&mut all)?;
             first.pages()
+        }
+        Placement::UnifiedMemoryHints(_) => {
+            let mut moved = Walk::new(program, modules, lines_per_page);
+            let mut all: Vec<&mut dyn Reader> = vec![&mut moved];
+            for reader in readers.iter_mut() {
+                all.push(&mut **reader);
+            }
+            walk(&mut all)?;
+            moved.finish().hints(program).1
         }
         Placement::Duplicated(_) => {
             walk(readers)?;

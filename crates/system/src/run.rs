@@ -12,7 +12,7 @@ use crate::placement::place;
 use crate::record::{
     DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
-use crate::schedule::schedule;
+use crate::schedule::{Scheduled, scheduled};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
@@ -239,7 +239,8 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
     let (name, options) = (built.protocol, Options { broken_rule: extras.broken.rule, ..built.options });
-    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, extras, watch };
+    let scheduled = scheduled(spec, &built.sharing)?;
+    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
 }
@@ -309,6 +310,7 @@ struct Simulation<'a, D: Contents> {
     boundaries: Boundaries,
     /// What is known of the program, where boundaries are kept.
     known: Option<Known>,
+    scheduled: Scheduled,
     extras: Extras<'a>,
     watch: &'a D::Watch,
 }
@@ -317,17 +319,17 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, built, pages, boundaries, known, extras, watch } = self;
+        let Simulation { spec, built, pages, boundaries, known, scheduled, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
-        let schedule = schedule(&built.sharing);
+        let Scheduled { schedule, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule);
         let map = Map::new(&machine, pages);
-        let shared = Shared { map: &map, extents: boundaries.extents(), schedule, driver: &driver, watch };
+        let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         let fabric = links::fabric(&built, layout, extras.window);
-        let hub = Beside { fabric, boundaries, driver };
+        let hub = Beside { fabric, boundaries, driver, schedule };
         let mut engine = build(spec, &built, hub, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
@@ -337,7 +339,7 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
-        let record = RunRecord { elision, ..record };
+        let record = RunRecord { elision, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
 }
@@ -346,7 +348,7 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
 struct Shared<'a, D: Contents> {
     map: &'a Map,
     extents: &'a Extents,
-    schedule: Arc<Schedule>,
+    schedule: &'a Arc<Schedule>,
     driver: &'a Driver,
     watch: &'a D::Watch,
 }
@@ -356,6 +358,7 @@ struct Beside<D: Contents> {
     fabric: Fabric<D>,
     boundaries: Boundaries,
     driver: Driver,
+    schedule: Arc<Schedule>,
 }
 
 /// The driver, idle.
@@ -391,7 +394,7 @@ fn modules<C: Coherence, D: Contents>(
             machine,
             watch: shared.watch.clone(),
             extents: shared.extents.clone(),
-            schedule: Arc::clone(&shared.schedule),
+            schedule: Arc::clone(shared.schedule),
             paging: sharing.paging,
             cargo: cargo.clone(),
         };
@@ -412,14 +415,15 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, boundaries, driver }: Beside<D>,
+    Beside { fabric, boundaries, driver, schedule }: Beside<D>,
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(machine);
-    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, turns);
+    let command_processor =
+        CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine);
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
     let partitions = cut.partitions(layout, modules, hub);

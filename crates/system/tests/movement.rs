@@ -1,9 +1,10 @@
 //! What moves between four GPUs in programs that ship: copies, pages and homes, from their streams.
 
 use std::sync::Arc;
+use tombolo_design::placement::Copied;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_model::schedule::Schedule;
-use tombolo_system::movement::{Copied, Movement, PageKind};
+use tombolo_system::movement::{Movement, PageKind};
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{self, Request, find, record};

@@ -111,14 +111,25 @@ impl<D: Contents> Slice<D> {
             let now = here.out.now();
             return self.keep_line(&before, &Slot { line: None, ..before }, Departure::at(now), here).max(now);
         }
-        if rules.drops_lines() { self.invalidate_line(line, here) } else { self.flush_line(line, None, here).1 }
+        let state = self.cache.peek(line).copied();
+        let left = self.invalidate_line(line, here);
+        if !rules.drops_lines() {
+            let before = self.view_line(line, here.site.homes(line), None);
+            let kept = state.map(|state| LineState { dirty: Mask::NONE, ..state });
+            self.keep_line(&before, &Slot { line: kept, ..before }, Departure::at(left), here);
+        }
+        left
     }
 
-    /// A copy reads the line from memory: its dirty bytes are there first.
-    pub fn copied_from<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
-        if self.cache.peek(line).is_some_and(|state| !state.dirty.is_empty()) {
-            self.flush_line(line, None, here);
-        }
+    /// What a copy finds of a line here, and when that leaves; `None` where the line is not here.
+    pub fn copied_from<C: Coherence>(
+        &mut self,
+        line: Line,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Option<(Mask, D, Departure)> {
+        let state = *self.cache.peek(line)?;
+        let (now, bytes) = (here.out.now(), u64::from(state.valid.grains()) * here.site.machine.line.grain());
+        Some((state.valid, state.data, self.occupy(now, now, bytes, here)))
     }
 
     /// A copy writes the line to memory: what is here of it is old.

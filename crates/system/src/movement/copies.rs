@@ -15,19 +15,11 @@ use super::{ModuleMovement, Movement, bytes};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tombolo_design::placement::Copied;
 use tombolo_model::schedule::{Around, PeerCopy, Schedule};
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
-
-/// Which lines are copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copied {
-    /// From the first to the last line written of each array: what a programmer copies who knows whole arrays.
-    Hull,
-    /// Lines that the target reads before they are written again: halos.
-    Needed,
-}
 
 impl Movement {
     /// What is copied behind each launch of `program`, and what is to be said of it.
@@ -37,10 +29,11 @@ impl Movement {
         let around = match copied {
             Copied::Hull => self.hull_copies(program, &arrays, &mut made),
             Copied::Needed => self.needed_copies(program, &mut made),
+            Copied::Nothing => return (Schedule::default(), Vec::new()),
         };
         let mut notes = match copied {
             Copied::Hull => self.hull_notes(program, &arrays),
-            Copied::Needed => Vec::new(),
+            Copied::Needed | Copied::Nothing => Vec::new(),
         };
         notes.extend(self.race_notes(program, &arrays));
         notes.extend(host_note(program));

@@ -18,7 +18,6 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
-pub use copies::Copied;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 
 use crate::placement::FirstTouch;

@@ -2,6 +2,7 @@ use super::*;
 use crate::directed::{Cta, Directed, HostLines};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use tombolo_design::placement::Copied;
 use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
 use tombolo_protocol::elision::Lines;
 use tombolo_types::stream::{AtomicResult, Command};

@@ -22,7 +22,8 @@ fn row<'a>(document: &'a Value, design: &str) -> &'a Value {
 /// Seconds of the region of a run.
 fn region(design: &str, settings: &[&str], workload: &str) -> f64 {
     let set = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let arguments = ["run", "--machine", "v100", "--scale", "1/16", "--design", design, "--workload", workload, "--json"];
+    let arguments =
+        ["run", "--machine", "v100", "--scale", "1/16", "--design", design, "--workload", workload, "--json"];
     let arguments: Vec<&str> = arguments.into_iter().chain(set).collect();
     json(&arguments)["time"]["region_s"].as_f64().expect("a time")
 }
@@ -74,7 +75,11 @@ fn a_ranking_does_not_depend_on_threads() {
 fn one_gpu_shares_with_nobody() {
     let output = outcome(&["share", "--machine", "v100", "--workload", "triad"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--machine v100: it has one GPU, which shares with nobody"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--machine v100: it has one GPU, which shares with nobody"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
