@@ -53,6 +53,7 @@ pub mod timeline;
 pub mod tlb;
 pub mod traffic;
 pub mod translation;
+pub mod tree;
 pub mod turning_link;
 pub mod watch;
 pub mod way_partition;
