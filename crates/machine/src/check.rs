@@ -1,7 +1,7 @@
 //! What must hold between the values of a machine.
 
 use crate::error::ConfigError;
-use crate::machine::{MachineConfig, SetIndex};
+use crate::machine::{FabricShape, MachineConfig, SetIndex};
 use crate::tree::Table;
 use tombolo_types::Ps;
 
@@ -44,6 +44,8 @@ const MESSAGE_LIMIT: u64 = 4096;
 const CHUNK_LIMIT: u64 = 1 << 15;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
+/// Most entries of a module's TLB: assumed, those that cover 16 GB with pages of 64 KB.
+const TLB_LIMIT: u64 = 1 << 18;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
 pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 
@@ -192,7 +194,16 @@ impl MachineConfig {
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
+            .or_else(|| self.fabric_conflict())
             .or_else(|| self.message_conflict())
+    }
+
+    fn fabric_conflict(&self) -> Option<Conflict> {
+        let (gpus, fabric) = (self.topology.gpus, &self.fabric);
+        let divides = fabric.gpus_per_leaf > 0 && gpus.is_multiple_of(fabric.gpus_per_leaf);
+        demand(fabric.shape == FabricShape::Switch || divides, "fabric.gpus_per_leaf", || {
+            format!("{gpus} GPUs cannot be shared equally among leaves of as many")
+        })
     }
 
     fn message_conflict(&self) -> Option<Conflict> {
@@ -267,7 +278,6 @@ impl MachineConfig {
             ("l2.posted_stores", self.l2.posted_stores),
             ("dram.queue_depth", self.dram.queue_depth),
             ("tlb.l1_entries", self.tlb.l1_entries),
-            ("tlb.l2_entries", self.tlb.l2_entries),
             ("tlb.walkers", self.tlb.walkers),
         ];
         let too_many = |limit| move |(key, value): (_, u32)| at_most(value.into(), limit, key);
@@ -275,6 +285,7 @@ impl MachineConfig {
             .into_iter()
             .find_map(too_many(MISS_LIMIT))
             .or_else(|| queues.into_iter().find_map(too_many(QUEUE_LIMIT)))
+            .or_else(|| at_most(self.tlb.l2_entries.into(), TLB_LIMIT, "tlb.l2_entries"))
             .or_else(|| {
                 demand(self.l2.mshrs >= MISS_LEVELS, "l2.mshrs", || {
                     format!("at least {MISS_LEVELS}: requests of SMs, of other modules and at a home each need one")

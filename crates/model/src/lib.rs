@@ -59,6 +59,7 @@ pub mod timeline;
 pub mod tlb;
 pub mod traffic;
 pub mod translation;
+pub mod tree;
 pub mod turning_link;
 pub mod view;
 pub mod watch;

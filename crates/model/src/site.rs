@@ -89,7 +89,11 @@ impl<C: Coherence, D: Contents> Site<C, D> {
     /// How long a notice without weight takes to another module: flow control rides on other packets.
     pub fn notice_latency(&self, target: ModuleId) -> Ps {
         let hop = self.machine.module_link.latency;
-        if self.is_beyond(target) { hop + hop + self.machine.gpu_link.latency } else { hop }
+        if !self.is_beyond(target) {
+            return hop;
+        }
+        let [from, to] = [self.module, target].map(|module| self.machine.topology.gpu_of(module));
+        hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)
     }
 
     /// Where the result of an atomic on a line goes from here on its way to the module that issued it: back as the

@@ -158,7 +158,12 @@ fn explore<P: Coherence>(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
-    let machine = Machine::new(protocol, program, layout, config);
+    // A request that overtakes commutes with less than the reductions rely on.
+    let overtakes = tombolo_protocol::host::passes_waiting(&protocol, true);
+    let reductions =
+        if overtakes { Reductions { forget: config.reductions.forget, ..Reductions::NONE } } else { config.reductions };
+    let config = Config { reductions, ..*config };
+    let machine = Machine::new(protocol, program, layout, &config);
     let found = search::search(&machine, forbidden);
     let verdict = match &found.violation {
         Some((violation, _)) => Verdict::Violated(*violation),
