@@ -17,6 +17,7 @@ use std::time::Instant;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_experiment::PointError;
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_machine::Scale;
 use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
 
@@ -62,6 +63,10 @@ impl Arguments {
         let ranking = ranking(&ran, alone.time_s);
         let mut notes = std::mem::take(&mut field.notes);
         notes.extend(told(&ran, &chosen));
+        let scale = field.machine.scale;
+        if scale != Scale::FULL {
+            notes.push(format!("ranges of the calls are those of the input at scale {scale}"));
+        }
         let best = best(&ran, &ranking);
         let break_even = self.break_even(&field, &best, &source, (threads, &progress), &mut notes)?;
         let advice = told_by_streams(&field, &source, best[0])?;

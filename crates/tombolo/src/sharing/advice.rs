@@ -45,8 +45,8 @@ impl<'a> Array<'a> {
         let (name, kind) = (self.name(), self.row.pages.most()?);
         let (text, calls) = match kind {
             _ if 2 * self.row.contended_lines > self.row.written_lines => (self.leave(), Vec::new()),
-            PageKind::ReadOnly => self.read_only(family),
-            PageKind::Private | PageKind::OneWriter | PageKind::ManyWriters => self.owned(family),
+            PageKind::ReadOnly if self.row.written_lines == 0 => self.read_only(family),
+            PageKind::ReadOnly | PageKind::Private | PageKind::OneWriter | PageKind::ManyWriters => self.owned(family),
         };
         let more = calls.len().saturating_sub(MOST_CALLS);
         let mut lines = vec![format!("{name}: {text}")];
