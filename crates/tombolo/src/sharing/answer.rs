@@ -126,8 +126,13 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(_: &RunRecord) -> Lost {
-        Lost { faults_s: 0.0, copies_s: 0.0, remote_stall_s: None }
+    /// No run tells how long warps waited for other GPUs.
+    fn of(record: &RunRecord) -> Lost {
+        Lost {
+            faults_s: record.paging.map_or(0.0, |paging| paging.faults_s),
+            copies_s: record.copies.map_or(0.0, |copies| copies.exposed_s),
+            remote_stall_s: None,
+        }
     }
 }
 
