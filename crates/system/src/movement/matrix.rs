@@ -1,7 +1,8 @@
 //! Who reads what whom has written, by array: what advice on sharing it rests on.
 
 use super::copies::array_lines;
-use super::{Movement, pages_of};
+use super::{Movement, bytes, pages_of};
+use tombolo_model::schedule::Written;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::Program;
@@ -82,15 +83,19 @@ pub struct ArraySharing {
     pub pages: PageKinds,
     /// By writer, then by reader, where there is anything.
     pub flows: Vec<Flow>,
-    /// Lines that several modules write.
-    pub lines_of_many_writers: u64,
+    /// Lines that any module writes.
+    pub written_lines: u64,
+    /// Of these, lines of which several modules write the same bytes: a counter, a frontier.
+    pub contended_lines: u64,
 }
 
 impl Movement {
     /// How modules share each array of `program` that they touch, in order of address; lines of no array come last, a row
     /// for each run of pages.
     pub fn sharing(&self, program: &dyn Program) -> Vec<ArraySharing> {
-        let [read, written] = self.unions();
+        let (read, bytes_written) = self.unions();
+        let written: Vec<LineSet> = bytes_written.iter().map(|bytes| bytes.lines.clone()).collect();
+        let contended = contended(&bytes_written);
         let arrays = array_lines(program);
         let touched: LineSet = read.iter().chain(&written).flat_map(LineSet::ranges).copied().collect();
         let elsewhere = touched.without(&arrays.iter().flatten().copied().collect());
@@ -103,18 +108,18 @@ impl Movement {
         let bytes = program.line_size().bytes();
         let row = |(array, lines): (Option<u32>, Lines)| {
             let within = |sets: &[LineSet]| sets.iter().map(|set| set.intersection(&lines.into())).collect();
-            self.row(array, lines, within(&read), within(&written), bytes)
+            let contended = contended.intersection(&lines.into()).count();
+            self.row((array, lines), within(&read), within(&written), (bytes, contended))
         };
         named.chain(runs).map(row).collect()
     }
 
     fn row(
         &self,
-        array: Option<u32>,
-        lines: Lines,
+        (array, lines): (Option<u32>, Lines),
         read: Vec<LineSet>,
         written: Vec<LineSet>,
-        line_bytes: u64,
+        (line_bytes, contended_lines): (u64, u64),
     ) -> ArraySharing {
         let flow = |(writer, reader): (usize, usize)| {
             let common = written[writer].intersection(&read[reader]);
@@ -124,26 +129,29 @@ impl Movement {
         };
         let flows = (0..written.len()).flat_map(|writer| (0..read.len()).map(move |reader| (writer, reader)));
         let flows = flows.filter_map(flow).collect();
-        let by_many: LineSet = (0..written.len())
-            .flat_map(|one| written[..one].iter().map(move |other| (one, other)))
-            .flat_map(|(one, other)| written[one].intersection(other).ranges().to_vec())
-            .collect();
+        let any: LineSet = written.iter().flat_map(LineSet::ranges).copied().collect();
         let pages = page_kinds(&read, &written, self.lines_per_page);
-        ArraySharing { array, lines, pages, flows, lines_of_many_writers: by_many.count(), read, written }
+        ArraySharing { array, lines, pages, flows, written_lines: any.count(), contended_lines, read, written }
     }
 
     /// By module what it reads and what it writes in the whole program.
-    fn unions(&self) -> [Vec<LineSet>; 2] {
+    fn unions(&self) -> (Vec<LineSet>, Vec<Written>) {
         let modules = self.kernels.iter().map(Vec::len).max().unwrap_or_default();
-        let union = |of: fn(&super::ModuleMovement) -> &LineSet| {
-            let of_module = |module: usize| {
-                let kernels = self.kernels.iter().filter_map(|kernel| kernel.get(module));
-                kernels.flat_map(|movement| of(movement).ranges()).copied().collect()
-            };
-            (0..modules).map(of_module).collect()
+        let of_module = |module: usize| {
+            let kernels = || self.kernels.iter().filter_map(move |kernel| kernel.get(module));
+            let read = kernels().flat_map(|movement| movement.read.ranges()).copied().collect();
+            let mut written = Written::default();
+            kernels().for_each(|movement| bytes::add(&mut written, &movement.written));
+            (read, written)
         };
-        [union(|movement| &movement.read), union(|movement| &movement.written.lines)]
+        (0..modules).map(of_module).unzip()
     }
+}
+
+/// Lines of which several modules write the same bytes.
+fn contended(written: &[Written]) -> LineSet {
+    let pairs = (0..written.len()).flat_map(|one| written[..one].iter().map(move |other| (one, other)));
+    pairs.flat_map(|(one, other)| bytes::common(&written[one], other).ranges().to_vec()).collect()
 }
 
 fn count(lines: &LineSet, lines_per_page: u64) -> u64 {

@@ -185,7 +185,7 @@ fn a_matrix_tells_who_reads_what_whom_has_written() {
     let between = rows[1].flows.iter().find(|flow| flow.writer != flow.reader).copied();
     let expected = Flow { writer: ModuleId(1), reader: ModuleId(0), pages: 1, bytes: 128 };
     assert_eq!(between, Some(expected));
-    assert_eq!((rows[1].lines_of_many_writers, rows[2].lines_of_many_writers), (0, 1));
+    assert_eq!((rows[1].contended_lines, rows[2].contended_lines), (0, 1));
 }
 
 const MODULES: usize = 3;

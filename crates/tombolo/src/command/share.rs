@@ -93,7 +93,7 @@ impl Arguments {
         }
     }
 
-    /// Where the best two change places. Says so where they do not.
+    /// Where the best two change places: of several that take the same time the first. Says so where they do not.
     fn break_even(
         &self,
         field: &Field,
@@ -102,11 +102,18 @@ impl Arguments {
         (threads, progress): (usize, &Progress),
         notes: &mut Vec<String>,
     ) -> Result<Option<BreakEvenRow>, Failure> {
-        let [first, second, ..] = best else {
-            notes.push("one way alone goes with this machine: nothing changes places with it".to_owned());
+        let time = |ran: &Ran| ran.record.time.region_s;
+        let first = best[0];
+        let (level, behind): (Vec<&Ran>, Vec<&Ran>) = best.iter().partition(|ran| time(ran) == time(first));
+        if level.len() > 1 {
+            let names: Vec<&str> = level.iter().map(|ran| ran.way.design).collect();
+            notes.push(format!("{} take the same time; the first of them stands for all", names.join(", ")));
+        }
+        let Some(second) = behind.first() else {
+            notes.push("no way is slower than another: none change places".to_owned());
             return Ok(None);
         };
-        let (pair, there) = ([first.way, second.way], [first, second].map(|ran| ran.record.time.region_s));
+        let (pair, there) = ([first.way, second.way], [time(first), time(second)]);
         let [a, b] = pair.map(|way: Way| way.design);
         let found = search(field.rate, there, |rate| {
             let what = format!("{a} and {b} at {}", rate.print());
@@ -134,14 +141,19 @@ fn best<'a>(ran: &'a [Ran], ranking: &[Ranked]) -> Vec<&'a Ran> {
     ranking.iter().filter(|ranked| !ranked.bound).map(run).collect()
 }
 
-/// What the runs noted, each once, and what is to be said of the program.
+/// What the runs noted, each once and with the designs where it is not of all; and what is to be said of the program.
 fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for note in ran.iter().flat_map(|ran| &ran.record.notes) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
+    let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.way.design, &**note))) {
+        match by_note.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, designs)) => designs.push(design),
+            None => by_note.push((note, vec![design])),
         }
     }
+    let told = |(note, designs): (&str, Vec<&str>)| {
+        if designs.len() == ran.len() { note.to_owned() } else { format!("{}: {note}", designs.join(", ")) }
+    };
+    let mut notes: Vec<String> = by_note.into_iter().map(told).collect();
     if chosen.is_trace() {
         notes.push("a trace of one GPU names no GPUs and no arrays: its grids are cut in contiguous blocks".to_owned());
     }

@@ -1,7 +1,7 @@
 //! What to do with each array, in the user's terms: calls that can be pasted. They rest on who reads what whom has written in
 //! the whole program, and on the way to share memory that was fastest.
 //!
-//! Grids are cut in contiguous blocks, one for each GPU. Pointers are those of the program's source; of copies, `x0` is GPU
+//! Grids are cut in contiguous blocks, one for each GPU. Pointers are those of the program's source; of copies, `x_0` is GPU
 //! 0's.
 
 use super::ways::Family;
@@ -13,7 +13,7 @@ use tombolo_types::stream::Program;
 use tombolo_types::{ArrayInfo, LineSize};
 
 /// Most calls that are printed of an array; the others are counted. Source: what a reader looks through.
-const MOST_CALLS: usize = 8;
+const MOST_CALLS: usize = 16;
 
 /// A sentence an array, each with its calls on lines of their own.
 pub(crate) fn advice(program: &dyn Program, rows: &[ArraySharing], family: Family) -> Vec<String> {
@@ -44,7 +44,7 @@ impl<'a> Array<'a> {
     fn advice(&self, family: Family) -> Option<String> {
         let (name, kind) = (self.name(), self.row.pages.most()?);
         let (text, calls) = match kind {
-            _ if self.row.lines_of_many_writers > 0 => (self.leave(), Vec::new()),
+            _ if 2 * self.row.contended_lines > self.row.written_lines => (self.leave(), Vec::new()),
             PageKind::ReadOnly => self.read_only(family),
             PageKind::Private | PageKind::OneWriter | PageKind::ManyWriters => self.owned(family),
         };
@@ -61,12 +61,12 @@ impl<'a> Array<'a> {
         self.info.map_or_else(|| format!("addresses from {:#x}", self.bytes.start), |info| info.name.clone())
     }
 
-    /// Written by several: no copy and no hint does it justice.
+    /// Most of it is written by several: no copy and no hint does it justice.
     fn leave(&self) -> String {
         let writers = gpus(self.row.written.iter().enumerate().filter(|(_, lines)| !lines.is_empty()));
-        let (lines, all) = (self.row.lines_of_many_writers, count(&self.row.lines));
+        let ArraySharing { contended_lines, written_lines, .. } = self.row;
         let who = if writers.1 == self.row.written.len() { "all".to_owned() } else { writers.0 };
-        format!("leave: written by {who}, {lines} of its {all} lines by more than one GPU")
+        format!("leave: written by {who}, {contended_lines} of {written_lines} lines in the same bytes")
     }
 
     fn read_only(&self, family: Family) -> (String, Vec<String>) {
@@ -88,9 +88,10 @@ impl<'a> Array<'a> {
             0 => "each GPU has its own part and reads no other".to_owned(),
             _ => format!("each GPU writes its own part, and others read {bytes} bytes of it"),
         };
-        let apart = match self.row.pages.many_writers {
-            0 => "",
-            _ => "; parts of several GPUs share pages, so begin each on a page of its own",
+        let apart = match (self.row.contended_lines, self.row.pages.many_writers) {
+            (0, 0) => String::new(),
+            (0, _) => "; parts of several GPUs share pages, so begin each on a page of its own".to_owned(),
+            (lines, _) => format!("; {lines} lines have bytes that several write, which no copy joins"),
         };
         let (how, calls) = match family {
             Family::Copies if halos.is_empty() => ("leave: nothing is to be copied", Vec::new()),
@@ -113,7 +114,7 @@ impl<'a> Array<'a> {
 
     fn copies(&self, halos: &[(usize, usize, Part)]) -> Vec<String> {
         let call = |(from, to, part): &(usize, usize, Part)| {
-            let [source, target] = [from, to].map(|gpu| self.pointer(&gpu.to_string(), part.start));
+            let [source, target] = [from, to].map(|gpu| self.pointer(&format!("_{gpu}"), part.start));
             format!("cudaMemcpyPeerAsync({target}, {to}, {source}, {from}, {}, stream{from});", part.end - part.start)
         };
         halos.iter().map(call).collect()
@@ -176,10 +177,6 @@ fn hull(lines: &LineSet) -> Option<Lines> {
     Some(ranges.first()?.hull(*ranges.last()?))
 }
 
-fn count(lines: &Lines) -> u64 {
-    lines.end.0 - lines.first.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,8 +204,8 @@ mod tests {
     fn copies_are_of_what_others_read() {
         let [table, x, sum] = &told(Family::Copies)[..] else { panic!("three arrays") };
         assert!(table.starts_with("table: GPUs 0 and 1 read it and none writes it: copy it to each once"), "{table}");
-        assert!(x.contains("cudaMemcpyPeerAsync((char *)x0 + 128, 0, (char *)x1 + 128, 1, 128, stream1);"), "{x}");
-        assert_eq!(sum, "sum: leave: written by all, 1 of its 1 lines by more than one GPU");
+        assert!(x.contains("cudaMemcpyPeerAsync((char *)x_0 + 128, 0, (char *)x_1 + 128, 1, 128, stream1);"), "{x}");
+        assert_eq!(sum, "sum: leave: written by all, 1 of 1 lines in the same bytes");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Ranked {
     pub(crate) bound: bool,
     /// Seconds while pages moved on faults.
     faults_s: f64,
-    /// Seconds while nothing ran but copies between GPUs.
+    /// Seconds of the region while nothing ran but copies between GPUs, or pages moved before a kernel.
     copies_s: f64,
     /// Seconds while warps waited for other GPUs; null where the run does not tell.
     remote_stall_s: Option<f64>,
@@ -128,12 +128,19 @@ struct Lost {
 impl Lost {
     /// No run tells how long warps waited for other GPUs.
     fn of(record: &RunRecord) -> Lost {
+        // Copies behind the last kernel are not of the region; those that are lie between its kernels.
+        let gaps_s = (record.time.region_s - record.time.kernels_s).max(0.0);
         Lost {
             faults_s: record.paging.map_or(0.0, |paging| paging.faults_s),
-            copies_s: record.copies.map_or(0.0, |copies| copies.exposed_s),
+            copies_s: record.copies.map_or(0.0, |copies| copies.exposed_s.min(gaps_s)),
             remote_stall_s: None,
         }
     }
+}
+
+/// Time that was lost; a dash for none.
+fn lost(time_s: f64) -> String {
+    if time_s == 0.0 { "-".to_owned() } else { seconds(time_s) }
 }
 
 impl Shared {
@@ -149,7 +156,9 @@ impl Shared {
             text.push_str(&format!("{a} and {b} take as long at gpu_link.rate={rate}\n"));
         }
         text.push('\n');
-        text.push_str(&title("What to do"));
+        if let Some(best) = self.ranking.iter().find(|way| !way.bound) {
+            text.push_str(&title(&format!("What to do for {}", best.design)));
+        }
         for line in self.advice.iter().flat_map(|advice| advice.lines().enumerate()) {
             text.push_str(&format!("{}{}\n", if line.0 == 0 { "" } else { "    " }, Look::Plain.paint(line.1, false)));
         }
@@ -169,7 +178,7 @@ impl Shared {
             let look = if way.bound { Look::Plain } else { look };
             let busiest = way.link_bytes.values().max().copied().unwrap_or_default();
             let rest =
-                [seconds(way.time_s), seconds(way.faults_s), seconds(way.copies_s), bytes(way.between), bytes(busiest)];
+                [seconds(way.time_s), lost(way.faults_s), lost(way.copies_s), bytes(way.between), bytes(busiest)];
             let words = [Cell::plain(way.design), Cell::plain(is), Cell::new(format!("{:.2}", way.speedup), look)];
             table.row(words.into_iter().chain(rest.map(Cell::plain)).collect());
         }
