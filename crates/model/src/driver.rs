@@ -1,8 +1,8 @@
 //! The driver: serves faults and moves pages, one batch of faults after the other.
 //!
 //! A fault that finds it idle starts a service. At the end of that time it takes what faults have come until then, up to a
-//! batch, and begins the change that each asks for; changes of one batch run side by side, and when all are over it goes on
-//! with the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
+//! batch, and begins the change that each asks for. Changes of one batch run side by side. When all are over it goes on with
+//! the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
 //! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages.
 //!
 //! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
