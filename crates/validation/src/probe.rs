@@ -7,6 +7,7 @@
 
 use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
+use crate::peer::{Way, moved};
 use serde::Serialize;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -17,7 +18,7 @@ use tombolo_workload::bench::{Mode, Request, find, footprint, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Where the published numbers come from.
+/// Where the published numbers of single GPUs come from.
 const GPU_BENCHES: &str = "te42kyfo/gpu-benches at 1c36d50";
 
 /// What a probe finds.
@@ -39,6 +40,8 @@ pub enum Level {
     L2,
     /// Memory.
     Dram,
+    /// The memory of another GPU.
+    Peer,
 }
 
 /// A probe of one machine with its published result.
@@ -54,7 +57,7 @@ pub struct Probe {
     pub quantity: Quantity,
     /// What was measured on hardware.
     pub published: f64,
-    /// The file of [`Probe::source`] that says so.
+    /// The file of [`Probe::source`] that says so; between GPUs the whole source.
     pub file: &'static str,
     parameters: &'static [(&'static str, &'static str)],
     /// The parameter that is the length, and one length, or two whose difference counts.
@@ -119,8 +122,13 @@ const H100_READ: &[(&str, &str)] = &[("ctas", "228")];
 const H100_WRITE: &[(&str, &str)] = &[("ctas", "228"), ("operation", "write")];
 const H100_COPY: &[(&str, &str)] = &[("ctas", "228"), ("operation", "copy")];
 
+/// One GPU alone reads or writes another's memory: bytes, in MiB.
+const PEER: (&str, &[&str]) = ("mib", &["8", "24"]);
+/// Copies by an engine; its first GPU's, to six others: 371.0, 376.7, 376.6, 376.8, 375.6, 375.9 GB/s.
+const P2P_WRITES: &str = "NVIDIA/nccl issue 1264, p2pBandwidthLatencyTest, one way, P2P writes, mean from GPU 0";
+
 /// The probes.
-pub const PROBES: [Probe; 16] = [
+pub const PROBES: [Probe; 18] = [
     probe("v100", (Level::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     probe("v100", (Level::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     probe("v100", (Level::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
@@ -145,17 +153,25 @@ pub const PROBES: [Probe; 16] = [
     probe("h100", (Level::Dram, "DRAM, read"), Gigabytes, 1_942.0, "gpu-stream/h100_pcie.txt", H100_READ, H100_NEW),
     probe("h100", (Level::Dram, "DRAM, write"), Gigabytes, 2_016.0, "gpu-stream/h100_pcie.txt", H100_WRITE, H100_NEW),
     probe("h100", (Level::Dram, "DRAM, copy"), Gigabytes, 1_704.0, "gpu-stream/h100_pcie.txt", H100_COPY, H100_NEW),
+    probe("dgx-h100", (Level::Peer, "peer GPU, read"), Gigabytes, 375.4, P2P_WRITES, &[], PEER),
+    probe("dgx-h100", (Level::Peer, "peer GPU, write"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "write")], PEER),
 ];
 
 impl Probe {
     /// Where the published number is from.
     pub fn source(&self) -> String {
-        format!("{GPU_BENCHES}, {}", self.file)
+        match self.level {
+            Level::L1 | Level::L2 | Level::Dram => format!("{GPU_BENCHES}, {}", self.file),
+            Level::Peer => self.file.to_owned(),
+        }
     }
 
-    /// The design that a probe runs under: that of the machine's own L2.
+    /// The design that a probe runs under: that of the machine's own L2, which between GPUs holds its own memory alone.
     pub fn design(&self) -> &'static str {
-        self.machine
+        match self.level {
+            Level::L1 | Level::L2 | Level::Dram => self.machine,
+            Level::Peer => "numa-memory-side",
+        }
     }
 
     /// Probes `machine` under `design`.
@@ -190,7 +206,7 @@ impl Probe {
     }
 
     /// Gigabytes a second that the machine's description allows at this level: the L1s' ports a line at a time, the L2s'
-    /// slices or the crossbar's ports to them, the memories.
+    /// slices or the crossbar's ports to them, the memories, the links' lines beside their headers.
     fn limit(&self, machine: &MachineConfig) -> Option<f64> {
         let (sms, modules) = (machine.topology.sms() as f64, machine.topology.modules() as f64);
         let rate = |rate: Rate| if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 };
@@ -205,12 +221,23 @@ impl Probe {
                 slices.min(sms * rate(machine.crossbar.rate))
             }
             Level::Dram => modules * rate(machine.dram.rate),
+            Level::Peer => {
+                let (line, header) = (machine.line.bytes(), machine.messages.header_bytes.0);
+                let packet = (line + header).next_multiple_of(machine.messages.flit_bytes);
+                rate(machine.gpu_link.rate) * line as f64 / packet as f64
+            }
         };
         (self.quantity == Quantity::Gigabytes && bytes.is_finite()).then_some(bytes / 1e9)
     }
 
     /// A run at a length.
     fn run(&self, length: &str, machine: &Arc<MachineConfig>, design: &DesignConfig) -> Result<Moved, EstimateError> {
+        if self.level == Level::Peer {
+            let way = if self.parameters.is_empty() { Way::Read } else { Way::Write };
+            let mib = length.parse().expect("lengths of probes are numbers");
+            let (time_s, amount) = moved(way, mib, machine, design)?;
+            return Ok(Moved { time_s, amount });
+        }
         let workload = find(if self.quantity == Quantity::Cycles { "chase" } else { "bandwidth" })?;
         let given = self.parameters.iter().copied().chain([(self.length.0, length)]);
         let parameters: Vec<_> = given.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
@@ -264,6 +291,19 @@ mod tests {
                 let share = found.simulated / limit;
                 assert!((0.93..1.0).contains(&share), "{}: {share} of {rate}", probe.name);
             }
+        }
+    }
+
+    #[test]
+    fn another_gpus_memory_is_read_and_written_at_the_rate_of_the_link() {
+        for probe in PROBES.iter().filter(|probe| probe.level == Level::Peer) {
+            let machine = Arc::new(tombolo_machine::machine(probe.machine).unwrap().check().unwrap());
+            let design = tombolo_design::design(probe.design()).unwrap().check().unwrap();
+            let Finding { name, published, simulated, limit, .. } = probe.find(&machine, &design).unwrap();
+            let share = simulated / limit.unwrap();
+            assert!((0.95..=1.0).contains(&share), "{name}: {simulated:.1} GB/s, {share} of what a link carries");
+            let ratio = simulated / published;
+            assert!((0.95..1.1).contains(&ratio), "{name}: {simulated:.1}, published {published}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `validate --probes`: latencies and bandwidths of the machines that microbenchmarks were run on, beside theirs.
+//! `validate --probes`, and `validate` of a machine of several GPUs: latencies and bandwidths of the machines that microbenchmarks were run on, beside theirs.
 
 use crate::failure::Failure;
 use crate::output::{command_line, show, write_whole};
@@ -15,7 +15,7 @@ use tombolo_experiment::campaign::{Watcher, unbroken};
 use tombolo_machine::machine;
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::{Document, html};
-use tombolo_validation::probe::{Finding, PROBES, Probe, Quantity};
+use tombolo_validation::probe::{Finding, Level, PROBES, Probe, Quantity};
 
 /// How bandwidths and latencies are measured.
 const MEASURED: &str = "A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own \
@@ -28,10 +28,21 @@ struct Answer {
     probes: Vec<Finding>,
 }
 
-/// Runs all probes with `settings` and prints what they find; writes a page to `out`.
-pub(super) fn answer(settings: &[String], threads: usize, json: bool, out: Option<&Path>) -> Result<ExitCode, Failure> {
-    let progress = Progress::over(PROBES.len(), "probes");
-    let probes = each(&PROBES, threads, |probe| {
+/// What `validate` runs on a machine of several GPUs for which no table is given: its probes; empty where it has none.
+pub(super) fn between_gpus(machine: &str) -> Vec<Probe> {
+    PROBES.into_iter().filter(|probe| probe.machine == machine && probe.level == Level::Peer).collect()
+}
+
+/// Runs probes with `settings` and prints what they find; writes a page to `out`.
+pub(super) fn answer(
+    probes: &[Probe],
+    settings: &[String],
+    threads: usize,
+    json: bool,
+    out: Option<&Path>,
+) -> Result<ExitCode, Failure> {
+    let progress = Progress::over(probes.len(), "probes");
+    let probes = each(probes, threads, |probe| {
         let finding = progress.during(probe.name, || find(probe, settings));
         progress.advanced(1, None);
         finding

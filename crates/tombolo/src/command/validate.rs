@@ -18,6 +18,7 @@ use tombolo_machine::machine;
 use tombolo_report::document::{Chart, ChartKind, Figure};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
+use tombolo_validation::probe::{PROBES, Probe};
 use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read};
 
 /// Largest table of measured times read, in bytes. Source: assumed, a thousand times the one that ships.
@@ -35,7 +36,8 @@ pub(crate) struct Arguments {
     /// Replaces a value of the machine or the design; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the MI300A's that ship]
+    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the MI300A's that ship; of dgx-h100
+    /// its probes]
     #[arg(long, value_name = "FILE.csv")]
     measured: Option<PathBuf>,
     /// Benchmarks to run, separated by commas [default: all of the table]
@@ -44,7 +46,7 @@ pub(crate) struct Arguments {
     /// Runs everything in place of samples: slow
     #[arg(long)]
     whole: bool,
-    /// Probes the latencies and bandwidths of v100 and h100 instead, beside published ones
+    /// Probes the latencies and bandwidths of v100, h100 and dgx-h100 instead, beside published ones
     #[arg(long, conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
     probes: bool,
     #[command(flatten)]
@@ -81,7 +83,11 @@ impl Arguments {
             probe(out)?;
         }
         if self.probes {
-            return probes::answer(&self.settings, self.threads.count(), self.json, self.out.as_deref());
+            return self.probe(&PROBES);
+        }
+        let between_gpus = probes::between_gpus(&self.machine);
+        if self.measured.is_none() && self.benchmarks.is_empty() && !between_gpus.is_empty() {
+            return self.probe(&between_gpus);
         }
         let estimator = self.estimator()?;
         let measured = self.measured()?;
@@ -118,6 +124,10 @@ impl Arguments {
         }
         show(self.json, &Made { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn probe(&self, probes: &[Probe]) -> Result<ExitCode, Failure> {
+        probes::answer(probes, &self.settings, self.threads.count(), self.json, self.out.as_deref())
     }
 
     fn estimator(&self) -> Result<Estimator, Failure> {

@@ -64,7 +64,7 @@ fn probes_stand_beside_what_was_published() {
     let answer = json(&["validate", "--probes", "--json", "--out", path]);
     let probes = answer["probes"].as_array().expect("probes");
     let of = |machine| probes.iter().filter(|probe| probe["machine"] == machine).count();
-    assert_eq!((of("v100"), of("h100"), probes.len()), (8, 8, 16));
+    assert_eq!((of("v100"), of("h100"), of("dgx-h100"), probes.len()), (8, 8, 2, 18));
     for probe in probes {
         let value = |key: &str| probe[key].as_f64().expect("a number");
         assert!((0.85..1.3).contains(&(value("simulated") / value("published"))), "{probe}");
@@ -73,6 +73,16 @@ fn probes_stand_beside_what_was_published() {
     let output = outcome(&["validate", "--probes", "--machine", "v100"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("--machine"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
+    let answer = json(&["validate", "--machine", "dgx-h100", "--json"]);
+    let probes = answer["probes"].as_array().expect("probes");
+    let names: Vec<_> = probes.iter().map(|probe| probe["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["peer GPU, read", "peer GPU, write"]);
+    let table = outcome(&["validate", "--machine", "dgx-h100", "--benchmarks", "none"]);
+    assert!(stderr(&table).contains("--benchmarks"), "a table was asked for: {}", stderr(&table));
 }
 
 /// A machine so small that a stream does not fit it.
