@@ -112,6 +112,7 @@ const SEEN: [(BrokenPaging, &str, &[&str]); BrokenPaging::ALL.len()] = [
     (BrokenPaging::CopyLinesKept, "memory-side+paging-duplicates", &["K-MP+reload"]),
     (BrokenPaging::WritersKept, "memory-side+paging-duplicates", &["CoWR.sys", "MP.sys", "K-MP+reload"]),
     (BrokenPaging::ArrivalUnknown, "memory-side+paging-everybody", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::MapNotAwaited, "memory-side+paging-duplicates", &["CoWR.gpu", "K-MP+reload"]),
 ];
 
 #[test]

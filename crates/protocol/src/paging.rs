@@ -6,7 +6,8 @@
 //! 1. [`Step::Unmap`]: modules refuse the page, and wait until what they have under way to it is over ([`Unmapping`]).
 //! 2. [`Step::WriteBack`]: what L2s hold of it goes to memory, and its lines are dropped.
 //! 3. [`Step::Copy`]: its bytes go from one memory to another. Who has them sees itself as their home ([`Paging::arrived`]).
-//! 4. [`Step::Map`]: modules learn how they see it now, each by itself. Who waits goes on.
+//! 4. [`Step::Map`]: modules learn how they see it now, each by itself. Who waits goes on. When all have heard, the next
+//!    change of the page may begin.
 //!
 //! While nobody has a request under way to a page, it has no message that a change could overtake: so a request carries no
 //! translation. That holds where an L2 keeps lines of its own module's memory alone ([`pages_may_move`]). Where others' lines
@@ -194,11 +195,13 @@ pub enum BrokenPaging {
     /// A page's new home learns of it when it is mapped: who has been told before it asks a module that sends the request
     /// on to the old home.
     ArrivalUnknown,
+    /// A page changes again before all have heard of the last change: the news of that arrives last.
+    MapNotAwaited,
 }
 
 impl BrokenPaging {
     /// Every one.
-    pub const ALL: [BrokenPaging; 11] = [
+    pub const ALL: [BrokenPaging; 12] = [
         BrokenPaging::TranslationKept,
         BrokenPaging::LoadsNotAwaited,
         BrokenPaging::StoresNotAwaited,
@@ -210,6 +213,7 @@ impl BrokenPaging {
         BrokenPaging::CopyLinesKept,
         BrokenPaging::WritersKept,
         BrokenPaging::ArrivalUnknown,
+        BrokenPaging::MapNotAwaited,
     ];
 }
 
@@ -358,6 +362,12 @@ impl Paging {
     /// is told of that before it asks there. What it may do it is told with the others.
     pub fn arrived(&self, to: ModuleId, saw: Mapping) -> Mapping {
         if self.is_broken(BrokenPaging::ArrivalUnknown) { saw } else { Mapping { home: to, ..saw } }
+    }
+
+    /// Whether a change is over when every module has heard how it sees the page now: only then another may begin. Messages
+    /// in order are not enough: news of an older change could reach a new home behind the bytes that made it one.
+    pub fn awaits_map(&self) -> bool {
+        !self.is_broken(BrokenPaging::MapNotAwaited)
     }
 
     /// Whether a rule is broken so.

@@ -130,6 +130,9 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
             };
             (l2(module), l2(module), format!("{what} the page of {}", name(page)))
         }
+        PageStep::HearLate { page, module } => {
+            (l2(module), l2(module), format!("is told late how it sees the page of {}", name(page)))
+        }
         PageStep::Copy { line } => {
             let ends = match state.pages[machine.region(line) as usize].phase() {
                 Some(Phase::Copy { from, to }) => (from, to),

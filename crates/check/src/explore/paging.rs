@@ -32,6 +32,8 @@ pub(super) struct PageState {
     pub(super) seen: [Mapping; MODULES],
     /// What is being done to it.
     pub(super) change: Option<Changing>,
+    /// Where it came to be by the change before, and modules that have not heard of that: none while the rules are whole.
+    late: Option<(Residence, ModuleSet)>,
 }
 
 /// A change at hand.
@@ -70,6 +72,13 @@ pub(super) enum PageStep {
         /// Which module.
         module: ModuleId,
     },
+    /// A module hears of a change that is over.
+    HearLate {
+        /// Of which page.
+        page: u8,
+        /// Which module.
+        module: ModuleId,
+    },
     /// A line is copied.
     Copy {
         /// Which.
@@ -83,13 +92,22 @@ impl PageState {
         let holder = Holder::Module(home);
         let now = Residence::at(holder, rules.mapped(holder, modules));
         let sees = |module: usize| Mapping { home, access: now.access(ModuleId(module as u8)) };
-        PageState { now, seen: std::array::from_fn(sees), change: None }
+        PageState { now, seen: std::array::from_fn(sees), change: None, late: None }
     }
 
     /// The step of the change at hand.
     pub(super) fn phase(&self) -> Option<Phase> {
         self.change.and_then(|changing| changing.change.step(changing.step))
     }
+}
+
+/// A module hears how it sees a page since the change before.
+fn hear_late(page: &mut PageState, module: ModuleId) {
+    let Some((after, modules)) = page.late else { return };
+    let seen = &mut page.seen[module.0 as usize];
+    *seen = seen.told(after.mapping(module));
+    let left = modules.without(ModuleSet::only(module));
+    page.late = (left != ModuleSet::NONE).then_some((after, left));
 }
 
 /// Every page of a layout.
@@ -145,6 +163,10 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn page_steps(&self, state: &State, steps: &mut Vec<super::step::Step>) {
         let mut add = |step| steps.push(super::step::Step::Page(step));
         for (number, page) in (0..).zip(&state.pages) {
+            let late = page.late.map_or(ModuleSet::NONE, |(_, modules)| modules);
+            self.modules().filter(|module| late.contains(*module)).for_each(|module| {
+                add(PageStep::HearLate { page: number, module });
+            });
             let Some(changing) = page.change else { continue };
             self.modules().filter(|module| changing.asked.contains(*module)).for_each(|module| {
                 add(PageStep::Hear { page: number, module });
@@ -200,6 +222,10 @@ impl<P: Coherence> Machine<'_, P> {
                 self.hear(state, page, module);
                 true
             }
+            PageStep::HearLate { page, module } => {
+                hear_late(&mut state.pages[page as usize], module);
+                true
+            }
             PageStep::Copy { line } => {
                 self.copy(state, line);
                 true
@@ -250,26 +276,34 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Collects acknowledgments of a page's change, and goes from step to step as long as nothing is lacking.
+    /// Goes from step to step of a page's change as long as nothing is lacking.
     fn go_on(&self, state: &mut State, page: u8) {
-        while let PageState { change: Some(changing), .. } = state.pages[page as usize] {
-            let is_over = |module: &ModuleId| !changing.asked.contains(*module) && self.is_over(state, page, *module);
-            let over = self.modules().filter(|module| changing.owed.contains(*module)).filter(is_over);
-            let over = over.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)));
-            let owed = changing.owed.without(over);
-            let changing = Changing { owed, ..changing };
-            let PageState { now, change, .. } = &mut state.pages[page as usize];
-            *change = Some(changing);
-            if owed.and(changing.asked) != ModuleSet::NONE || changing.left != 0 {
-                return;
-            }
-            if changing.change.step(changing.step + 1).is_none() {
+        while let Some(changing) = self.collect(state, page) {
+            let lacking = changing.owed.and(changing.asked);
+            let PageState { now, change, late, .. } = &mut state.pages[page as usize];
+            let is_last = changing.change.step(changing.step + 1).is_none();
+            if lacking == ModuleSet::NONE && changing.left == 0 && is_last {
                 (*now, *change) = (changing.change.after, None);
+            } else if lacking == ModuleSet::NONE && changing.left == 0 {
+                *change = Some(Changing { step: changing.step + 1, ..changing });
+                self.begin_phase_of(state, page);
+            } else if is_last && late.is_none() && !self.config.paging.unwrap_or_default().awaits_map() {
+                (*now, *change, *late) = (changing.change.after, None, Some((changing.change.after, lacking)));
+            } else {
                 return;
             }
-            *change = Some(Changing { step: changing.step + 1, ..changing });
-            self.begin_phase_of(state, page);
         }
+    }
+
+    /// Collects acknowledgments of a page's change.
+    fn collect(&self, state: &mut State, page: u8) -> Option<Changing> {
+        let changing = state.pages[page as usize].change?;
+        let awaited = changing.owed.without(changing.asked);
+        let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
+        let over = self.modules().filter(over).fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)));
+        let changing = Changing { owed: changing.owed.without(over), ..changing };
+        state.pages[page as usize].change = Some(changing);
+        Some(changing)
     }
 
     /// A module hears of the step at hand.

@@ -28,6 +28,12 @@
 //! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
 //! [`misses_are_plain`](super::probe::misses_are_plain) asks the protocol; and no L2 may send anything of itself on the same way.
 //!
+//! **Pages.** A page that is to change waits until its modules have nothing under way to it, and then changes in one step.
+//! Had they refused it earlier they could have made no other accesses meanwhile than these; while nobody uses the page nobody
+//! sees it half copied; and who is told late may as well go on late. So a request under way keeps the home of its line
+//! where it is, which the reductions above take for granted. None of them issues an access early: that would keep its page.
+//! A broken rule is broken between these steps: then nothing is reduced.
+//!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
 
