@@ -5,17 +5,21 @@
 //! [`Paging::change`] what is to be done and runs its [`Step`]s in order, each when the one before is done everywhere:
 //! 1. [`Step::Unmap`]: modules refuse the page, and wait until what they have under way to it is over ([`Unmapping`]).
 //! 2. [`Step::WriteBack`]: what L2s hold of it goes to memory, and its lines are dropped.
-//! 3. [`Step::Copy`]: its bytes go from one memory to another.
-//! 4. [`Step::Map`]: modules learn how they see it now. Who waits goes on.
+//! 3. [`Step::Copy`]: its bytes go from one memory to another. Who has them sees itself as their home ([`Paging::arrived`]).
+//! 4. [`Step::Map`]: modules learn how they see it now, each by itself. Who waits goes on. When all have heard, the next
+//!    change of the page may begin.
 //!
 //! While nobody has a request under way to a page, it has no message that a change could overtake: so a request carries no
-//! translation. That holds where an L2 keeps lines of its own module's memory alone. Where others' lines live in an L2 the
-//! page would have to be unmapped, drained and dropped there too, which no design here does.
+//! translation. That holds where an L2 keeps lines of its own module's memory alone ([`pages_may_move`]). Where others' lines
+//! live in an L2 the page would have to be unmapped, drained and dropped there too, which no design here does.
+//!
+//! L1s keep what they hold: a line in one is no older than its SM's last acquire, wherever its home is.
 //!
 //! Read-only copies: with [`Paging::duplicates`] readers get a copy of their own, and nobody may write until a write
 //! gives the page to one of them alone. Source: CUDA's read-mostly advice (GPS, section 2.1).
 
-use crate::topology::ModuleSet;
+use crate::coherence::{Coherence, OrderingPoint};
+use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
 /// Who can hold a page's bytes.
@@ -71,6 +75,18 @@ pub struct Residence {
     pub copies: ModuleSet,
     /// Modules that may use it: in their copy where they have one, else at its home.
     pub mapped: ModuleSet,
+}
+
+impl Mapping {
+    /// What it becomes as its module unmaps the page: what is on its way still finds its home.
+    pub fn refused(self) -> Mapping {
+        Mapping { access: Access::None, ..self }
+    }
+
+    /// What it becomes as its module is told [`Residence::mapping`].
+    pub fn told(self, mapping: Option<Mapping>) -> Mapping {
+        mapping.unwrap_or_else(|| self.refused())
+    }
 }
 
 impl Residence {
@@ -170,13 +186,22 @@ pub enum BrokenPaging {
     CopiedEarly,
     /// A page is mapped before it is copied.
     MappedEarly,
-    /// A write to a page with copies leaves the copies with their readers.
+    /// A page with copies is given away while readers use theirs: they hear of it with the others, as it is mapped.
     ReadersKept,
+    /// Who gives up a copy keeps its lines in its L2: they are old when the page comes there.
+    CopyLinesKept,
+    /// A page is copied for a reader while others may write to it.
+    WritersKept,
+    /// A page's new home learns of it when it is mapped: who has been told before it asks a module that sends the request
+    /// on to the old home.
+    ArrivalUnknown,
+    /// A page changes again before all have heard of the last change: the news of that arrives last.
+    MapNotAwaited,
 }
 
 impl BrokenPaging {
     /// Every one.
-    pub const ALL: [BrokenPaging; 8] = [
+    pub const ALL: [BrokenPaging; 12] = [
         BrokenPaging::TranslationKept,
         BrokenPaging::LoadsNotAwaited,
         BrokenPaging::StoresNotAwaited,
@@ -185,6 +210,10 @@ impl BrokenPaging {
         BrokenPaging::CopiedEarly,
         BrokenPaging::MappedEarly,
         BrokenPaging::ReadersKept,
+        BrokenPaging::CopyLinesKept,
+        BrokenPaging::WritersKept,
+        BrokenPaging::ArrivalUnknown,
+        BrokenPaging::MapNotAwaited,
     ];
 }
 
@@ -264,11 +293,12 @@ impl Paging {
         }
     }
 
-    /// The page goes to `to`, and to nobody else: copies are given up. Where `to` has one it is current, for nobody writes
-    /// while there are any.
+    /// The page goes to `to`, and to nobody else: copies are given up. Where `to` has its bytes it goes on using them: they
+    /// are current, for nobody writes while there are copies.
     fn moved(&self, now: &Residence, to: Holder, modules: u8) -> Change {
-        let keeps = to.module().filter(|&module| now.copies.contains(module));
-        let given_up = now.home.set().and(now.copies);
+        let keeps = to.module().filter(|&module| now.copies.contains(module) || now.home == to);
+        let copies = if self.is_broken(BrokenPaging::CopyLinesKept) { ModuleSet::NONE } else { now.copies };
+        let given_up = now.home.set().and(copies);
         let (unmaps, written) = match keeps {
             Some(module) => {
                 let others = ModuleSet::only(module);
@@ -278,10 +308,7 @@ impl Paging {
         };
         let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.without(now.copies) } else { unmaps };
         let copy = keeps.is_none().then_some(Step::Copy { from: now.home, to });
-        let mut after = Residence::at(to, self.mapped(to, modules));
-        if self.is_broken(BrokenPaging::ReadersKept) {
-            after.mapped = after.mapped.and(now.copies);
-        }
+        let after = Residence::at(to, self.mapped(to, modules));
         let ordered = [Some(Step::Unmap(unmaps)), Some(Step::WriteBack(written)), copy];
         self.ordered(now, ordered, after)
     }
@@ -289,10 +316,11 @@ impl Paging {
     /// A reader gets a copy. Who might write gives that up first.
     fn duplicated(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let writers = if now.copies == ModuleSet::NONE { now.mapped } else { ModuleSet::NONE };
+        let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
         let with = ModuleSet::only(reader);
         let after = Residence { home: now.home, copies: now.copies.and(with), mapped: now.mapped.and(with) };
         let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
-        let written = if writers == ModuleSet::NONE { ModuleSet::NONE } else { ModuleSet::only(home) };
+        let written = if now.copies == ModuleSet::NONE { ModuleSet::only(home) } else { ModuleSet::NONE };
         let ordered = [Some(Step::Unmap(writers)), Some(Step::WriteBack(written)), Some(copy)];
         self.ordered(now, ordered, after)
     }
@@ -330,6 +358,18 @@ impl Paging {
         !self.is_broken(BrokenPaging::LinesKept)
     }
 
+    /// How module `to`, to whom all of a page has been copied, sees it from then on, who `saw` it so: as its home, for whoever
+    /// is told of that before it asks there. What it may do it is told with the others.
+    pub fn arrived(&self, to: ModuleId, saw: Mapping) -> Mapping {
+        if self.is_broken(BrokenPaging::ArrivalUnknown) { saw } else { Mapping { home: to, ..saw } }
+    }
+
+    /// Whether a change is over when every module has heard how it sees the page now: only then another may begin. Messages
+    /// in order are not enough: news of an older change could reach a new home behind the bytes that made it one.
+    pub fn awaits_map(&self) -> bool {
+        !self.is_broken(BrokenPaging::MapNotAwaited)
+    }
+
     /// Whether a rule is broken so.
     fn is_broken(&self, rule: BrokenPaging) -> bool {
         self.broken == Some(rule)
@@ -351,9 +391,20 @@ impl Change {
     }
 }
 
+/// Whether pages may move under a protocol: an L2 holds lines of its own module's memory alone, where all accesses to them
+/// meet.
+pub fn pages_may_move(protocol: &impl Coherence) -> bool {
+    let holds_own = Class::ALL.into_iter().all(|class| protocol.caches(class) == (class == Class::Own));
+    holds_own && protocol.passes_reads() && protocol.ordering_point() == OrderingPoint::HomeL2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hmg::Hmg;
+    use crate::memory_side::MemorySide;
+    use crate::vi::Options;
+    use crate::viper::Viper;
 
     const A: ModuleId = ModuleId(0);
     const B: ModuleId = ModuleId(1);
@@ -403,6 +454,24 @@ mod tests {
         assert_eq!(third.len(), 2, "nobody gives anything up: {third:?}");
         let write = steps(paging, shared, Wish::Fault { module: B, writes: true });
         assert_eq!(write, [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), Step::Map(at(B))]);
+        let home_writes = steps(paging, shared, Wish::Fault { module: A, writes: true });
+        assert_eq!(home_writes, [Step::Unmap(set(&[B])), Step::WriteBack(set(&[B])), Step::Map(at(A))]);
+    }
+
+    #[test]
+    fn who_has_all_of_a_page_is_its_home_before_anybody_is_told() {
+        let paging = Paging { everybody: true, ..Paging::default() };
+        let saw = Mapping { home: A, access: Access::Write }.refused();
+        assert_eq!(paging.arrived(B, saw), Mapping { home: B, access: Access::None });
+        assert_eq!(saw.told(None), saw, "who is told that the host has it sends what is left where it was");
+    }
+
+    #[test]
+    fn pages_move_beside_memory_alone() {
+        assert!(pages_may_move(&MemorySide::<true>::new(Options::default())));
+        assert!(!pages_may_move(&Hmg::<true>::new(Options::default())));
+        let viper = Viper::<true>::new(Options::default());
+        assert!(!pages_may_move(&viper), "its accesses meet in memory, behind its L2");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A message sequence chart of the way to a violation, as text.
 
 use super::machine::Machine;
+use super::paging::PageStep;
 use super::state::{Body, Channel, Message, State, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
 use crate::litmus::{Assignments, Location};
 use std::fmt::Write;
 use tombolo_protocol::front::Stage;
+use tombolo_protocol::paging::{Holder, Step as Phase};
 use tombolo_protocol::{Action, Coherence, Request};
 use tombolo_types::{Mask, ModuleId};
 
@@ -87,11 +89,12 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
             (sm, sm, format!("P{}: {what}{note}", code.number))
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
+        Step::Page(step) => of_page(machine, state, step),
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }
         Step::Deliver { channel, evict_first, replace_first } => {
-            let (from, to) = ends(machine, channel);
+            let (from, to) = ends(machine, state, channel);
             let message = state.messages.iter().find(|message| message.channel == channel);
             let what = message.map(|message| say(machine, message)).unwrap_or_default();
             let evicts = if evict_first { " (line evicted before)" } else { "" };
@@ -107,14 +110,56 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
     }
 }
 
+/// The same of a step of a page's change.
+fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
+    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
+    let name = |page: u8| {
+        let lines = (0..machine.lines as u8).filter(|line| machine.region(*line) == page);
+        lines.map(|line| names(machine, line)).collect::<Vec<_>>().join(",")
+    };
+    let place = |holder: Holder| holder.module().map_or_else(|| "the host".to_owned(), |module| module.to_string());
+    match step {
+        PageStep::Fault { thread } => {
+            let sm = machine.sm_of[thread as usize] as usize;
+            (sm, sm, format!("P{}: its fault is served", machine.program.threads[thread as usize].number))
+        }
+        PageStep::Move { page, to } => {
+            let home = state.pages[page as usize].now.home.module().map_or(0, l2);
+            (home, to.module().map_or(home, l2), format!("the page of {} is to be at {}", name(page), place(to)))
+        }
+        PageStep::Hear { page, module } => {
+            let what = match state.pages[page as usize].phase() {
+                Some(Phase::Unmap(_)) => "unmaps",
+                Some(Phase::WriteBack(_)) => "writes back",
+                Some(Phase::Map(_)) => "is told how it sees",
+                Some(Phase::Copy { .. }) | None => "hears nothing of",
+            };
+            (l2(module), l2(module), format!("{what} the page of {}", name(page)))
+        }
+        PageStep::HearLate { page, module } => {
+            (l2(module), l2(module), format!("is told late how it sees the page of {}", name(page)))
+        }
+        PageStep::Copy { line } => {
+            let ends = match state.pages[machine.region(line) as usize].phase() {
+                Some(Phase::Copy { from, to }) => (from, to),
+                Some(Phase::Unmap(_) | Phase::WriteBack(_) | Phase::Map(_)) | None => (Holder::Host, Holder::Host),
+            };
+            let bytes = state.memory[machine.memory_index(ends.0, line)];
+            let column = |holder: Holder| holder.module().or(ends.0.module()).or(ends.1.module()).map_or(0, l2);
+            let what = contents(machine, line, Mask::ALL, bytes);
+            (column(ends.0), column(ends.1), format!("copy {what} to {}", place(ends.1)))
+        }
+    }
+}
+
 /// The lifelines that a channel runs between.
-fn ends<P: Coherence>(machine: &Machine<'_, P>, channel: Channel) -> (usize, usize) {
+fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
     let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
     let own = |sm: u8| l2(machine.sms[sm as usize].module);
     match channel {
         Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
         Channel::Up { from, to, .. } | Channel::Down { from, to, .. } => (l2(from), l2(to)),
-        Channel::ToSm { sm, line } => (l2(machine.answers(machine.sms[sm as usize].module, line)), sm as usize),
+        Channel::ToSm { sm, line } => (l2(machine.answers(state, machine.sms[sm as usize].module, line)), sm as usize),
         Channel::Memory { module, .. } => (l2(module), l2(module)),
         Channel::Result { register } => {
             let thread = machine.register_base.partition_point(|&base| base <= register) - 1;

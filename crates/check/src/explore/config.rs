@@ -3,6 +3,7 @@
 use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::paging::Paging;
 use tombolo_protocol::vi::{Options, WritePolicy};
 
 /// What the caches hold before the first instruction.
@@ -40,13 +41,17 @@ pub struct Reductions {
     pub postpone: bool,
     /// Take steps of one region before those of others where nothing can come between.
     pub partial_order: bool,
+    /// Take all steps of a page's change at once, when its modules have let go of the page.
+    pub pages: bool,
 }
 
 impl Reductions {
     /// All of them.
-    pub const ALL: Reductions = Reductions { forget: true, eager: true, postpone: true, partial_order: true };
+    pub const ALL: Reductions =
+        Reductions { forget: true, eager: true, postpone: true, partial_order: true, pages: true };
     /// None: for validating the others.
-    pub const NONE: Reductions = Reductions { forget: false, eager: false, postpone: false, partial_order: false };
+    pub const NONE: Reductions =
+        Reductions { forget: false, eager: false, postpone: false, partial_order: false, pages: false };
 }
 
 /// What to explore.
@@ -60,6 +65,10 @@ pub struct Config {
     pub decides: Decides,
     /// The broken rule of a table that elides, if there is one.
     pub broken_elision: Option<BrokenElision>,
+    /// The rules of pages, where they move.
+    pub paging: Option<Paging>,
+    /// Moves of pages that no access asks for: prefetches and evictions, at any time of a run.
+    pub moves: u8,
     /// What the caches hold at the start: nothing, where boundaries are elided.
     pub start: Start,
     /// When they make room.
@@ -81,6 +90,8 @@ impl Config {
             options: Options::default(),
             decides: Decides::Never,
             broken_elision: None,
+            paging: None,
+            moves: 2,
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             reductions: Reductions::ALL,
@@ -93,6 +104,18 @@ impl Config {
     pub fn with_broken_rule(mut self, rule: BrokenRule) -> Config {
         self.options.broken_rule = Some(rule);
         self
+    }
+
+    /// The reductions that are used. Where pages move all but the last take them to move in one step, when nothing is under
+    /// way; a broken rule is broken in between. The last takes a line's home to stay.
+    pub(super) fn used_reductions(&self) -> Reductions {
+        match self.paging {
+            None => self.reductions,
+            Some(rules) if self.reductions.pages && rules.broken.is_none() => {
+                Reductions { partial_order: false, ..self.reductions }
+            }
+            Some(_) => Reductions::NONE,
+        }
     }
 
     /// Whether L2s keep dirty bytes.

@@ -70,7 +70,7 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
     fn has_parked(&self) -> bool {
         let AtL2 { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, self.hand.source);
-        if coherence::passes_l2(&machine.protocol, at, machine.homes_of(at, line), from) {
+        if coherence::passes_l2(&machine.protocol, at, machine.homes_now(self.l2.state, at, line), from) {
             return false;
         }
         let parked = |held: &Held| self.l2.is_here(held) && matches!(held.how, Hold::Park(_));

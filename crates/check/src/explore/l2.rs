@@ -7,6 +7,7 @@ use super::values::Values;
 use tombolo_protocol::coherence::{self, Cause, Delivery};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
+use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
     Action as PlanAction, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
 };
@@ -24,6 +25,8 @@ struct Sink<'a> {
     state: &'a mut State,
     at: ModuleId,
     line: u8,
+    /// Its bytes in the module's memory.
+    memory: usize,
     /// What keeps its order with this line on the way up.
     lane: u8,
     region: u8,
@@ -95,7 +98,7 @@ impl Effects<Values> for Sink<'_> {
     fn pass_to_memory(&mut self, request: Request<Values>) {
         self.effects += 1;
         // Its answer waits on its own way.
-        let memory = &mut self.state.memory[self.line as usize];
+        let memory = &mut self.state.memory[self.memory];
         match request {
             Request::Read { mask, .. } => {
                 let data = *memory;
@@ -113,13 +116,13 @@ impl Effects<Values> for Sink<'_> {
 
     fn fetch(&mut self, mask: Mask) {
         // Memory serves a line's requests in order: what it holds now is what comes.
-        let data = self.state.memory[self.line as usize];
+        let data = self.state.memory[self.memory];
         self.send(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
     }
 
     fn write_memory(&mut self, mask: Mask, data: Values) {
         self.effects += 1;
-        tombolo_protocol::Data::merge(&mut self.state.memory[self.line as usize], data, mask);
+        tombolo_protocol::Data::merge(&mut self.state.memory[self.memory], data, mask);
     }
 
     fn reply(&mut self, reply: Reply<Values>) {
@@ -204,7 +207,7 @@ impl<P: Coherence> Machine<'_, P> {
         let (index, entry) = (self.l2_index(at, line), self.entry_index(at, line));
         let mut slot = Slot {
             line_id: Line(u64::from(line)),
-            homes: self.homes_of(at, line),
+            homes: self.homes_now(state, at, line),
             line: state.l2[index].line,
             pending: state.l2[index].pending,
             entry: state.entries[entry],
@@ -214,10 +217,22 @@ impl<P: Coherence> Machine<'_, P> {
         let named = self.named(state, at, line);
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
-        let lane = self.lane(line);
+        let (lane, memory) = (self.lane(line), self.memory_index(Holder::Module(at), line));
         let invalidations_keep_order = coherence::invalidations_keep_order(&self.protocol);
-        let mut sink =
-            Sink { state, at, line, lane, region, invalidations_keep_order, above, named, hand, watched, effects: 0 };
+        let mut sink = Sink {
+            state,
+            at,
+            line,
+            memory,
+            lane,
+            region,
+            invalidations_keep_order,
+            above,
+            named,
+            hand,
+            watched,
+            effects: 0,
+        };
         let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];

@@ -27,13 +27,17 @@ pub enum Sharing {
     Region,
     /// Two locations to a line. A miss asks for the whole line.
     Line,
+    /// Each location has its own line; two lines to a page, where pages move.
+    Page,
     /// Two locations to a line, each in a sector of its own. A miss asks for a sector.
     Sectors,
 }
 
 impl Sharing {
-    /// All ways.
+    /// All ways where pages stay.
     pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
+    /// Those where pages move: a page of each location's own, and of two.
+    pub const OF_PAGES: [Sharing; 2] = [Sharing::Apart, Sharing::Page];
 }
 
 /// The homes of one region.
@@ -82,7 +86,7 @@ impl Layout {
     /// How lines are divided for the reads that fill them.
     pub(super) fn sectors(&self) -> Sectors {
         match self.sharing {
-            Sharing::Apart | Sharing::Region | Sharing::Line => Sectors::new(CELLS as u32),
+            Sharing::Apart | Sharing::Region | Sharing::Page | Sharing::Line => Sectors::new(CELLS as u32),
             Sharing::Sectors => Sectors::new(1),
         }
     }
@@ -104,7 +108,7 @@ impl Layout {
     pub(super) fn cell(&self, location: Location) -> Cell {
         let index = location.0 as u8;
         match self.sharing {
-            Sharing::Apart | Sharing::Region => Cell { line: index, cell: 0 },
+            Sharing::Apart | Sharing::Region | Sharing::Page => Cell { line: index, cell: 0 },
             Sharing::Line | Sharing::Sectors => Cell { line: index / 2, cell: index % 2 },
         }
     }
@@ -112,7 +116,7 @@ impl Layout {
     /// Lines of a program with `locations` locations.
     pub(super) fn lines(&self, locations: usize) -> usize {
         match self.sharing {
-            Sharing::Apart | Sharing::Region => locations,
+            Sharing::Apart | Sharing::Region | Sharing::Page => locations,
             Sharing::Line | Sharing::Sectors => locations.div_ceil(2),
         }
     }
@@ -121,7 +125,7 @@ impl Layout {
     pub(super) fn region(&self, line: usize) -> usize {
         match self.sharing {
             Sharing::Apart | Sharing::Line | Sharing::Sectors => line,
-            Sharing::Region => line / 2,
+            Sharing::Region | Sharing::Page => line / 2,
         }
     }
 

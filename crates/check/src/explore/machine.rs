@@ -4,13 +4,15 @@ use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
 use super::config::{Config, Start};
 use super::layout::{Layout, Sm};
+use super::paging;
 use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
-use super::values::{CELLS, Values, WHOLE_LINE};
+use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
+use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
 
@@ -74,12 +76,18 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let loops = program.has_loop();
         let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
         let homes: Vec<Homes> = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
-        let class = |(index, homes): (usize, &Homes)| Class::of(layout, ModuleId((index / lines) as u8), *homes);
+        // Where pages move an L2 holds lines of its own memory alone.
+        let class = |(index, homes): (usize, &Homes)| match config.paging {
+            None => Class::of(layout, ModuleId((index / lines) as u8), *homes),
+            Some(_) => Class::Own,
+        };
         let classes = homes.iter().enumerate().map(class).collect();
         let path = |(index, homes): (usize, &Homes)| {
             let at = |module: ModuleId| 1 << (module.0 as usize * lines + index % lines);
             let on_the_way = if protocol.is_hierarchical() { at(homes.gpu) } else { 0 };
-            1 << index | on_the_way | at(homes.system)
+            // Where pages move its home may be anywhere.
+            let anywhere = (0..layout.modules()).map(ModuleId).fold(0, |slots, module| slots | at(module));
+            if config.paging.is_some() { anywhere } else { 1 << index | on_the_way | at(homes.system) }
         };
         let paths = homes.iter().enumerate().map(path).collect();
         let stages_of =
@@ -119,11 +127,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// The state before the first instruction.
     pub(super) fn initial(&self) -> State {
         let modules = self.layout.modules() as usize;
-        let mut memory = vec![Values([0; CELLS]); self.lines];
-        for (index, location) in self.program.locations.iter().enumerate() {
-            let cell = self.layout.cell(Location(index as u16));
-            memory[cell.line as usize].0[cell.cell as usize] = location.initial;
-        }
+        let pages = self.config.paging.map_or_else(Vec::new, |rules| paging::pages(self.layout, &rules));
         let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
         let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
         let mut state = State {
@@ -132,7 +136,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
             l1: vec![L1Slot::default(); self.sms.len() * self.lines],
             l2: vec![L2Slot::default(); modules * self.lines],
             entries: vec![None; modules * self.regions],
-            memory,
+            memory: self.initial_memory(),
+            pages,
+            moves: self.config.moves,
             held: Vec::new(),
             messages: Vec::new(),
             broken: None,
@@ -146,6 +152,17 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
         state.canonicalise();
         state
+    }
+
+    fn initial_memory(&self) -> Vec<Values> {
+        let memories = if self.config.paging.is_some() { self.layout.modules() as usize + 1 } else { 1 };
+        let mut memory = vec![if memories == 1 { Values::default() } else { paging::NOTHING }; memories * self.lines];
+        for (index, location) in self.program.locations.iter().enumerate() {
+            let cell = self.layout.cell(Location(index as u16));
+            let home = Holder::Module(self.homes_of(ModuleId(0), cell.line).system);
+            memory[self.memory_index(home, cell.line)].0[cell.cell as usize] = location.initial;
+        }
+        memory
     }
 
     /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
@@ -172,15 +189,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// Cells of a line that a home or its memory holds: at an end, where memory is the ordering point, memory holds all.
     pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
-        let home = self.homes_of(ModuleId(0), line).system;
-        let mut values = state.memory[line as usize];
+        let holder = self.holder(state, line);
         if self.protocol.ordering_point().is_memory() {
-            return values;
+            return state.memory[self.memory_index(holder, line)];
         }
-        if let Some(present) = state.l2[self.l2_index(home, line)].line {
-            tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
-        }
-        values
+        self.contents_at(state, holder, line)
     }
 
     /// What a state without successors shows.
@@ -213,9 +226,10 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The L2 that answers reads of an SM of `module`.
-    pub(super) fn answers(&self, module: ModuleId, line: u8) -> ModuleId {
-        if self.protocol.passes_reads() && !self.protocol.caches(self.class(module, line)) {
-            self.homes_of(module, line).system
+    pub(super) fn answers(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
+        let homes = self.homes_now(state, module, line);
+        if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.layout, module, homes)) {
+            homes.system
         } else {
             module
         }

@@ -9,6 +9,7 @@
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
+//! - `paging` moves pages, by the very rules that the driver asks.
 //! - `probe` asks a protocol for what reductions rest on.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
 //!   outcomes; `search` visits, `chart` prints the way to a violation.
@@ -24,6 +25,7 @@ mod host;
 mod l2;
 mod layout;
 mod machine;
+mod paging;
 mod persistent;
 mod probe;
 mod property;
@@ -160,8 +162,8 @@ fn explore<P: Coherence>(
 ) -> Report {
     // A request that overtakes commutes with less than the reductions rely on.
     let overtakes = tombolo_protocol::host::passes_waiting(&protocol, true);
-    let reductions =
-        if overtakes { Reductions { forget: config.reductions.forget, ..Reductions::NONE } } else { config.reductions };
+    let used = config.used_reductions();
+    let reductions = if overtakes { Reductions { forget: used.forget, ..Reductions::NONE } } else { used };
     let config = Config { reductions, ..*config };
     let machine = Machine::new(protocol, program, layout, &config);
     let found = search::search(&machine, forbidden);

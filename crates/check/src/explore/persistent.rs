@@ -81,7 +81,11 @@ impl<P: Coherence> Machine<'_, P> {
         // A thread that must wait has no step; a part of such alone would be an end that is none.
         let waits = |step: &Step| match *step {
             Step::Thread { thread, .. } => scene.standings[thread as usize] != Standing::Ready,
-            Step::Deliver { .. } | Step::Overtake { .. } | Step::Evict { .. } | Step::Replace { .. } => false,
+            Step::Deliver { .. }
+            | Step::Overtake { .. }
+            | Step::Evict { .. }
+            | Step::Replace { .. }
+            | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
         let nodes: Vec<Part> = steps.iter().map(|step| self.node(state, *step)).collect();
@@ -209,6 +213,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
+            Step::Page(_) => Part::ALL,
         }
     }
 
@@ -332,7 +337,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Some(location) = self.instruction(state, thread).and_then(Instruction::location) else { return 0 };
         let (sm, line) = (self.sm_of[thread], self.layout.cell(location).line);
         let is_met = state.l1[self.l1_index(sm, line)].pending.is_some();
-        if is_met { self.slot(self.answers(self.sms[sm as usize].module, line), line) } else { 0 }
+        if is_met { self.slot(self.answers(state, self.sms[sm as usize].module, line), line) } else { 0 }
     }
 
     fn standing(&self, state: &State, thread: usize) -> Standing {

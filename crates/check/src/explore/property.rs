@@ -17,6 +17,9 @@ impl<P: Coherence> Machine<'_, P> {
             return is_final.then_some(Violation::Deadlock);
         }
         if is_final {
+            if state.pages.iter().any(|page| page.change.is_some()) {
+                return Some(Violation::Deadlock);
+            }
             let done = (0..state.threads.len()).all(|thread| self.instruction(state, thread).is_none());
             if !done || !state.held.is_empty() || state.registers.iter().any(|register| register.awaits.is_some()) {
                 return Some(Violation::Deadlock);
@@ -24,6 +27,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
         if self.protocol.has_directory() {
             self.copies(state).or_else(|| self.lines_without_entry(state))
+        } else if state.held.is_empty() {
+            self.copy_that_differs(state).map(|(module, line)| Violation::Stale { module, line })
         } else {
             None
         }

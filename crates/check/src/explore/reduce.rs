@@ -28,6 +28,12 @@
 //! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
 //! [`misses_are_plain`](super::probe::misses_are_plain) asks the protocol; and no L2 may send anything of itself on the same way.
 //!
+//! **Pages.** A page that is to change waits until its modules have nothing under way to it, and then changes in one step.
+//! Had they refused it earlier they could have made no other accesses meanwhile than these; while nobody uses the page nobody
+//! sees it half copied; and who is told late may as well go on late. So a request under way keeps the home of its line
+//! where it is, which the reductions above take for granted. None of them issues an access early: that would keep its page.
+//! A broken rule is broken between these steps: then nothing is reduced.
+//!
 //! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
 //! or an instruction of a program without loops.
 
@@ -39,6 +45,7 @@ use super::step::Step;
 use super::values::cells;
 use crate::litmus::Instruction;
 use tombolo_protocol::front::{self, Stage};
+use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Class, Coherence, Request, l1};
 use tombolo_types::{ModuleId, Scope};
@@ -301,9 +308,9 @@ impl<P: Coherence> Machine<'_, P> {
     fn clear_homes(&self, state: &mut State) -> bool {
         let mut cleared = false;
         for line in 0..self.lines as u8 {
-            let home = self.homes_of(ModuleId(0), line).system;
+            let Some(home) = self.holder(state, line).module() else { continue };
             let slot = state.l2[self.l2_index(home, line)];
-            let memory = state.memory[line as usize];
+            let memory = state.memory[self.memory_index(Holder::Module(home), line)];
             let is_clean = slot.line.is_some_and(|copy| {
                 copy.dirty.is_empty() && cells(copy.valid).all(|cell| copy.data.0[cell] == memory.0[cell])
             });
@@ -328,7 +335,7 @@ impl<P: Coherence> Machine<'_, P> {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
         // What the ordering point holds at the end is looked at.
-        let memory = state.memory[line as usize];
+        let memory = state.memory[self.memory_index(Holder::Module(module), line)];
         let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
         let is_last = is_end && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
         // Dropping a line may send something where L2s send downgrades.
@@ -369,7 +376,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
         match (self.stage(state, thread), self.instruction(state, thread)) {
             (Some(Stage::Acquire(_)), _) => self.is_alone(state, thread) || self.l1_is_empty(state, self.sm_of[thread]),
-            (Some(Stage::Issue), Some(instruction)) => {
+            // Where pages move an access that is under way keeps its page where it is.
+            (Some(Stage::Issue), Some(instruction)) if self.config.paging.is_none() => {
                 let Some(location) = instruction.location() else { return false };
                 let line = self.layout.cell(location).line;
                 state.l1[self.l1_index(self.sm_of[thread], line)].pending.is_none()

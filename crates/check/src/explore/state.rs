@@ -1,5 +1,6 @@
 //! One state of the explored machine: everything a later step can depend on, and nothing else.
 
+use super::paging::PageState;
 use super::values::{Values, cells};
 use crate::litmus::Value;
 use std::fmt;
@@ -256,8 +257,12 @@ pub(super) struct State {
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
     pub(super) entries: Vec<Option<Sharers>>,
-    /// Memory, by line.
+    /// Memory, by line; where pages move that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
     pub(super) memory: Vec<Values>,
+    /// Pages, where they move.
+    pub(super) pages: Vec<PageState>,
+    /// Moves that nobody's access has asked for and that may still happen.
+    pub(super) moves: u8,
     /// Requests held at L2s: in order of arrival among those of one slot.
     pub(super) held: Vec<Held>,
     /// Messages in flight: in the order sent among those of one channel.
@@ -275,6 +280,8 @@ impl Clone for State {
             l2: self.l2.clone(),
             entries: self.entries.clone(),
             memory: self.memory.clone(),
+            pages: self.pages.clone(),
+            moves: self.moves,
             held: self.held.clone(),
             messages: self.messages.clone(),
             broken: self.broken,
@@ -289,6 +296,8 @@ impl Clone for State {
         self.l2.clone_from(&from.l2);
         self.entries.clone_from(&from.entries);
         self.memory.clone_from(&from.memory);
+        self.pages.clone_from(&from.pages);
+        self.moves = from.moves;
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
         self.broken = from.broken;
@@ -330,6 +339,9 @@ impl Hash for State {
         }
         for values in &self.memory {
             values.0.iter().for_each(|value| hasher.write_u64(*value as u64));
+        }
+        if !self.pages.is_empty() {
+            (&self.pages, self.moves).hash(hasher);
         }
         self.held.hash(hasher);
         hasher.write_usize(self.messages.len());

@@ -3,6 +3,7 @@
 use super::config::Evictions;
 use super::l2::is_awaited;
 use super::machine::Machine;
+use super::paging::PageStep;
 use super::state::{Body, Channel, Posted, Source, State, Violation};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::{Class, Coherence, Request, host};
@@ -39,6 +40,8 @@ pub(super) enum Step {
         /// The line.
         line: u8,
     },
+    /// Something is done to a page.
+    Page(PageStep),
     /// An L2 replaces a directory entry.
     Replace {
         /// The L2.
@@ -66,6 +69,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         self.write_backs(state, &mut steps);
+        self.page_steps(state, &mut steps);
         if !steps.is_empty() {
             self.spontaneous_steps(state, &mut steps);
         }
@@ -82,7 +86,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn steps_of(&self, state: &State, thread: usize, steps: &mut Vec<Step>) {
         let step = |evict_first| Step::Thread { thread: thread as u8, evict_first };
         match self.stage(state, thread) {
-            Some(Stage::Issue) => {
+            Some(Stage::Issue) if self.may_access(state, thread) => {
                 let index = self.instruction(state, thread).and_then(|instruction| instruction.location());
                 let Some(location) = index else { return };
                 let slot = state.l1[self.l1_index(self.sm_of[thread], self.layout.cell(location).line)];
@@ -93,7 +97,8 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             Some(Stage::Acquire(_)) if self.acquire_is_ready(state, thread) => steps.push(step(false)),
-            Some(Stage::Acquire(_) | Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_)) | None => {}
+            Some(Stage::Issue | Stage::Acquire(_) | Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_))
+            | None => {}
         }
     }
 
@@ -276,6 +281,7 @@ impl<P: Coherence> Machine<'_, P> {
                 true
             }
             Step::Evict { module, line } => self.evict(state, module, line),
+            Step::Page(step) => self.take_page_step(state, step),
             Step::Replace { module, line } => {
                 self.replace_entry(state, module, line);
                 true
@@ -283,6 +289,7 @@ impl<P: Coherence> Machine<'_, P> {
         };
         if taken {
             self.settle(state);
+            self.settle_pages(state);
         }
         taken
     }

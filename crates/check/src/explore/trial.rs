@@ -156,7 +156,7 @@ impl<P: Coherence> Machine<'_, P> {
         let at = state.l2[self.l2_index(module, line)];
         Slot {
             line_id: Line(u64::from(line)),
-            homes: self.homes_of(module, line),
+            homes: self.homes_now(state, module, line),
             line: at.line,
             pending: at.pending,
             entry: state.entries[self.entry_index(module, line)],

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 /// Most CTAs of a program that is explored on GPUs of three modules. No core test has more. Source: assumed; listing the
 /// placements of four takes longer than exploring a part of them.
 const MOST_CTAS: usize = 3;
+/// GPUs of a machine whose pages move, where the program needs no more: two that use a page and one where it can be.
+const GPUS_WITH_PAGES: u8 = 3;
 /// Placements, before symmetry, up to which all are listed. Beyond, [`DRAWN`] of them are drawn.
 const LISTED: u64 = 200_000;
 /// Placements drawn where there are too many to list.
@@ -36,14 +38,23 @@ pub(super) struct Coverage {
     pub(super) whole: bool,
 }
 
-/// What to explore. `gpu_homes` says whether GPU homes matter.
-pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: bool) -> Coverage {
-    let shape = |sharing| shape(program, sharing, gpu_homes);
+/// What of a design decides where its programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Machines {
+    /// Whether GPU homes matter.
+    pub(super) gpu_homes: bool,
+    /// Whether pages move: then a GPU is one module.
+    pub(super) pages_move: bool,
+}
+
+/// What to explore.
+pub(super) fn coverage(program: &Program, placements: Placements, machines: Machines) -> Coverage {
+    let shape = |sharing| shape(program, sharing, machines);
+    let sharings = sharings(program, machines);
     match placements {
-        Placements::All => all(program, shape),
+        Placements::All => all(program, sharings, shape),
         Placements::Drawn { count, seed } => {
             let mut dice = Dice::new(seed, 0);
-            let sharings = sharings(program);
             let drawn = (0..count).map(|_| {
                 let sharing = sharings[dice.below(sharings.len())];
                 drawn_layout(program, shape(sharing), &mut dice)
@@ -55,17 +66,22 @@ pub(super) fn coverage(program: &Program, placements: Placements, gpu_homes: boo
 
 /// The machine: two modules a GPU are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
 /// reader that are three modules of a GPU take three, which a protocol without GPU homes shows on two GPUs.
-fn shape(program: &Program, sharing: Sharing, gpu_homes: bool) -> Shape {
+fn shape(program: &Program, sharing: Sharing, machines: Machines) -> Shape {
+    let Machines { gpu_homes, pages_move } = machines;
     let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
+    if pages_move {
+        let gpus = gpus_of(program).max(gpus.min(GPUS_WITH_PAGES));
+        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true };
+    }
     let of = |modules_per_gpu| Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true };
     let ctas: BTreeSet<_> = program.threads.iter().map(|thread| thread.placement).collect();
     let three = gpu_homes && ctas.len() <= MOST_CTAS && possible_layouts(program, of(3)) <= LISTED;
     of(if three { 3 } else { 2 })
 }
 
-fn all(program: &Program, shape: impl Fn(Sharing) -> Shape) -> Coverage {
+fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> Shape) -> Coverage {
     let (mut chosen, mut whole) = (Vec::new(), true);
-    for &sharing in sharings(program) {
+    for &sharing in sharings {
         let shape = shape(sharing);
         if possible_layouts(program, shape) <= LISTED {
             chosen.extend(layouts(program, shape));
@@ -82,8 +98,12 @@ fn all(program: &Program, shape: impl Fn(Sharing) -> Shape) -> Coverage {
 }
 
 /// Ways for locations to share lines and regions; one location shares with nobody.
-fn sharings(program: &Program) -> &'static [Sharing] {
-    if program.locations.len() > 1 { &Sharing::ALL } else { &[Sharing::Apart] }
+fn sharings(program: &Program, machines: Machines) -> &'static [Sharing] {
+    match (program.locations.len() > 1, machines.pages_move) {
+        (true, false) => &Sharing::ALL,
+        (true, true) => &Sharing::OF_PAGES,
+        (false, _) => &[Sharing::Apart],
+    }
 }
 
 fn both_starts(layouts: impl Iterator<Item = Layout>) -> Vec<Place> {
@@ -97,6 +117,8 @@ mod tests {
     use crate::verify::Case;
     use std::collections::BTreeSet;
 
+    const WITH_GPU_HOMES: Machines = Machines { gpu_homes: true, pages_move: false };
+
     fn program(places: &str, body: &str) -> Program {
         let text = format!("PTX test {{x=0; y=0;}} {places} ; {body} ; exists x=0");
         crate::litmus::parse("test", &text).unwrap().program
@@ -105,7 +127,7 @@ mod tests {
     #[test]
     fn a_machine_has_a_gpu_without_threads_while_it_may() {
         let one = program("P0@cta 0,gpu 0 | P1@cta 1,gpu 0", "st.weak x,1 | st.weak y,1");
-        let coverage = coverage(&one, Placements::All, true);
+        let coverage = coverage(&one, Placements::All, WITH_GPU_HOMES);
         assert!(coverage.whole);
         assert!(coverage.places.iter().all(|place| place.layout.gpus == 2));
         assert!(coverage.places.iter().any(|place| place.layout.regions.iter().all(|homes| homes.system.0 >= 3)));
@@ -114,7 +136,7 @@ mod tests {
     #[test]
     fn names_of_gpus_do_not_matter() {
         let body = "st.weak x,1 | st.weak x,2";
-        let count = |places| coverage(&program(places, body), Placements::All, true).places.len();
+        let count = |places| coverage(&program(places, body), Placements::All, WITH_GPU_HOMES).places.len();
         assert_eq!(count("P0@cta 0,gpu 0 | P1@cta 0,gpu 1"), count("P0@cta 0,gpu 7 | P1@cta 0,gpu 200"));
     }
 
@@ -122,7 +144,7 @@ mod tests {
     fn every_core_test_has_each_placement_once() {
         for case in Case::core() {
             let Ok(judged) = case.judge() else { panic!("{} is judged", case.name) };
-            let coverage = coverage(&judged.program, Placements::All, true);
+            let coverage = coverage(&judged.program, Placements::All, WITH_GPU_HOMES);
             let distinct: BTreeSet<_> =
                 coverage.places.iter().map(|place| (&place.layout, place.start == Start::Warm)).collect();
             assert_eq!(distinct.len(), coverage.places.len(), "{}", case.name);

@@ -5,6 +5,7 @@ use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, pages_may_move};
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
@@ -21,6 +22,8 @@ pub struct Design {
     pub(super) decides: Decides,
     /// The broken rule of the table that decides, if there is one.
     pub(super) broken_elision: Option<BrokenElision>,
+    /// The rules of its pages, where they move, with the broken one if there is one.
+    pub(super) paging: Option<Paging>,
     /// The most that it promises to programs.
     promise: Promise,
 }
@@ -46,17 +49,34 @@ pub enum ConfigurationError {
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
     #[error(
-        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware"
+        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody"
     )]
     Option {
         /// As given.
         word: String,
+    },
+    /// Pages that move under a protocol where they may not.
+    #[error("pages move only where an L2 holds lines of its own memory alone; not under {protocol}")]
+    Paging {
+        /// Which.
+        protocol: String,
     },
 }
 
 /// Who decides at kernel boundaries, by word.
 const DECIDES: [(&str, Decides); 3] =
     [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
+
+/// Rules of pages that move, by word.
+const PAGING: [(&str, Paging); 4] = [
+    ("paging", FAULTS),
+    ("paging-remote", Paging { on_fault: OnFault::MapRemotely, ..FAULTS }),
+    ("paging-duplicates", Paging { duplicates: true, ..FAULTS }),
+    ("paging-everybody", Paging { everybody: true, ..FAULTS }),
+];
+
+/// A page goes to whom it misses.
+const FAULTS: Paging = Paging { on_fault: OnFault::Migrate, duplicates: false, everybody: false, broken: None };
 
 impl Design {
     /// A design called `name` that runs `protocol`.
@@ -66,7 +86,15 @@ impl Design {
     pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
         let known = PROTOCOLS.iter().find(|known| **known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
-        Ok(Design { name: name.to_owned(), protocol, options, decides: Decides::Never, broken_elision: None, promise })
+        Ok(Design {
+            name: name.to_owned(),
+            protocol,
+            options,
+            decides: Decides::Never,
+            broken_elision: None,
+            paging: None,
+            promise,
+        })
     }
 
     /// The same, with kernel boundaries that `decides` decides.
@@ -79,45 +107,62 @@ impl Design {
         Design { broken_elision: Some(rule), ..self }
     }
 
+    /// The same with a broken rule of pages that move.
+    pub fn breaking_paging(self, rule: BrokenPaging) -> Design {
+        let paging = self.paging.map(|rules| Paging { broken: Some(rule), ..rules });
+        Design { paging, ..self }
+    }
+
     /// The design that `configuration` writes out: a protocol, then `+back` where lines are written back, `+remote` where
     /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
     /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules,
     /// `+track-all` where directories track what their own L2 holds.
     /// `+at-launch` stands where a kernel's stores are released at the next launch, `+cpelide` and `+home-aware` for tables
-    /// that elide boundaries. It promises what the protocol does.
+    /// that elide boundaries. `+paging` stands where pages move to whom they miss, `+paging-remote` where they are used from
+    /// afar, `+paging-duplicates` where readers get copies, `+paging-everybody` where nobody faults. It promises what the protocol does.
     ///
     /// # Errors
-    /// Where no protocol or no option is called so.
+    /// Where no protocol or no option is called so, or pages may not move under the protocol.
     pub fn configured(configuration: &str) -> Result<Design, ConfigurationError> {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
         let mut options = Options::default();
-        let mut decides = Decides::Never;
+        let (mut decides, mut paging) = (Decides::Never, None);
         for word in words {
             if let Some((_, by)) = DECIDES.iter().find(|(known, _)| *known == word) {
                 decides = *by;
+                continue;
+            }
+            if let Some((_, rules)) = PAGING.iter().find(|(known, _)| *known == word) {
+                paging = Some(*rules);
                 continue;
             }
             let choice = CHOICES.iter().find(|(known, _)| *known == word);
             let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             set(&mut options);
         }
-        let promise = choose(protocol, options, PromiseOf)?;
-        Ok(Design::new(configuration, protocol, options, promise)?.deciding(decides))
+        let (promise, may_move) = choose(protocol, options, Asked)?;
+        if paging.is_some() && !may_move {
+            return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
+        }
+        Ok(Design { decides, paging, ..Design::new(configuration, protocol, options, promise)? })
     }
 
     /// What is explored of it, as [`Design::configured`] takes it.
     pub fn configuration(&self) -> String {
         let decides = DECIDES.iter().find(|(_, decides)| *decides == self.decides);
         let word = decides.map_or_else(String::new, |(word, _)| format!("+{word}"));
-        configuration(self.protocol, self.options) + &word
+        let rules = self.paging.map(|rules| Paging { broken: None, ..rules });
+        let pages = PAGING.iter().find(|(_, known)| Some(*known) == rules);
+        let pages = pages.map_or_else(String::new, |(word, _)| format!("+{word}"));
+        configuration(self.protocol, self.options) + &word + &pages
     }
 
     /// Whether nothing that is explored tells it from `other`.
     pub(super) fn is_explored_as(&self, other: &Design) -> bool {
         let explored = |design: &Design| {
-            let Design { protocol, options, decides, broken_elision, promise, .. } = *design;
-            (protocol, options, decides, broken_elision, promise)
+            let Design { protocol, options, decides, broken_elision, paging, promise, .. } = *design;
+            (protocol, options, decides, broken_elision, paging, promise)
         };
         explored(self) == explored(other)
     }
@@ -147,14 +192,14 @@ pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
     set.fold(protocol.to_owned(), |text, (word, _)| text + "+" + word)
 }
 
-/// Asks a protocol for its promise.
-struct PromiseOf;
+/// Asks a protocol for its promise, and whether pages may move under it.
+struct Asked;
 
-impl Visitor for PromiseOf {
-    type Output = Promise;
+impl Visitor for Asked {
+    type Output = (Promise, bool);
 
-    fn visit<P: Coherence>(self, protocol: P) -> Promise {
-        protocol.promise()
+    fn visit<P: Coherence>(self, protocol: P) -> (Promise, bool) {
+        (protocol.promise(), pages_may_move(&protocol))
     }
 }
 
@@ -172,6 +217,7 @@ mod tests {
             "ideal+keep-l1",
             "viper+back+cached",
             "hmg+back+downgrade+track-all",
+            "memory-side+back+paging-duplicates",
         ] {
             assert_eq!(Design::configured(text).unwrap().configuration(), text);
         }
@@ -189,5 +235,16 @@ mod tests {
         let refusal = |text| Design::configured(text).unwrap_err().to_string();
         assert!(refusal("mesi").contains("\"mesi\"") && refusal("mesi").contains("hmg"));
         assert!(refusal("hmg+forth").contains("\"forth\"") && refusal("hmg+forth").contains("back"));
+    }
+
+    #[test]
+    fn pages_move_beside_memory_alone() {
+        for protocol in PROTOCOLS {
+            let moves = Design::configured(&format!("{protocol}+paging")).is_ok();
+            assert_eq!(moves, *protocol == "memory-side", "{protocol}");
+        }
+        assert!(
+            Design::configured("hmg+paging").unwrap_err().to_string().contains("its own memory alone; not under hmg")
+        );
     }
 }

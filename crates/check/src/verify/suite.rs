@@ -1,7 +1,7 @@
 //! The tests that ship, judged once for all mutants, and how far each is explored to catch one.
 
 use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
-use super::coverage::{Place, coverage};
+use super::coverage::{Machines, Place, coverage};
 use super::design::configuration;
 use super::mutants::{Asked, Catch, ENOUGH, Mutant, MutantReport, Sighting};
 use crate::explore::{Config, Start, Verdict, is_hierarchical, run};
@@ -128,7 +128,8 @@ impl Member {
     fn places(&self, mutant: &Mutant) -> &[Place] {
         let config = mutant.config(&self.case, Start::Cold);
         let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
+        let machines = Machines { gpu_homes, pages_move: false };
         let cell = &self.places[usize::from(gpu_homes)];
-        cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, gpu_homes).places)
+        cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, machines).places)
     }
 }
