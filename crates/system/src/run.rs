@@ -1,6 +1,6 @@
 //! One run: a machine, a design, a program.
 
-use crate::checker::{Checker, Versions};
+use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::elision::{self, BoundaryRecord, ElisionRecord, Known, Reading};
 use crate::energy::{Energy, Moved};
 use crate::labels::LabelError;
@@ -13,20 +13,22 @@ use crate::record::{
 };
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_design::elision::Decider;
+use tombolo_design::scheduling::Shape;
 use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::controller::residency;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
+use tombolo_model::residency::residency;
 use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
@@ -35,8 +37,8 @@ use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::options::Options;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
-use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, Line, ModuleId, Ps};
+use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program, StreamError};
+use tombolo_types::{Bytes, Line, ModuleId, On, Ps};
 
 /// What to run.
 #[derive(Clone)]
@@ -156,7 +158,8 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
-    let checker = Arc::new(Checker::new(spec.machine.line, spec.program.arrays()));
+    let checker =
+        Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
     let record = run_watched::<Versions>(spec, &checker, broken_rule)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
@@ -246,18 +249,45 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
     for kernel in program.kernels() {
-        let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
-        let room = u64::from(resident) * machine.topology.sms() as u64;
-        let modules = machine.topology.modules() as u64;
-        let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;
-        if kernel.class == KernelClass::Cooperative && largest_share > room {
-            return Err(RunError::DoesNotFit(format!(
-                "kernel {}: its {} CTAs wait for each other and machine {} holds {room} at once",
-                kernel.name, kernel.ctas, machine.name
-            )));
-        }
+        residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
     }
-    Ok(())
+    let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
+    launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
+}
+
+/// What a command launches, and where.
+fn launched(command: &Command) -> Option<(u32, On)> {
+    match *command {
+        Command::Launch { kernel, on, .. } => Some((kernel, on)),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+    }
+}
+
+/// Whether a kernel can be launched there.
+fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunError> {
+    let (machine, cut) = (&spec.machine, spec.design.scheduling.cut());
+    let shape = Shape::of(machine);
+    let defect = on.defect(shape.gpus, shape.modules_per_gpu).or_else(|| cut.defect(kernel, on, shape));
+    if let Some(why) = defect {
+        let (kernel, machine) = (&kernel.name, &machine.name);
+        return Err(RunError::DoesNotFit(format!("kernel {kernel} on machine {machine}: {why}")));
+    }
+    if kernel.class != KernelClass::Cooperative {
+        return Ok(());
+    }
+    let resident = residency(machine, kernel, spec.program.warp_width()).map_err(RunError::DoesNotFit)?;
+    let shares =
+        (0..machine.topology.modules() as u8).filter_map(|module| cut.share(kernel, on, ModuleId(module), shape));
+    let (largest, count) = shares.fold((0, 0), |(most, count), share| (share.ctas().max(most), count + 1_u64));
+    let room = u64::from(resident) * u64::from(machine.topology.sms_per_module);
+    if u64::from(largest) <= room {
+        return Ok(());
+    }
+    let room = room * count;
+    Err(RunError::DoesNotFit(format!(
+        "kernel {}: its {} CTAs wait for each other and machine {} holds {room} at once",
+        kernel.name, kernel.ctas, machine.name
+    )))
 }
 
 /// A run that lacks its protocol.
@@ -369,8 +399,8 @@ impl Ended<'_> {
     fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
-        if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
-            return Err(RunError::Stream(StreamError { message }));
+        if let Some(failure) = modules.iter().find_map(|module| module.controller().dispatcher().failure()) {
+            return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
         if !hub.command_processor.is_done() {
             let stuck = || self.stuck(&hub.command_processor, &modules);
