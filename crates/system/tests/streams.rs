@@ -251,6 +251,61 @@ fn a_release_that_is_left_out_is_caught_in_either_stream() {
     }
 }
 
+/// On CPElide's machine: each stream writes an array of its own on its two chiplets, again and again; behind a barrier each
+/// reads what the other's chiplets wrote, and writes it.
+fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
+    const LINES: u64 = 64 * 16;
+    let machine = {
+        let mut machine = tombolo_machine::machine("chiplet-4").expect("a preset");
+        tombolo_design::apply(&["topology.sms_per_module=1"], &mut machine, &mut []).expect("a setting it has");
+        Arc::new(machine.check().expect("a machine that fits"))
+    };
+    let lines = |array: u64, cta: u64| (0..16).map(move |line| array * LINES + cta * 64 + line);
+    let own = |array: u64| {
+        let cta = |cta| Cta::new().warp(|w| lines(array, cta).for_each(|line| _ = w.read([line]).write([line])));
+        (0..16).map(cta).collect::<Vec<_>>()
+    };
+    let kernels = vec![own(0), own(1)];
+    let [low, high] = [0b0011, 0b1100].map(|set| On::Modules(Devices(set)));
+    let one = |kernel, stream, on| launch_on(kernel, stream, on);
+    let side = [one(0, 0, low), one(1, 1, high), one(0, 0, low), one(1, 1, high), Command::Barrier];
+    let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, On::All), Command::Barrier];
+    let commands = [&side[..], &crossed, &side].concat();
+    let program =
+        Directed::of_arrays(machine.line, kernels, &[("a", 0..LINES), ("b", LINES..2 * LINES)], &[]).issuing(commands);
+    let spec = RunSpec { machine, design: design(name, settings), program, pages: None, threads: 2 };
+    run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn chiplets_that_share_through_a_barrier_are_current_under_every_elision() {
+    for (name, settings) in [
+        ("viper", &[][..]),
+        ("viper", &["boundary=launch"]),
+        ("viper-cached", &[]),
+        ("viper-cached", &["boundary=launch"]),
+        ("viper-cached", &["elision=cpelide"]),
+        ("cpelide", &[]),
+        ("cpelide", &["elision.labels=exact", "elision.operations=range"]),
+        ("cpelide", &["elision.labels=modes"]),
+        ("cpelide-home-aware", &[]),
+        ("hmg-chiplet", &[]),
+    ] {
+        let record = on_chiplets(settings, name);
+        let found = record.check.expect("it is checked");
+        assert_eq!((found.violations, found.loads), (0, 11 * 256), "{name} {settings:?}: {:?}", found.first);
+        // A table takes 6 us for each packet, one after the other: longer than these kernels.
+        let overlaps = record.kernels[1].start_s < record.kernels[0].end_s;
+        assert_eq!(overlaps, record.elision.is_none(), "{name} {settings:?}");
+    }
+}
+
+#[test]
+fn a_label_that_lacks_an_array_is_seen_to_read_old_values_beside_another_stream() {
+    let found = on_chiplets(&["elision.drop=a"], "cpelide").check.expect("it is checked");
+    assert!(found.violations > 0);
+}
+
 #[test]
 fn two_streams_give_one_digest_at_every_thread_count() {
     for name in DESIGNS {
