@@ -261,7 +261,6 @@ impl Driver {
         let now = self.residence(page);
         let rules = self.rules_for(page, &now, wish, out.now());
         let Some(change) = rules.change(&now, wish, self.layout.modules) else {
-            self.tell_again(page, wish, &now, out);
             return self.over(cause, out);
         };
         if let Some(module) = comes_to(&change)
@@ -272,13 +271,6 @@ impl Driver {
         self.count(&change, page, cause);
         self.running.insert(page, Running { change, cause, step: 0, missing: 0 });
         self.begin_step(page, out);
-    }
-
-    /// A fault that has become none: its module may have been told before it asked, and waits.
-    fn tell_again<D: Data>(&self, page: Page, wish: Wish, now: &Residence, out: &mut Out<'_, D>) {
-        if let Wish::Fault { module, .. } = wish {
-            self.order(module, page, PagingOrder::Map(now.mapping(module)), out);
-        }
     }
 
     /// Where a page is, and who may use it.
@@ -370,7 +362,11 @@ impl Driver {
             Some(Step::Map(after)) => {
                 let told = after.mapped.and(self.residence(page).mapped);
                 self.map(page, after, told, out);
-                self.end_step(page, out);
+                let running = self.running.get_mut(&page).expect("a change under way");
+                running.missing = if self.paging.awaits_map() { told.count() } else { 0 };
+                if running.missing == 0 {
+                    self.end_step(page, out);
+                }
             }
             None => self.end(page, out),
         }
@@ -404,7 +400,9 @@ impl Driver {
 
     /// A part of a step is done.
     fn part_done<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
-        let running = self.running.get_mut(&page).expect("a change under way");
+        let Some(running) = self.running.get_mut(&page) else {
+            return assert!(!self.paging.awaits_map(), "{page:?}: nobody waits for that");
+        };
         running.missing -= 1;
         if running.missing == 0 {
             self.end_step(page, out);

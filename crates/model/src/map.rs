@@ -5,7 +5,7 @@ use crate::view::View;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
-use tombolo_protocol::paging::{Access, Mapping};
+use tombolo_protocol::paging::{Access, Mapping, Paging};
 use tombolo_types::{GpuId, Line, ModuleId, Page};
 
 /// The homes of all lines of a run. Cheap to clone before it: the page table is shared.
@@ -87,6 +87,12 @@ impl Map {
     pub fn refuse(&mut self, page: Page) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().refuse(page, placed);
+    }
+
+    /// All of a page has come to the memory of the module whose map it is.
+    pub fn arrived(&mut self, page: Page, rules: Paging) {
+        let placed = self.placed(self.pages.first_line(page));
+        self.view_mut().arrived(page, placed, rules);
     }
 
     fn view_mut(&mut self) -> &mut View {

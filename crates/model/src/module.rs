@@ -5,7 +5,7 @@ use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::departure::Departure;
 use crate::layout::Unit;
-use crate::message::{Message, Out, Packet, PagingOrder};
+use crate::message::{Chunk, CopyName, Message, Out, Packet, PagingOrder};
 use crate::page_moves;
 use crate::parts::Parts;
 use crate::site::Site;
@@ -117,6 +117,9 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             }
             Message::Paging { page, order: PagingOrder::Map(mapping) } => self.site.map.map(page, mapping),
             Message::Remap { command } => self.remap(command as usize, out),
+            Message::Arrive { packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), .. }
+            | Message::Enter { packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), .. }
+            | Message::TakePage { page } => self.site.map.arrived(page, self.site.paging),
             _ => {}
         }
     }

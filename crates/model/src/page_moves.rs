@@ -29,6 +29,7 @@ pub(crate) fn obey<C: Coherence, D: Contents>(page: Page, order: PagingOrder, pa
                     parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here));
                 }
             }
+            answer(page, parts.out.now(), parts);
         }
     }
 }

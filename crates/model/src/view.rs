@@ -4,7 +4,7 @@
 //! was told nothing of is where it was placed, and is used there by its home alone, or by everybody.
 
 use rustc_hash::FxHashMap;
-use tombolo_protocol::paging::{Access, Mapping};
+use tombolo_protocol::paging::{Access, Mapping, Paging};
 use tombolo_types::{ModuleId, Page};
 
 /// The pages of a run as one module sees them.
@@ -35,16 +35,20 @@ impl View {
 
     /// From now on the module sees the page so; `None`: the page is the host's, and its home here stays what it was.
     pub fn map(&mut self, page: Page, placed: ModuleId, mapping: Option<Mapping>) {
-        match mapping {
-            Some(mapping) => _ = self.told.insert(page, mapping),
-            None => self.refuse(page, placed),
-        }
+        let told = self.mapping(page, placed).told(mapping);
+        self.told.insert(page, told);
     }
 
     /// From now on the module makes no access to the page. What is on its way still finds its home.
     pub fn refuse(&mut self, page: Page, placed: ModuleId) {
-        let now = self.mapping(page, placed);
-        self.told.insert(page, Mapping { access: Access::None, ..now });
+        let refused = self.mapping(page, placed).refused();
+        self.told.insert(page, refused);
+    }
+
+    /// All of the page has come to the module's memory.
+    pub fn arrived(&mut self, page: Page, placed: ModuleId, rules: Paging) {
+        let arrived = rules.arrived(self.at, self.mapping(page, placed));
+        self.told.insert(page, arrived);
     }
 }
 
