@@ -4,8 +4,12 @@ use crate::movement::Movement as Moved;
 use crate::run::RunSpec;
 use std::sync::Arc;
 use tombolo_design::placement::{Copied, Movement, Sharing};
+use tombolo_machine::MachineConfig;
 use tombolo_model::schedule::Schedule;
+use tombolo_types::Ps;
 use tombolo_types::stream::StreamError;
+
+const SECOND: Ps = Ps::from_ns(1_000_000_000);
 
 /// A schedule, and what is to be said of it.
 pub(crate) struct Scheduled {
@@ -28,8 +32,20 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
         | Movement::Hints { prefetch: false }
         | Movement::Copies(Copied::Nothing) => (Schedule::default(), Vec::new()),
         Movement::Hints { prefetch: true } => (find()?.hints(program).0, Vec::new()),
-        Movement::Copies(copied @ (Copied::Hull | Copied::Needed)) => find()?.copies(program, copied),
+        Movement::Copies(copied @ (Copied::Hull | Copied::Needed)) => {
+            find()?.carrying(lines_of_a_call(machine)).copies(program, copied)
+        }
         Movement::LatestWriter => (find()?.latest_writers(program).0, Vec::new()),
     };
     Ok(Scheduled { schedule: Arc::new(schedule), notes })
+}
+
+/// Lines that a link carries in the time of a call.
+fn lines_of_a_call(machine: &MachineConfig) -> u64 {
+    let rate = machine.gpu_link.rate;
+    if rate.is_infinite() {
+        return u64::MAX;
+    }
+    let bytes = u128::from(rate.0) * u128::from(machine.copy.call.0) / u128::from(SECOND.0);
+    u64::try_from(bytes).unwrap_or(u64::MAX) / machine.line.bytes()
 }

@@ -4,7 +4,7 @@
 //! | copied | ranges of a sender and a target, one call each |
 //! | --- | --- |
 //! | [`Copied::Hull`] | of each array from the first to the last line that the sender wrote in that kernel |
-//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again |
+//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again; two of an array are one where carrying what lies between takes less than a call ([`Movement::carrying`]) |
 //!
 //! Of lines of no array, runs of pages stand for arrays. A sender serves its targets in turn, the next module first, so
 //! that no two senders begin with the same. What nobody else reads stays where it was written: the end of a program needs it
@@ -28,7 +28,7 @@ impl Movement {
         let mut made = Made::default();
         let around = match copied {
             Copied::Hull => self.hull_copies(program, &arrays, &mut made),
-            Copied::Needed => self.needed_copies(program, &mut made),
+            Copied::Needed => self.needed_copies(program, &arrays, &mut made),
             Copied::Nothing => return (Schedule::default(), Vec::new()),
         };
         let mut notes = match copied {
@@ -58,13 +58,14 @@ impl Movement {
         around.collect()
     }
 
-    fn needed_copies(&self, program: &dyn Program, made: &mut Made) -> Vec<Around> {
+    fn needed_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut Made) -> Vec<Around> {
         let mut needs = Needs::new(self, program);
         let mut around: Vec<Around> = Vec::new();
         for command in program.commands().iter().rev() {
             let copies = match *command {
                 Command::Launch { kernel, .. } => {
-                    made.calls(kernel, self.kernel(kernel), |from, to| needs.of(kernel, from, to).ranges().to_vec())
+                    let lines = |from, to| self.joined(&needs.of(kernel, from, to), arrays);
+                    made.calls(kernel, self.kernel(kernel), lines)
                 }
                 Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Vec::new(),
             };
@@ -73,6 +74,15 @@ impl Movement {
         }
         around.reverse();
         around
+    }
+
+    /// Ranges of lines, with what lies between two of one array where that is little.
+    fn joined(&self, lines: &LineSet, arrays: &[Option<Lines>]) -> Vec<Lines> {
+        let of_one =
+            |both: Lines| arrays.iter().flatten().any(|array| array.first <= both.first && both.end <= array.end);
+        let joins = |one: &Lines, next: &Lines| one.gap(*next) <= self.gap && of_one(one.hull(*next));
+        let runs = lines.ranges().chunk_by(joins);
+        runs.map(|run| run[0].hull(run[run.len() - 1])).collect()
     }
 
     /// What a module writes in one kernel: by array the smallest range; `None`: of lines of no array.

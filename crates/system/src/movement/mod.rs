@@ -55,6 +55,8 @@ pub struct PageUse {
 #[derive(Clone, Debug)]
 pub struct Movement {
     lines_per_page: u64,
+    /// Lines between two ranges of an array that are carried rather than the second copied by a call of its own, at most.
+    gap: u64,
     /// By kernel, then by module; of a kernel that is never launched nothing.
     kernels: Vec<Vec<ModuleMovement>>,
     /// Who first touched each page.
@@ -73,6 +75,13 @@ impl Movement {
         let mut walk = Walk::new(program, modules, lines_per_page);
         survey(program, cut, Shape { gpus: modules, modules_per_gpu: 1 }, &mut [&mut walk])?;
         Ok(walk.finish())
+    }
+
+    /// The same, where two ranges of an array that are to be copied are one call if at most `lines` lines lie between: a
+    /// programmer does not pay for a call where carrying what lies between takes less.
+    #[must_use]
+    pub fn carrying(self, lines: u64) -> Movement {
+        Movement { gap: lines, ..self }
     }
 
     /// What each module does in kernel number `kernel`, by module.
@@ -143,6 +152,7 @@ impl Walk {
         self.close();
         Movement {
             lines_per_page: self.lines_per_page,
+            gap: 0,
             kernels: self.kernels.into_iter().map(Option::unwrap_or_default).collect(),
             touched: self.touched.touches(),
             written: self.written.touches(),

@@ -111,6 +111,19 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
 }
 
 #[test]
+fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_than_a_call() {
+    let write = Cta::new().warp(|w| _ = w.write([0, 3, 9, 16, 18]));
+    let read = Cta::new().warp(|w| _ = w.read([0, 3, 9, 16, 18]));
+    let kernels = vec![vec![write, cta(0..0, 0..0)], vec![cta(0..0, 0..0), read]];
+    let program = Directed::with_arrays(kernels, &[("a", 0..16), ("b", 16..32)]);
+    let behind = |lines| calls(&find(&program, 2).carrying(lines).copies(&*program, Copied::Needed).0, 0);
+    let call = |first, end| (0, 1, first, end);
+    assert_eq!(behind(0), [(0, 1), (3, 4), (9, 10), (16, 17), (18, 19)].map(|(first, end)| call(first, end)));
+    assert_eq!(behind(2), [call(0, 4), call(9, 10), call(16, 19)]);
+    assert_eq!(behind(u64::MAX), [call(0, 10), call(16, 19)], "no call is of two arrays");
+}
+
+#[test]
 fn lines_of_no_array_are_sent_by_runs_of_pages() {
     let kernel = vec![Cta::new().warp(|w| _ = w.write([2, 9, 30])), cta(0..0, 0..0)];
     let program = Directed::new(vec![kernel]);
@@ -305,6 +318,13 @@ proptest! {
             let found: BTreeSet<_> = calls(&schedule, launch).into_iter().flat_map(lines).collect();
             prop_assert_eq!(found, needed_behind(&kernels, &order, launch));
         }
+    }
+
+    #[test]
+    fn what_is_carried_between_harms_no_value((kernels, order) in programs(), gap in 0..10_u64) {
+        let program = program(&kernels, &order);
+        let (schedule, _) = find(&program, MODULES as u8).carrying(gap).copies(&*program, Copied::Needed);
+        values_arrive(&kernels, &order, &schedule)?;
     }
 
     #[test]
