@@ -128,7 +128,7 @@ const PEER: (&str, &[&str]) = ("mib", &["8", "24"]);
 const P2P_WRITES: &str = "NVIDIA/nccl issue 1264, p2pBandwidthLatencyTest, one way, P2P writes, mean from GPU 0";
 
 /// The probes.
-pub const PROBES: [Probe; 18] = [
+pub const PROBES: [Probe; 19] = [
     probe("v100", (Level::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     probe("v100", (Level::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     probe("v100", (Level::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
@@ -155,6 +155,7 @@ pub const PROBES: [Probe; 18] = [
     probe("h100", (Level::Dram, "DRAM, copy"), Gigabytes, 1_704.0, "gpu-stream/h100_pcie.txt", H100_COPY, H100_NEW),
     probe("dgx-h100", (Level::Peer, "peer GPU, read"), Gigabytes, 375.4, P2P_WRITES, &[], PEER),
     probe("dgx-h100", (Level::Peer, "peer GPU, write"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "write")], PEER),
+    probe("dgx-h100", (Level::Peer, "peer GPU, copy"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "copy")], PEER),
 ];
 
 impl Probe {
@@ -222,18 +223,28 @@ impl Probe {
             }
             Level::Dram => modules * rate(machine.dram.rate),
             Level::Peer => {
-                let (line, header) = (machine.line.bytes(), machine.messages.header_bytes.0);
-                let packet = (line + header).next_multiple_of(machine.messages.flit_bytes);
-                rate(machine.gpu_link.rate) * line as f64 / packet as f64
+                let header = machine.messages.header_bytes.0;
+                let carried = if self.way() == Way::Copy { machine.copy.payload.0 } else { machine.line.bytes() };
+                let packet = (carried + header).next_multiple_of(machine.messages.flit_bytes);
+                rate(machine.gpu_link.rate) * carried as f64 / packet as f64
             }
         };
         (self.quantity == Quantity::Gigabytes && bytes.is_finite()).then_some(bytes / 1e9)
     }
 
+    /// Of a probe of another GPU's memory: which way the bytes go.
+    fn way(&self) -> Way {
+        match self.parameters {
+            [] => Way::Read,
+            [(_, "copy"), ..] => Way::Copy,
+            [_, ..] => Way::Write,
+        }
+    }
+
     /// A run at a length.
     fn run(&self, length: &str, machine: &Arc<MachineConfig>, design: &DesignConfig) -> Result<Moved, EstimateError> {
         if self.level == Level::Peer {
-            let way = if self.parameters.is_empty() { Way::Read } else { Way::Write };
+            let way = self.way();
             let mib = length.parse().expect("lengths of probes are numbers");
             let (time_s, amount) = moved(way, mib, machine, design)?;
             return Ok(Moved { time_s, amount });
