@@ -117,8 +117,12 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             }
             Message::Paging { page, order: PagingOrder::Map(mapping) } => self.site.map.map(page, mapping),
             Message::Remap { command } => self.remap(command as usize, out),
-            Message::Arrive { packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), .. }
-            | Message::Enter { packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), .. }
+            Message::Arrive {
+                packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), ..
+            }
+            | Message::Enter {
+                packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), ..
+            }
             | Message::TakePage { page } => self.site.map.arrived(page, self.site.paging),
             _ => {}
         }

@@ -121,6 +121,13 @@ fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_tha
     assert_eq!(behind(0), [(0, 1), (3, 4), (9, 10), (16, 17), (18, 19)].map(|(first, end)| call(first, end)));
     assert_eq!(behind(2), [call(0, 4), call(9, 10), call(16, 19)]);
     assert_eq!(behind(u64::MAX), [call(0, 10), call(16, 19)], "no call is of two arrays");
+    let kernels = vec![
+        vec![Cta::new().warp(|w| _ = w.write([0, 7, 16])), cta(0..0, 0..0)],
+        vec![cta(0..0, 0..0), cta(0..17, 0..0)],
+    ];
+    let nameless = Directed::new(kernels);
+    let (schedule, _) = find(&nameless, 2).carrying(u64::MAX).copies(&*nameless, Copied::Needed);
+    assert_eq!(calls(&schedule, 0), [call(0, 8), call(16, 17)], "between runs of pages nobody knows what lies");
 }
 
 #[test]
