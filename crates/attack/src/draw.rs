@@ -6,6 +6,7 @@ use crate::values::{CELLS, Cell, UNUSED};
 use tombolo_check::litmus::{Instruction, Location, Program};
 use tombolo_check::random::Dice;
 use tombolo_design::DesignConfig;
+use tombolo_design::placement::Movement;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
 
 /// What tells this stream of numbers from those of other purposes with the same seed.
@@ -32,7 +33,7 @@ impl Setup {
         let mut dice = Dice::new(seed, PURPOSE);
         let dice = &mut dice;
         let aim = dice.pick(&[Aim::Crowd, Aim::Crowd, Aim::Race, Aim::Race, Aim::Race]);
-        let shape = shape(program, dice);
+        let shape = shape(program, design, dice);
         let percent = if aim == Aim::Race { dice.pick(&[0, 0, 25]) } else { dice.pick(&[0, 25, 60, 90]) };
         let settings = Drawing::settings(dice, design, percent);
         let region = dice.pick(&[1, 2, 4, 4]);
@@ -67,11 +68,12 @@ impl Setup {
     }
 }
 
-/// Few GPUs and modules mostly, as many GPUs as the test names at least.
-fn shape(program: &Program, dice: &mut Dice) -> Shape {
+/// Few GPUs and modules mostly, as many GPUs as the test names at least. GPUs that share pages have one module.
+fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
     let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
+    let modules = if design.placement.sharing().movement == Movement::Placed { modules } else { 1 };
     Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
 }
 

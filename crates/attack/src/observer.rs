@@ -8,6 +8,7 @@ use crate::values::{Change, Values};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
+use tombolo_model::kernel_slot::KernelSlot;
 use tombolo_model::layout::Unit;
 use tombolo_model::message::{Flag, Message, Packet};
 use tombolo_model::watch::{WarpSlot, Watch};
@@ -145,7 +146,7 @@ impl State {
 }
 
 impl Watch<Values> for Arc<Observer> {
-    fn kernel(&self, launch: u32) {
+    fn kernel(&self, launch: u32, _: KernelSlot) {
         let mut state = self.state();
         if state.launch != Some(launch) {
             state.launch = Some(launch);
@@ -158,7 +159,7 @@ impl Watch<Values> for Arc<Observer> {
         self.state().coming.push((slot, index));
     }
 
-    fn cta(&self, one: WarpSlot, _slots: u64) {
+    fn cta(&self, one: WarpSlot, _slots: u64, _: KernelSlot) {
         let state = &mut *self.state();
         let rank = state.started.entry(one.module).or_default();
         let (kernel, own) = (state.launch.unwrap_or_default() as usize, *rank);

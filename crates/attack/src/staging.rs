@@ -305,7 +305,7 @@ impl Staging {
         };
         for kernel in 0..setup.kernels() {
             staging.add(setup, writer.ctas(kernel), cut);
-            staging.commands.push(Command::Launch { kernel: kernel as u32, stream: 0 });
+            staging.commands.push(Command::launch(kernel as u32, 0));
         }
         let accesses = staging.ctas.iter().flatten().flat_map(|stream| &stream.accesses);
         let lines: BTreeSet<Line> = accesses.map(|access| access.line).collect();
@@ -344,6 +344,7 @@ impl Staging {
             shared_bytes: 0,
             registers: 16,
             class: KernelClass::Independent,
+            parts: Vec::new(),
         });
         self.ctas.push(grid);
     }

@@ -4,7 +4,7 @@ use crate::DesignConfig;
 use crate::axis::{axis, option};
 use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_protocol::Class;
-use tombolo_protocol::paging::{OnFault, Paging};
+use tombolo_protocol::paging::Paging;
 use tombolo_types::Promise;
 
 axis! {
@@ -120,11 +120,28 @@ impl Sharing {
     }
 }
 
+impl Sharing {
+    /// The rules of moving pages that explain what its programs may see; `None` where pages stay. An error where what moves
+    /// has no rules that are explored.
+    ///
+    /// # Errors
+    /// Says what moves.
+    pub fn explored(&self) -> Result<Option<Paging>, &'static str> {
+        match self.movement {
+            Movement::Placed => Ok(None),
+            Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
+            Movement::Copies(_) => Err("copies behind kernels"),
+            Movement::LatestWriter => Err("pages that are found at their latest writer"),
+        }
+    }
+}
+
 impl Placement {
     /// How memory is shared.
     pub fn sharing(&self) -> Sharing {
         let of = |movement, paging, pins| Sharing { movement, paging, pins };
-        let afar = Paging { on_fault: OnFault::MapRemotely, everybody: true, ..Paging::default() };
+        // Whom all pages are mapped for never faults.
+        let afar = Paging { everybody: true, ..Paging::default() };
         match *self {
             Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
                 of(Movement::Placed, Paging::default(), false)

@@ -1,10 +1,13 @@
 //! Scheduling: which module runs a CTA.
 
 use crate::axis::{axis, option};
+use tombolo_machine::MachineConfig;
+use tombolo_types::stream::KernelInfo;
+use tombolo_types::{ModuleId, On};
 
 axis! {
     /// Which module runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved }
+    pub enum Scheduling { Contiguous, Interleaved, Programmed }
 }
 
 option! {
@@ -17,6 +20,12 @@ option! {
     pub struct Interleaved = "interleaved" {}
 }
 
+option! {
+    /// Each GPU the block of CTAs that the program gives it, and its modules equal blocks of that; equal blocks where the
+    /// program says nothing. Source: GPS, section 6 (programs written for several GPUs).
+    pub struct Programmed = "program" {}
+}
+
 /// Which CTAs of a kernel a module runs, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CtaCut {
@@ -24,6 +33,52 @@ pub enum CtaCut {
     Contiguous,
     /// One CTA, then one from every other module.
     Interleaved,
+    /// A block of what the program gives its GPU.
+    Program,
+}
+
+/// CTAs of a launch that one module runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The first.
+    pub first: u32,
+    /// From one to the next.
+    pub step: u32,
+    /// One past the last.
+    pub end: u32,
+}
+
+impl Share {
+    /// How many.
+    pub fn ctas(&self) -> u32 {
+        self.end.saturating_sub(self.first).div_ceil(self.step.max(1))
+    }
+}
+
+/// A machine of so many GPUs and modules a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// GPUs.
+    pub gpus: u8,
+    /// Modules of each.
+    pub modules_per_gpu: u8,
+}
+
+impl Shape {
+    /// That of a machine.
+    pub fn of(machine: &MachineConfig) -> Shape {
+        Shape { gpus: machine.topology.gpus, modules_per_gpu: machine.topology.modules_per_gpu }
+    }
+
+    /// One GPU of so many modules.
+    pub fn one_gpu(modules: u8) -> Shape {
+        Shape { gpus: 1, modules_per_gpu: modules }
+    }
+
+    /// Modules in all.
+    pub fn modules(self) -> u8 {
+        self.gpus * self.modules_per_gpu
+    }
 }
 
 impl Scheduling {
@@ -32,17 +87,98 @@ impl Scheduling {
         match self {
             Scheduling::Contiguous(_) => CtaCut::Contiguous,
             Scheduling::Interleaved(_) => CtaCut::Interleaved,
+            Scheduling::Programmed(_) => CtaCut::Program,
         }
     }
 }
 
 impl CtaCut {
-    /// The first CTA of module `module` of `modules`, the step to the next, and one past the last.
+    /// The first CTA of module `module` of `modules`, the step to the next, and one past the last, where the program does
+    /// not cut the grid.
     pub fn of(self, ctas: u32, module: u32, modules: u32) -> (u32, u32, u32) {
         let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
         match self {
-            CtaCut::Contiguous => (cut(module), 1, cut(module + 1)),
+            CtaCut::Contiguous | CtaCut::Program => (cut(module), 1, cut(module + 1)),
             CtaCut::Interleaved => (module.min(ctas), modules, ctas),
         }
+    }
+
+    /// What `module` runs of a launch of `kernel`; `None` where the launch is not on it.
+    pub fn share(self, kernel: &KernelInfo, on: On, module: ModuleId, shape: Shape) -> Option<Share> {
+        let rank = on.rank(module, shape.gpus, shape.modules_per_gpu)?;
+        let whole = |ctas, module, modules| {
+            let (first, step, end) = self.of(ctas, module, modules);
+            Share { first, step, end }
+        };
+        if self != CtaCut::Program || kernel.parts.is_empty() {
+            return Some(whole(kernel.ctas, rank.module, rank.modules));
+        }
+        let each = rank.modules / devices(on, shape);
+        let device = (rank.module / each) as usize;
+        let first = kernel.parts[device];
+        let end = kernel.parts.get(device + 1).copied().unwrap_or(kernel.ctas);
+        let share = whole(end - first, rank.module % each, each);
+        Some(Share { first: first + share.first, end: first + share.end, ..share })
+    }
+
+    /// Why a launch of `kernel` cannot be cut so, where it cannot.
+    pub fn defect(self, kernel: &KernelInfo, on: On, shape: Shape) -> Option<String> {
+        let parts = &kernel.parts;
+        if self != CtaCut::Program || parts.is_empty() {
+            return None;
+        }
+        let (has, devices) = (parts.len(), devices(on, shape));
+        if has != devices as usize {
+            return Some(format!("the program cuts its grid for {has} devices, and launches it on {devices}"));
+        }
+        let ascends = parts[0] == 0 && parts.is_sorted() && parts.last().is_some_and(|last| *last <= kernel.ctas);
+        (!ascends).then(|| format!("its parts {parts:?} do not ascend from 0 to its {} CTAs", kernel.ctas))
+    }
+}
+
+/// Parts that a program cuts a launch into: GPUs, or modules where those are its devices.
+fn devices(on: On, shape: Shape) -> u32 {
+    match on {
+        On::All => u32::from(shape.gpus),
+        On::Gpus(set) | On::Modules(set) => set.count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Devices;
+
+    const SHAPE: Shape = Shape { gpus: 2, modules_per_gpu: 2 };
+
+    fn shares(cut: CtaCut, parts: &[u32], on: On) -> Vec<Option<(u32, u32)>> {
+        let kernel = KernelInfo { ctas: 10, parts: parts.to_vec(), ..KernelInfo::default() };
+        let share = |module| cut.share(&kernel, on, ModuleId(module), SHAPE).map(|share| (share.first, share.end));
+        (0..4).map(share).collect()
+    }
+
+    #[test]
+    fn a_program_cuts_by_gpu_and_its_modules_share_equally() {
+        let all = shares(CtaCut::Program, &[0, 8], On::All);
+        assert_eq!(all, [Some((0, 4)), Some((4, 8)), Some((8, 9)), Some((9, 10))]);
+        assert_eq!(shares(CtaCut::Program, &[], On::All), shares(CtaCut::Contiguous, &[0, 8], On::All));
+    }
+
+    #[test]
+    fn a_launch_on_some_modules_is_cut_over_those() {
+        let second = shares(CtaCut::Contiguous, &[], On::Gpus(Devices(0b10)));
+        assert_eq!(second, [None, None, Some((0, 5)), Some((5, 10))]);
+        let outer = shares(CtaCut::Program, &[0, 3], On::Modules(Devices(0b1001)));
+        assert_eq!(outer, [Some((0, 3)), None, None, Some((3, 10))]);
+    }
+
+    #[test]
+    fn a_grid_cut_for_other_gpus_is_refused() {
+        let kernel = |parts: &[u32]| KernelInfo { ctas: 10, parts: parts.to_vec(), ..KernelInfo::default() };
+        let defect = |parts: &[u32]| CtaCut::Program.defect(&kernel(parts), On::All, SHAPE);
+        assert_eq!((defect(&[]), defect(&[0, 10])), (None, None));
+        assert!(defect(&[0, 3, 6]).expect("three for two").contains("for 3 devices"));
+        assert!(defect(&[1, 3]).expect("not from 0").contains("do not ascend"));
+        assert_eq!(CtaCut::Contiguous.defect(&kernel(&[0, 3, 6]), On::All, SHAPE), None);
     }
 }

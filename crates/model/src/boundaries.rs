@@ -5,12 +5,13 @@
 //! reaches ([`Extents`]), and a log of all ([`Logged`]).
 
 use std::sync::{Arc, PoisonError, RwLock};
+use tombolo_design::scheduling::Shape;
 use tombolo_protocol::Action;
 use tombolo_protocol::boundary::{Reach, Steps};
 use tombolo_protocol::elision::{Account, Boundary, Elision, Extent, KernelId, LineSet, ModuleSet, Packet};
 use tombolo_protocol::topology::Topology;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{Line, ModuleId, Ps};
+use tombolo_types::{Line, ModuleId, On, Ps};
 
 /// Says what each command of a program uses.
 pub trait Packets: Send + Sync {
@@ -18,24 +19,31 @@ pub trait Packets: Send + Sync {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>));
 }
 
-/// A program of whose kernels nothing is known but where they run: everywhere.
+/// A program of whose kernels nothing is known but where they run.
 pub struct Unlabelled {
     program: Arc<dyn Program>,
-    modules: u8,
+    shape: Shape,
 }
 
 impl Unlabelled {
-    /// On a machine of `modules` modules.
-    pub fn new(program: Arc<dyn Program>, modules: u8) -> Unlabelled {
-        Unlabelled { program, modules }
+    /// On a machine of this shape.
+    pub fn new(program: Arc<dyn Program>, shape: Shape) -> Unlabelled {
+        Unlabelled { program, shape }
     }
+}
+
+/// The modules of a launch on a machine of this shape, of those that a set tells apart.
+pub fn modules_of(on: On, shape: Shape) -> ModuleSet {
+    let modules = shape.modules().min(ModuleSet::MOST as u8);
+    let those = (0..modules).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu));
+    those.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)))
 }
 
 impl Packets for Unlabelled {
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>)) {
         let on = match self.program.commands()[index] {
-            Command::Launch { .. } => ModuleSet::first(self.modules.min(ModuleSet::MOST as u8)),
-            Command::Copy { .. } | Command::Host { .. } => ModuleSet::NONE,
+            Command::Launch { on, .. } => modules_of(on, self.shape),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => ModuleSet::NONE,
         };
         then(&Packet { kernel, on, labels: None });
     }
@@ -120,7 +128,7 @@ pub struct Logged {
 /// Decides, and keeps the log.
 pub struct Boundaries {
     elision: Box<dyn Elision + Send>,
-    packets: Arc<dyn Packets>,
+    said: Arc<dyn Packets>,
     reach: Reach,
     modules: u8,
     /// Whether a table decides.
@@ -132,8 +140,18 @@ pub struct Boundaries {
     extents: Extents,
     /// `None` where nobody reads it.
     log: Option<Vec<Logged>>,
-    /// The latest decision.
-    latest: Boundary,
+    /// Packets so far.
+    packets: u32,
+}
+
+/// What was decided at one boundary, while it runs.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// What runs.
+    pub(crate) steps: Steps,
+    boundary: Boundary,
+    /// Its place in the log, where one is kept.
+    logged: usize,
 }
 
 /// What [`Boundaries`] is made of.
@@ -162,7 +180,7 @@ impl Boundaries {
         let BoundariesConfig { elision, packets, reach, modules, elides, invalidates, defers, logs } = config;
         Boundaries {
             elision,
-            packets,
+            said: packets,
             reach,
             modules,
             elides,
@@ -170,7 +188,7 @@ impl Boundaries {
             defers,
             extents: Extents::default(),
             log: logs.then(Vec::new),
-            latest: Boundary::nothing(modules),
+            packets: 0,
         }
     }
 
@@ -194,53 +212,69 @@ impl Boundaries {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// What is done before command number `index`, as launch number `kernel`.
-    pub(crate) fn before(&mut self, index: usize, kernel: u32, topology: &impl Topology, now: Ps) -> Steps {
+    /// Whether a decision rests on the operations of those before it having run: then one boundary runs at a time. Where
+    /// every launch invalidates and every end flushes, each does what its own kernel needs.
+    pub(crate) fn one_at_a_time(&self) -> bool {
+        self.defers
+    }
+
+    /// What is done before command number `index`, whose packet gets the number that is returned.
+    pub(crate) fn before(&mut self, index: usize, topology: &impl Topology, now: Ps) -> (KernelId, Decision) {
+        let kernel = KernelId(self.packets);
+        self.packets += 1;
         let mut accounts = Vec::new();
-        let packets = Arc::clone(&self.packets);
-        packets.show(index, KernelId(kernel), &mut |packet| {
-            self.latest = self.elision.launch(packet, &mut |account| accounts.push(*account));
+        let mut boundary = Boundary::nothing(self.modules);
+        let said = Arc::clone(&self.said);
+        said.show(index, kernel, &mut |packet| {
+            boundary = self.elision.launch(packet, &mut |account| accounts.push(*account));
         });
-        self.steps(Moment::Before(index), accounts, topology, now)
+        (kernel, self.decided(boundary, Moment::Before(index), accounts, topology, now))
     }
 
     /// What is done behind it, when its stores have been taken by L2s.
-    pub(crate) fn after(&mut self, index: usize, kernel: u32, topology: &impl Topology, now: Ps) -> Steps {
+    pub(crate) fn after(&mut self, index: usize, kernel: KernelId, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
-        self.latest = self.elision.finish(KernelId(kernel), &mut |account| accounts.push(*account));
-        let steps = self.steps(Moment::After(index), accounts, topology, now);
-        if self.defers { steps.awaiting(None) } else { steps }
+        let boundary = self.elision.finish(kernel, &mut |account| accounts.push(*account));
+        let decision = self.decided(boundary, Moment::After(index), accounts, topology, now);
+        if self.defers { Decision { steps: decision.steps.awaiting(None), ..decision } } else { decision }
     }
 
     /// What the host did has ended: it holds no copies, so nothing is owed.
-    pub(crate) fn host_is_done(&mut self, index: usize, kernel: u32) {
-        let owed = self.elision.finish(KernelId(kernel), &mut |_| ());
+    pub(crate) fn host_is_done(&mut self, index: usize, kernel: KernelId) {
+        let owed = self.elision.finish(kernel, &mut |_| ());
         assert!(owed.flushes() + owed.invalidations() == 0, "command {index}, of the host, leaves something to do");
     }
 
     /// What is done at the end of the program.
-    pub(crate) fn end(&mut self, topology: &impl Topology, now: Ps) -> Steps {
+    pub(crate) fn end(&mut self, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
-        self.latest = self.elision.end(&mut |account| accounts.push(*account));
-        self.steps(Moment::ProgramEnds, accounts, topology, now)
+        let boundary = self.elision.end(&mut |account| accounts.push(*account));
+        self.decided(boundary, Moment::ProgramEnds, accounts, topology, now)
     }
 
-    fn steps(&mut self, moment: Moment, accounts: Vec<Account>, topology: &impl Topology, now: Ps) -> Steps {
-        let rows = self.elision.rows();
-        let lost = vec![Lost::default(); usize::from(self.modules)];
+    fn decided(
+        &mut self,
+        mut boundary: Boundary,
+        moment: Moment,
+        accounts: Vec<Account>,
+        topology: &impl Topology,
+        now: Ps,
+    ) -> Decision {
         if !self.invalidates {
-            self.latest.modules.iter_mut().for_each(|operation| operation.invalidate = None);
+            boundary.modules.iter_mut().for_each(|operation| operation.invalidate = None);
         }
-        let boundary = self.latest.clone();
+        let logged = self.log().len();
+        let rows = self.elision.rows();
         if let Some(log) = &mut self.log {
-            log.push(Logged { moment, boundary, accounts, rows, start: now, end: now, lost });
+            let lost = vec![Lost::default(); usize::from(self.modules)];
+            log.push(Logged { moment, boundary: boundary.clone(), accounts, rows, start: now, end: now, lost });
         }
-        Steps::of(&self.latest, topology, self.reach)
+        Decision { steps: Steps::of(&boundary, topology, self.reach), boundary, logged }
     }
 
-    /// The lines that a member's part of the latest decision reaches.
-    pub(crate) fn extent(&self, member: ModuleId, action: Action) -> ExtentId {
-        let operation = &self.latest.modules[usize::from(member.0)];
+    /// The lines that a member's part of a decision reaches.
+    pub(crate) fn extent(&self, decision: &Decision, member: ModuleId, action: Action) -> ExtentId {
+        let operation = &decision.boundary.modules[usize::from(member.0)];
         let extent = match action {
             Action::Invalidate(_) => operation.invalidate.as_ref(),
             Action::DrainStores(_) | Action::PassOnStores | Action::Flush => operation.flush.as_ref(),
@@ -255,19 +289,20 @@ impl Boundaries {
         }
     }
 
-    /// A module has done its part of a phase of the latest decision.
-    pub(crate) fn acted(&mut self, member: ModuleId, lost: Lost) {
-        if let Some(logged) = self.log.as_mut().and_then(|log| log.last_mut()) {
+    /// A module has done its part of a phase of a decision.
+    pub(crate) fn acted(&mut self, decision: &Decision, member: ModuleId, lost: Lost) {
+        if let Some(log) = &mut self.log {
+            let logged = &mut log[decision.logged];
             let of_module = &mut logged.lost[usize::from(member.0)];
             of_module.flushed += lost.flushed;
             of_module.dropped += lost.dropped;
         }
     }
 
-    /// The steps of the latest decision have run.
-    pub(crate) fn ran(&mut self, now: Ps) {
-        if let Some(logged) = self.log.as_mut().and_then(|log| log.last_mut()) {
-            logged.end = now;
+    /// The steps of a decision have run.
+    pub(crate) fn ran(&mut self, decision: &Decision, now: Ps) {
+        if let Some(log) = &mut self.log {
+            log[decision.logged].end = now;
         }
     }
 }

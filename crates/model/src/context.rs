@@ -7,6 +7,7 @@ use crate::crossbar::Crossbar;
 use crate::departure::Departure;
 use crate::drains::{Drains, counted};
 use crate::flags::Flags;
+use crate::kernel_slot::KernelSlot;
 use crate::memory::Memory;
 use crate::message::{LineRequest, Message, Out, Packet, Payload};
 use crate::outstanding::{Asker, Tickets};
@@ -108,8 +109,8 @@ impl<D: Contents> SliceShared<D> {
     }
 
     /// A kernel starts on this module.
-    pub fn begin_kernel(&mut self, now: Ps) {
-        self.flags.clear();
+    pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot) {
+        self.flags.forget(kernel);
         self.ways.launch(now, self.memory.queued_until(now));
     }
 

@@ -1,20 +1,17 @@
-//! A module's controller: dispatches the CTAs of a kernel and runs the phases of acquires and releases.
+//! A module's controller: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
 
 use crate::boundaries::{ExtentId, Lost};
 use crate::departure::Departure;
+use crate::dispatcher::{Dispatcher, Launch};
+use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::Asker;
-use crate::pace::{KernelStats, Pace};
 use crate::page_moves;
 use crate::parts::Parts;
-use crate::posted::Drainer;
-use crate::watch::{Contents, Watch};
-use std::sync::Arc;
-use tombolo_design::scheduling::CtaCut;
+use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, Class, Coherence, Collector, l1};
-use tombolo_types::stream::{KernelInfo, Program};
+use tombolo_protocol::{Action, Class, Coherence, Collector};
 use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
 
 /// A plan run for a warp.
@@ -29,7 +26,7 @@ struct Collection {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     collector: ComponentId,
-    /// Which of its collections.
+    /// Which of its collections; of the command processor, which command's slot.
     collection: u16,
     /// What it has the L2 lose, counted for the command processor.
     lost: Lost,
@@ -63,73 +60,14 @@ struct Join {
     missing: u8,
 }
 
-/// The kernel being run.
-#[derive(Clone, Copy, Debug, Default)]
-struct Kernel {
-    index: u32,
-    next: u32,
-    step: u32,
-    end: u32,
-    /// CTAs of the module's share, and how many have started.
-    ctas: u32,
-    started: u32,
-    running: u32,
-    /// SMs whose posted stores are not yet known to be taken, and one for the end of the CTAs.
-    draining: u32,
-    /// When the dispatcher's next turn is.
-    dispatch_at: Ps,
-}
-
-/// The collection id under which the command processor's phases are answered.
-const KERNEL_COLLECTION: u16 = u16::MAX;
-
 /// A module's controller.
 pub struct Controller {
     id: ComponentId,
-    share: CtaCut,
-    program: Arc<dyn Program>,
+    dispatcher: Dispatcher,
     collections: Vec<Option<Collection>>,
     joins: Vec<Option<Join>>,
-    kernel: Option<Kernel>,
-    /// Kernels started so far.
-    launches: u32,
-    /// By launch: the module's part of it.
-    pub paces: Vec<Pace>,
-    /// What its SMs had counted when the latest kernel had ended.
-    counted: KernelStats,
     /// The slice that was the first to have a store credit that came free.
     first_served: usize,
-    /// What went wrong while decoding a CTA.
-    pub failure: Option<String>,
-}
-
-/// CTAs of a kernel, recorded with warps of `warp_width` lanes, that one SM holds at once. A warp takes the slot and
-/// the registers of one of the machine's, whose lanes it may leave idle.
-///
-/// # Errors
-/// Says which limit a single CTA exceeds.
-pub fn residency(
-    machine: &tombolo_machine::MachineConfig,
-    kernel: &KernelInfo,
-    warp_width: u32,
-) -> Result<u32, String> {
-    let sm = &machine.sm;
-    let warps = u64::from(kernel.warps(warp_width));
-    let limits = [
-        ("warps", u64::from(sm.warps), warps),
-        ("threads", u64::from(sm.threads), u64::from(kernel.threads_per_cta)),
-        ("scratchpad bytes", sm.shared_bytes, u64::from(kernel.shared_bytes)),
-        ("registers", u64::from(sm.registers), u64::from(kernel.registers) * warps * u64::from(sm.warp_width)),
-        ("CTAs", u64::from(sm.ctas), 1),
-    ];
-    let mut resident = u64::MAX;
-    for (what, has, needs) in limits {
-        if needs > has {
-            return Err(format!("kernel {}: a CTA needs {needs} {what}, an SM has {has}", kernel.name));
-        }
-        resident = resident.min(has.checked_div(needs).unwrap_or(u64::MAX));
-    }
-    Ok(resident as u32)
 }
 
 /// Lines that the module's L2 holds, and those of them that are dirty.
@@ -150,29 +88,22 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 
 impl Controller {
     /// An idle controller.
-    pub fn new(id: ComponentId, share: CtaCut, program: Arc<dyn Program>) -> Controller {
-        Controller {
-            id,
-            share,
-            program,
-            collections: Vec::new(),
-            joins: Vec::new(),
-            kernel: None,
-            launches: 0,
-            paces: Vec::new(),
-            counted: KernelStats::default(),
-            first_served: 0,
-            failure: None,
-        }
+    pub fn new(id: ComponentId, dispatcher: Dispatcher) -> Controller {
+        Controller { id, dispatcher, collections: Vec::new(), joins: Vec::new(), first_served: 0 }
+    }
+
+    /// What dispatches CTAs.
+    pub fn dispatcher(&self) -> &Dispatcher {
+        &self.dispatcher
     }
 
     /// A message to the controller.
     pub fn handle<C: Coherence, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
-            Message::Phase { action, extent, counted } => {
+            Message::Phase { slot, action, extent, counted } => {
                 let collector = parts.site.layout.command_processor();
-                self.act(Part { action, extent, counted }, Waiter::new(collector, KERNEL_COLLECTION), parts);
+                self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
                 parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
@@ -186,8 +117,10 @@ impl Controller {
                 let rate = crate::convert::incoming(&parts.site.machine, lanes);
                 parts.slice_shared.ways.set_incoming(rate);
             }
-            Message::Launch { kernel } => self.launch(kernel, parts),
-            Message::KernelDrained => self.kernel_drained(parts),
+            Message::Launch { command, launch, slot } => {
+                self.dispatcher.launch(Launch { command, launch, slot }, parts);
+            }
+            Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
@@ -209,28 +142,19 @@ impl Controller {
         }
     }
 
-    /// An SM may have ended CTAs: dispatches others in their place.
+    /// An SM may have ended CTAs: others start in their place.
     pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        // A CTA without warps ends as it starts.
-        while parts.sms[sm].has_finished() {
-            let finished = parts.sms[sm].take_finished();
-            let kernel = self.kernel.as_mut().expect("only a running kernel's CTAs end");
-            kernel.running -= finished;
-            for _ in 0..finished {
-                self.dispatch(sm, parts);
-            }
-        }
-        self.drain_if_done(parts);
+        self.dispatcher.refill(sm, parts);
     }
 
-    /// Plans that wait for acknowledgments, for a report of who waits for whom.
+    /// Plans that wait for acknowledgments, and kernels, for a report of who waits for whom.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let plans = self.collections.iter().flatten().map(|collection| {
             let Collection { collector, sm, warp } = collection;
             format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
         });
         let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains or writes", join.missing));
-        plans.chain(joins)
+        plans.chain(joins).chain(self.dispatcher.waiting())
     }
 
     fn sync<C: Coherence, D: Contents>(
@@ -378,7 +302,7 @@ impl Controller {
                 parts.out.now() + crate::convert::host_latency(&parts.site.machine),
                 self.id,
                 collector,
-                Message::PhaseDone { module: parts.site.module, lost },
+                Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost },
             );
         } else if collector == parts.site.layout.driver() {
             let page = parts.sm_shared.pages.drained(collection);
@@ -406,87 +330,6 @@ impl Controller {
             if parts.slice_shared.queued[slice] > 0 {
                 parts.at_slice(slice, |slice, here| slice.serve_queues(here));
             }
-        }
-    }
-
-    fn launch<C: Coherence, D: Contents>(&mut self, index: u32, parts: &mut Parts<'_, '_, C, D>) {
-        let site = parts.site;
-        site.watch.kernel(self.launches);
-        self.launches += 1;
-        parts.slice_shared.begin_kernel(parts.out.now());
-        parts.tell_l1_ways();
-        for sm in &mut *parts.sms {
-            sm.forget_flags();
-            if l1::acquire_invalidates(&site.protocol, Scope::Sys) {
-                sm.invalidate_l1();
-            }
-        }
-        let info = &self.program.kernels()[index as usize];
-        let modules = u32::from(site.layout.modules);
-        let (next, step, end) = self.share.of(info.ctas, u32::from(site.module.0), modules);
-        let resident =
-            residency(&site.machine, info, self.program.warp_width()).expect("residency was checked before the run");
-        let ctas = (end - next).div_ceil(step);
-        self.kernel = Some(Kernel { index, next, step, end, ctas, dispatch_at: parts.out.now(), ..Kernel::default() });
-        self.paces.push(Pace::new(parts.out.now()));
-        for _ in 0..resident {
-            for sm in 0..parts.sms.len() {
-                self.dispatch(sm, parts);
-                if parts.sms[sm].has_finished() {
-                    self.refill(sm, parts);
-                }
-            }
-        }
-        self.drain_if_done(parts);
-    }
-
-    /// Starts the module's next CTA on an SM, if there is one left.
-    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        let kernel = self.kernel.as_mut().expect("a kernel is running");
-        if kernel.next >= kernel.end || self.failure.is_some() {
-            return;
-        }
-        let mut stream = parts.sms[sm].spare_stream();
-        if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
-            self.failure = Some(error.to_string());
-            return;
-        }
-        kernel.next += kernel.step;
-        kernel.running += 1;
-        let start = kernel.dispatch_at.max(parts.out.now());
-        kernel.dispatch_at = start + parts.site.machine.host.dispatch_interval;
-        let pace = self.paces.last_mut().expect("a kernel was launched");
-        pace.start(start, (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize);
-        kernel.started += 1;
-        parts.at_sm(sm, |sm, here| sm.start_cta(start, stream, here));
-    }
-
-    /// When all CTAs have run, waits for what their SMs have posted.
-    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let Some(kernel) = &mut self.kernel else { return };
-        let left = kernel.next < kernel.end && self.failure.is_none();
-        if left || kernel.running > 0 || kernel.draining > 0 {
-            return;
-        }
-        kernel.draining = parts.sms.len() as u32 + 1;
-        parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained);
-        for sm in 0..parts.sms.len() {
-            parts.at_sm(sm, |sm, here| sm.drain(Drainer::Kernel, self.id, here));
-        }
-    }
-
-    fn kernel_drained<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let kernel = self.kernel.as_mut().expect("a kernel drains while it is the module's");
-        kernel.draining -= 1;
-        if kernel.draining == 0 {
-            let (ctas, counted) = (kernel.ctas, KernelStats::of(parts.sms.iter().map(|sm| &sm.stats)));
-            let pace = self.paces.last_mut().expect("a kernel was launched");
-            pace.drain(if ctas == 0 { None } else { Some(parts.out.now()) }, counted.since(&self.counted));
-            self.counted = counted;
-            self.kernel = None;
-            parts.slice_shared.ways.stop();
-            let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-            parts.out.send(at, self.id, parts.site.layout.command_processor(), Message::KernelDone);
         }
     }
 }

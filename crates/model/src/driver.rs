@@ -10,6 +10,7 @@
 //! A module holds as many pages as its memory has room for. Where it is full, the page that was mapped there longest ago goes to
 //! the host first. Not modelled: pages that fault in neighbours (the driver's prefetcher), access counters, faults of the host.
 
+use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{CopyName, Message, Out, PagingOrder};
 use crate::page_table::PageTable;
@@ -84,7 +85,9 @@ struct Thrash {
 /// What is done around a command.
 #[derive(Clone, Copy, Debug)]
 struct Errand {
+    slot: KernelSlot,
     command: u32,
+    behind: bool,
     left: u32,
 }
 
@@ -131,6 +134,8 @@ pub struct Driver {
     crowded: VecDeque<Asked>,
     thrash: FxHashMap<Page, Thrash>,
     errand: Option<Errand>,
+    /// Those that wait for it.
+    errands: VecDeque<Errand>,
     /// Counters.
     pub stats: PagingStats,
 }
@@ -158,6 +163,7 @@ impl Driver {
             crowded: VecDeque::new(),
             thrash: FxHashMap::default(),
             errand: None,
+            errands: VecDeque::new(),
             stats: PagingStats::default(),
         };
         driver.hold_placed();
@@ -193,7 +199,11 @@ impl Driver {
             Message::Shootdown { page } => self.unmap(page, out),
             Message::PagingDone { page } | Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
-            Message::Around { command, behind } => self.around(command, behind, out),
+            Message::Around { slot, command, behind } => {
+                // One more than what there is to do, so that it is not over before all has begun.
+                self.errands.push_back(Errand { slot, command, behind, left: 1 });
+                self.begin_errand(out);
+            }
             other => panic!("the driver got {other:?}"),
         }
     }
@@ -442,22 +452,23 @@ impl Driver {
         }
     }
 
-    /// Does what comes before or behind a command.
-    fn around<D: Data>(&mut self, command: u32, behind: bool, out: &mut Out<'_, D>) {
+    /// Does what comes before or behind a command, one errand after the other.
+    fn begin_errand<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        if self.errand.is_some() {
+            return;
+        }
+        let Some(mut errand) = self.errands.pop_front() else { return };
         let schedule = Arc::clone(&self.schedule);
-        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
-        assert!(self.errand.is_none(), "one errand at a time");
-        // One more, so that it is not over before all has begun.
-        self.errand = Some(Errand { command, left: 1 });
-        if behind {
-            self.errand = Some(Errand { command, left: 1 + around.copies.len() as u32 });
+        let around = schedule.around(errand.command as usize).expect("only what has something to do is asked for");
+        errand.left += if errand.behind { around.copies.len() } else { around.moves.len() } as u32;
+        self.errand = Some(errand);
+        if errand.behind {
             for &index in &around.copies {
                 let copy = &schedule.copies[index as usize];
                 let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
                 out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
             }
         } else {
-            self.errand = Some(Errand { command, left: 1 + around.moves.len() as u32 });
             for one in &around.moves {
                 let wish = Wish::Move { to: Holder::Module(one.to) };
                 self.ask(Asked { page: one.page, wish, cause: Cause::Schedule }, out);
@@ -470,10 +481,11 @@ impl Driver {
         let errand = self.errand.as_mut().expect("an errand is under way");
         errand.left -= 1;
         if errand.left == 0 {
-            let command = errand.command;
+            let slot = errand.slot;
             self.errand = None;
             let (id, to) = (self.layout.driver(), self.layout.command_processor());
-            out.send(out.now() + Ps(1), id, to, Message::AroundDone { command });
+            out.send(out.now() + Ps(1), id, to, Message::AroundDone { slot });
+            self.begin_errand(out);
         }
     }
 }

@@ -5,15 +5,60 @@
 //! flag of the line the copy was fetched for. Known events are never forgotten before their kernel ends, for what
 //! was once stored cannot be unseen by a later copy.
 
+use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Line, ModuleId};
 
+/// Flags of kernels side by side.
+#[derive(Clone, Debug, Default)]
+pub struct FlagSet {
+    /// By kernel, bit `i`: its flag number `i` is in the set.
+    kernels: Vec<Vec<u64>>,
+}
+
+impl FlagSet {
+    /// Adds a flag, but not [`Flag::NONE`].
+    pub fn add(&mut self, flag: Flag) {
+        if flag == Flag::NONE {
+            return;
+        }
+        let words = entry(&mut self.kernels, flag.kernel());
+        let word = flag.number() as usize / 64;
+        if words.len() <= word {
+            words.resize(word + 1, 0);
+        }
+        words[word] |= 1 << (flag.number() % 64);
+    }
+
+    /// Whether it has a flag; never [`Flag::NONE`].
+    #[inline]
+    pub fn has(&self, flag: Flag) -> bool {
+        flag != Flag::NONE && self.holds(flag)
+    }
+
+    fn holds(&self, flag: Flag) -> bool {
+        let words = self.kernels.get(flag.kernel().index());
+        let word = words.and_then(|words| words.get(flag.number() as usize / 64));
+        word.is_some_and(|word| word >> (flag.number() % 64) & 1 != 0)
+    }
+
+    /// Forgets those of a kernel.
+    pub fn forget(&mut self, kernel: KernelSlot) {
+        if let Some(words) = self.kernels.get_mut(kernel.index()) {
+            words.clear();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.kernels.iter().all(Vec::is_empty)
+    }
+}
+
 /// The flag events that one module knows of.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// Bit `i`: flag `i` is known.
-    known: Vec<u64>,
+    known: FlagSet,
     /// Known events by line, in the order in which they became known.
     by_line: FxHashMap<Line, LineFlags>,
 }
@@ -39,16 +84,12 @@ impl Flags {
             return;
         }
         events.push(flag);
-        let word = flag.0 as usize / 64;
-        if self.known.len() <= word {
-            self.known.resize(word + 1, 0);
-        }
-        self.known[word] |= 1 << (flag.0 % 64);
+        self.known.add(flag);
     }
 
     /// Whether the store that leaves `flag` is known.
     pub fn knows(&self, flag: Flag) -> bool {
-        flag != Flag::NONE && self.known.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
+        self.known.has(flag)
     }
 
     /// The flag that a read looks for, where its store is known.
@@ -72,16 +113,34 @@ impl Flags {
         events[before..].to_vec()
     }
 
-    /// Forgets all: they are numbered anew in each kernel.
-    pub fn clear(&mut self) {
-        self.known.clear();
-        self.by_line.clear();
+    /// A kernel starts in a slot: forgets those of the one before, for they are numbered anew.
+    pub fn forget(&mut self, kernel: KernelSlot) {
+        self.known.forget(kernel);
+        if self.known.is_empty() {
+            self.by_line.clear();
+            return;
+        }
+        self.by_line.retain(|_, line| {
+            line.forget(kernel);
+            !line.events.is_empty()
+        });
+    }
+}
+
+impl LineFlags {
+    fn forget(&mut self, kernel: KernelSlot) {
+        let is_kept = |flag: &Flag| flag.kernel() != kernel;
+        for (_, told) in &mut self.told {
+            *told = self.events[..*told].iter().filter(|flag| is_kept(flag)).count();
+        }
+        self.events.retain(is_kept);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tombolo_types::stream::Token;
 
     #[test]
     fn each_module_is_told_each_event_of_a_line_once() {
@@ -107,11 +166,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays_known_until_all_is_forgotten() {
+    fn what_is_known_stays_known_until_it_is_forgotten() {
         let mut flags = Flags::default();
         flags.learn(Line(1), Flag(64));
         assert!(flags.knows(Flag(64)) && !flags.knows(Flag(65)) && !flags.knows(Flag::NONE));
-        flags.clear();
+        flags.forget(KernelSlot(0));
         assert!(!flags.knows(Flag(64)) && flags.news(Line(1), ModuleId(0)).is_empty());
+    }
+
+    #[test]
+    fn a_kernels_flags_are_forgotten_without_those_of_others() {
+        let mut flags = Flags::default();
+        let [mine, other] = [0, 3].map(|slot| Flag::of(KernelSlot(slot), Token(7)));
+        let later = Flag::of(KernelSlot(3), Token(8));
+        flags.learn(Line(1), mine);
+        flags.learn(Line(1), other);
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [mine, other]);
+        flags.learn(Line(1), later);
+        flags.forget(KernelSlot(0));
+        assert!(!flags.knows(mine) && flags.knows(other));
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [later], "what it has been told it is not told again");
+        assert_eq!(flags.news(Line(1), ModuleId(1)), [other, later]);
     }
 }

@@ -7,7 +7,7 @@
 //! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. What each
 //! may touch of its module is its [`context`]; nothing that changes is in both.
 //!
-//! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states, concurrent kernels.
+//! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.
 //!
 //! Read [`message`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
 //! [`credits`], [`dram`].
@@ -27,11 +27,13 @@ pub mod credits;
 pub mod crossbar;
 pub mod departure;
 pub mod directory;
+pub mod dispatcher;
 pub mod drains;
 pub mod dram;
 pub mod driver;
 pub mod fabric;
 pub mod flags;
+pub mod kernel_slot;
 pub mod layout;
 pub mod link;
 pub mod map;
@@ -48,6 +50,7 @@ pub mod parts;
 pub mod port;
 pub mod posted;
 pub mod residence;
+pub mod residency;
 pub mod schedule;
 pub mod set_index;
 pub mod site;

@@ -2,6 +2,7 @@
 
 use crate::boundaries::{ExtentId, Lost};
 use crate::credits::Generation;
+use crate::kernel_slot::KernelSlot;
 use crate::link::Traffic;
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
@@ -11,6 +12,7 @@ use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::paging::Mapping;
 use tombolo_protocol::{Action, Data, Request};
+use tombolo_types::stream::Token;
 use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
 
 /// Where a component's messages go while it handles an event.
@@ -31,14 +33,38 @@ pub struct Origin {
     pub register: EntryId,
 }
 
-/// The flag event that a store leaves or a polling load looks for: `Token::index + 1`, 0 for none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The flag event that a store leaves or a polling load looks for: its kernel's slot, and the token + 1; 0 for none.
+/// Tokens are dense from 0 in each kernel, and kernels run side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flag(pub u32);
 
 impl Flag {
     /// No flag.
     pub const NONE: Flag = Flag(0);
+    /// Bits of a token + 1.
+    const TOKEN_BITS: u32 = 27;
+
+    /// That of a token of the kernel in a slot.
+    #[inline]
+    pub fn of(kernel: KernelSlot, token: Token) -> Flag {
+        Flag(u32::from(kernel.0) << Flag::TOKEN_BITS | (token.0 + 1))
+    }
+
+    /// The kernel's slot.
+    #[inline]
+    pub fn kernel(self) -> KernelSlot {
+        KernelSlot((self.0 >> Flag::TOKEN_BITS) as u8)
+    }
+
+    /// Its number within the kernel, from 1; 0 for none.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0 & ((1 << Flag::TOKEN_BITS) - 1)
+    }
 }
+
+const _: () = assert!(Token::MAX.0 + 1 < 1 << Flag::TOKEN_BITS);
+const _: () = assert!(KernelSlot::MOST as u32 <= 1 << (u32::BITS - Flag::TOKEN_BITS));
 
 /// A request to an L2, from an SM of its module or from another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -395,8 +421,12 @@ pub enum Message<D: Data> {
         /// Scope of its release.
         scope: Scope,
     },
-    /// To a controller: everything an SM posted before its kernel ended has been taken, or its latest CTA has ended.
-    KernelDrained,
+    /// To a controller: everything an SM had posted when a kernel's CTAs ended has been taken, or the latest of them has
+    /// ended.
+    KernelDrained {
+        /// The kernel.
+        kernel: KernelSlot,
+    },
     /// To a controller: run a plan for a warp.
     Sync {
         /// The SM.
@@ -429,11 +459,17 @@ pub enum Message<D: Data> {
     LanesIn(u32),
     /// To a controller: start a kernel.
     Launch {
-        /// Index of the kernel.
-        kernel: u32,
+        /// The command of the program that launches it.
+        command: u32,
+        /// Its number among the launches of the program.
+        launch: u32,
+        /// Where it is under way.
+        slot: KernelSlot,
     },
     /// To a controller, from the command processor: a phase of a kernel's boundary.
     Phase {
+        /// Whose boundary.
+        slot: KernelSlot,
         /// What to do.
         action: Action,
         /// With which lines.
@@ -443,13 +479,23 @@ pub enum Message<D: Data> {
     },
     /// To the command processor: a controller has done its part of the phase.
     PhaseDone {
+        /// Whose boundary.
+        slot: KernelSlot,
         /// Which module's.
         module: ModuleId,
         /// What its L2 lost, where it was counted.
         lost: Lost,
     },
     /// To the command processor: a module has run its CTAs.
-    KernelDone,
+    KernelDone {
+        /// Of which kernel.
+        slot: KernelSlot,
+    },
+    /// To the command processor, from itself: what a command waited for is over.
+    Due {
+        /// Which command.
+        slot: KernelSlot,
+    },
     /// To a controller, from the driver: its part of the move of a page.
     Paging {
         /// Which page.
@@ -504,22 +550,24 @@ pub enum Message<D: Data> {
     },
     /// To the driver, from the command processor: do what comes before or behind a command.
     Around {
-        /// The command.
+        /// Which command, for the answer.
+        slot: KernelSlot,
+        /// Its place in the program.
         command: u32,
         /// Which side of it.
         behind: bool,
     },
     /// To the command processor: that is done.
     AroundDone {
-        /// The command.
-        command: u32,
+        /// Which command.
+        slot: KernelSlot,
     },
     /// To a controller: pages that a command finds elsewhere.
     Remap {
         /// The command.
         command: u32,
     },
-    /// To the command processor: go on with the next command.
+    /// To the command processor: go on with the next commands.
     #[default]
     Next,
 }

@@ -4,6 +4,7 @@ use crate::context::{SliceContext, SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::departure::Departure;
+use crate::dispatcher::Dispatcher;
 use crate::layout::Unit;
 use crate::message::{Chunk, CopyName, Message, Out, Packet, PagingOrder};
 use crate::page_moves;
@@ -41,7 +42,10 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             sm_shared: SmShared::new(&site, &slice_shared.ways),
             slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
             slice_shared,
-            controller: Controller::new(layout.controller(id), built.cut, program),
+            controller: Controller::new(
+                layout.controller(id),
+                Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms)),
+            ),
             copy_engine: CopyEngine::new(&site),
             site,
         }

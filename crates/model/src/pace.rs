@@ -1,9 +1,10 @@
-//! A module's part of one launch: when its CTAs ran, and what its SMs counted meanwhile. It decides nothing.
+//! A module's part of one launch: when its CTAs ran, and what its SMs counted of them. It decides nothing.
 
+use crate::kernel_slot::{KernelSlot, entry};
 use crate::stats::SmStats;
 use tombolo_types::Ps;
 
-/// What SMs counted of one kernel: of its own CTAs, for one kernel runs at a time.
+/// What SMs counted of one kernel: of its own CTAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelStats {
     /// CTAs run.
@@ -21,21 +22,20 @@ pub struct KernelStats {
 }
 
 impl KernelStats {
-    /// The sum over SMs, from the start of the run.
-    pub fn of<'a>(sms: impl Iterator<Item = &'a SmStats>) -> KernelStats {
-        let one = |sm: &SmStats| KernelStats {
+    /// Those of an SM from the start of the run.
+    fn of(sm: &SmStats) -> KernelStats {
+        KernelStats {
             ctas: sm.ctas,
             warp_instructions: sm.warp_instructions,
             memory_instructions: sm.memory_instructions,
             transactions: sm.transactions,
             l1_loads: sm.l1_loads,
             l1_load_hits: sm.l1_hits,
-        };
-        sms.map(one).fold(KernelStats::default(), |sum, sm| sum.with(&sm, u64::wrapping_add))
+        }
     }
 
     /// What was counted since `earlier`.
-    pub fn since(&self, earlier: &KernelStats) -> KernelStats {
+    fn since(&self, earlier: &KernelStats) -> KernelStats {
         self.with(earlier, u64::wrapping_sub)
     }
 
@@ -53,6 +53,42 @@ impl KernelStats {
             l1_loads: join(self.l1_loads, other.l1_loads),
             l1_load_hits: join(self.l1_load_hits, other.l1_load_hits),
         }
+    }
+}
+
+/// Which kernels an SM's counters count: all that is counted between two warps of different kernels is the former's.
+#[derive(Clone, Debug, Default)]
+pub struct KernelCounts {
+    /// The kernel of the warp that ran last.
+    latest: KernelSlot,
+    /// The counters when it began to.
+    mark: KernelStats,
+    /// By kernel, before that.
+    kernels: Vec<KernelStats>,
+}
+
+impl KernelCounts {
+    /// A warp of `kernel` runs next.
+    #[inline]
+    pub fn turn_to(&mut self, kernel: KernelSlot, stats: &SmStats) {
+        if kernel != self.latest {
+            self.settle(stats);
+            self.latest = kernel;
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, stats: &SmStats) {
+        let now = KernelStats::of(stats);
+        let of_latest = entry(&mut self.kernels, self.latest);
+        *of_latest = of_latest.and(&now.since(&self.mark));
+        self.mark = now;
+    }
+
+    /// What has been counted of a kernel since it was last asked for.
+    pub fn take(&mut self, kernel: KernelSlot, stats: &SmStats) -> KernelStats {
+        self.settle(stats);
+        std::mem::take(entry(&mut self.kernels, kernel))
     }
 }
 
@@ -86,9 +122,9 @@ impl Pace {
         self.counted = counted;
     }
 
-    /// How long the module had CTAs of the kernel, until the stores of all were taken.
-    pub fn busy(&self) -> Ps {
-        self.busy
+    /// From when to when the module had CTAs of the kernel, or stores of theirs that were not taken.
+    pub fn busy(&self) -> (Ps, Ps) {
+        (self.launched, self.launched + self.busy)
     }
 
     /// What its SMs counted.

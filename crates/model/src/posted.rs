@@ -1,6 +1,7 @@
 //! What an SM has posted: its store credits, and who waits until they have come back.
 
 use crate::credits::{Credits, CreditsStats, Generation};
+use crate::kernel_slot::KernelSlot;
 use std::collections::VecDeque;
 use tombolo_types::{Page, Ps, Scope, SmId};
 
@@ -21,8 +22,8 @@ pub enum Drainer {
         /// Scope of its release.
         scope: Scope,
     },
-    /// The controller, at the end of a kernel.
-    Kernel,
+    /// The controller, at the end of a kernel. It waits for what kernels beside it have posted on the SM so far, too.
+    Kernel(KernelSlot),
     /// The controller, where the module is to use a page no more.
     Page(Page),
 }
@@ -135,9 +136,9 @@ mod tests {
     fn a_drain_is_over_when_all_that_was_posted_before_it_is_back() {
         let mut posted = Posted::new(PostedConfig { stores: 2 });
         let credit = posted.try_take(Ps(0)).expect("two are left");
-        posted.drain(Drainer::Kernel);
+        posted.drain(Drainer::Kernel(KernelSlot(1)));
         assert_eq!(posted.pop_drained(Ps(5)), None);
         posted.return_at(credit, Ps(10));
-        assert_eq!(posted.pop_drained(Ps(5)), Some((Ps(11), Drainer::Kernel)));
+        assert_eq!(posted.pop_drained(Ps(5)), Some((Ps(11), Drainer::Kernel(KernelSlot(1)))));
     }
 }

@@ -4,6 +4,7 @@
 //! contents of one's own, every store asks its [`Watch`] what it writes, and every load shows it what it returned,
 //! together with the synchronisation that decides what it might have.
 
+use crate::kernel_slot::KernelSlot;
 use crate::layout::Unit;
 use crate::message::{Flag, Message, Packet};
 use tombolo_protocol::Data;
@@ -38,9 +39,10 @@ pub struct WarpSlot {
 /// Hears what happens, in an order that agrees with cause and effect at every thread count. All methods do nothing
 /// unless they are overridden.
 pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
-    /// The `launch`th kernel (from 0) starts on one more module. No warp of an earlier one is left.
-    fn kernel(&self, launch: u32) {
-        let _ = launch;
+    /// The `launch`th kernel (from 0, in the order of the program) starts on one more module, in this slot. No warp is left
+    /// of the kernels that it waits for, nor of the one that was in the slot before.
+    fn kernel(&self, launch: u32, slot: KernelSlot) {
+        let _ = (launch, slot);
     }
 
     /// Warp `index` of the CTA that starts next on its SM takes this slot.
@@ -48,9 +50,9 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
         let _ = (slot, index);
     }
 
-    /// A CTA starts on the warp slots of an SM whose bits are set in `slots`; `one` is any of them.
-    fn cta(&self, one: WarpSlot, slots: u64) {
-        let _ = (one, slots);
+    /// A CTA of a kernel starts on the warp slots of an SM whose bits are set in `slots`; `one` is any of them.
+    fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
+        let _ = (one, slots, kernel);
     }
 
     /// The warps of a CTA whose bits are set in `slots` pass a barrier together; `one` is any slot of their SM.

@@ -22,7 +22,7 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// The record of a small run.
-fn record(machine: Description<MachineConfig>, share: u64, design: &str) -> Value {
+fn record(machine: &Description<MachineConfig>, share: u64, design: &str) -> Value {
     let scale = tombolo_machine::Scale::new(1, share).expect("a scale");
     let machine = Arc::new(machine.check().and_then(|machine| machine.scaled(scale)).expect("a preset is sound"));
     let design = tombolo_design::design(design).and_then(|design| design.check()).expect("a preset is sound");
@@ -40,7 +40,7 @@ fn records() -> [Value; 2] {
     let mut cached = tombolo_machine::machine("hmg-4x4").expect("a preset");
     cached.set("memory_cache.bytes", "16MB").expect("a key");
     let apart = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
-    [record(cached, 32, "hmg"), record(apart, 40, "unified-memory-hints")]
+    [record(&cached, 32, "hmg"), record(&apart, 40, "unified-memory-hints")]
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Generated {
             registers: 32,
             ..KernelInfo::default()
         };
-        let commands = (0..ctas.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 }).collect();
+        let commands = (0..ctas.len() as u32).map(|kernel| Command::launch(kernel, 0)).collect();
         Arc::new(Generated { name, kernels: ctas.iter().map(kernel).collect(), commands, write })
     }
 }

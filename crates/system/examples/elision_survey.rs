@@ -8,7 +8,7 @@
 //! copies between them.
 
 use std::error::Error;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_protocol::elision::{
     Boundary, ChipletTable, Elision, Holds, HomeAware, KernelId, Never, Operations, Packet, TableConfig, When,
 };
@@ -104,6 +104,9 @@ fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision
         if !launches && !with_host {
             continue;
         }
+        if *command == Command::Barrier {
+            continue;
+        }
         let said = labels.of(command);
         let labels = labels.packet(said);
         let packet = Packet { kernel: KernelId(number), on: said.on, labels: labels.as_deref() };
@@ -136,7 +139,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for chosen in chosen {
         let program = recorded(&chosen)?;
         let (mut first, mut uses) = (FirstTouch::new(MODULES, PAGE), Uses::new(&program, MODULES));
-        survey(&program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses])?;
+        survey(&program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])?;
         let (pages, uses) = (first.pages(), uses.finish());
         println!("{chosen}");
         for (column, labelling, decides) in COLUMNS {

@@ -6,7 +6,7 @@ use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, Order};
+use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, On, Order};
 
 /// One CTA being written.
 #[derive(Clone, Default)]
@@ -168,7 +168,8 @@ pub enum HostLines {
     Written(Range<u64>),
 }
 
-/// A program of kernels launched in order.
+/// A program of kernels launched in order, unless said otherwise.
+#[derive(Clone)]
 pub struct Directed {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
@@ -213,7 +214,7 @@ impl Directed {
         let phases = |kernel: u32| (0..).zip(host).filter(move |(_, (before, _))| *before == kernel);
         let commands = (0..=program.kernels.len() as u32).flat_map(|kernel| {
             let host = phases(kernel).map(|(phase, _)| Command::Host { phase });
-            let launch = (kernel < program.kernels.len() as u32).then_some(Command::Launch { kernel, stream: 0 });
+            let launch = (kernel < program.kernels.len() as u32).then_some(Command::launch(kernel, 0));
             host.chain(launch)
         });
         let commands = commands.collect();
@@ -230,14 +231,22 @@ impl Directed {
         Arc::new(Directed::build(kernels, copies))
     }
 
-    /// The same kernels, launched in this order.
-    ///
-    /// # Panics
-    /// Where others hold the program, too.
+    /// The same, with these commands in place of its own.
+    pub fn issuing(self: Arc<Directed>, commands: Vec<Command>) -> Arc<Directed> {
+        Arc::new(Directed { commands, ..Arc::unwrap_or_clone(self) })
+    }
+
+    /// The same kernels, launched in this order, one behind the other.
     pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
-        let program = Arc::into_inner(self).expect("nobody else holds it");
-        let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0 }).collect();
-        Arc::new(Directed { commands, ..program })
+        let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: On::All }).collect();
+        self.issuing(commands)
+    }
+
+    /// The same, whose kernel `kernel` the program cuts: the first CTA of each GPU.
+    pub fn cut(self: Arc<Directed>, kernel: u32, parts: &[u32]) -> Arc<Directed> {
+        let mut program = Arc::unwrap_or_clone(self);
+        program.kernels[kernel as usize].parts = parts.to_vec();
+        Arc::new(program)
     }
 
     fn build(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
@@ -248,8 +257,9 @@ impl Directed {
             shared_bytes: 0,
             registers: 16,
             class: if ctas.iter().any(Cta::waits) { KernelClass::Cooperative } else { KernelClass::Independent },
+            parts: Vec::new(),
         };
-        let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
+        let launches = (0..kernels.len() as u32).map(|kernel| Command::launch(kernel, 0));
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });
         let commands = launches.chain(copies).collect();
         let kernels_info = kernels.iter().map(info).collect();

@@ -7,15 +7,16 @@ use crate::oracle::{Needed, Oracle, Touching};
 use crate::placement::place_beside;
 use crate::run::{RunError, RunSpec};
 use crate::survey::survey;
-use crate::uses::{KernelUse, Uses};
+use crate::uses::{KernelUses, Uses};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_design::elision::{Cpelide, Decider};
+use tombolo_design::scheduling::Shape;
 use tombolo_design::{Built, Elision};
 use tombolo_model::boundaries::{Boundaries, BoundariesConfig, Logged, Moment, Packets, Unlabelled};
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::boundary::{Reach, reach};
+use tombolo_protocol::boundary::reach;
 use tombolo_protocol::elision::{self, Account, Holds, KernelId, LineSet, Lines, Mode, Packet, State, When, Why};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
@@ -115,7 +116,7 @@ pub struct WhyRecord {
 
 /// What is known of a program's accesses on a machine.
 pub(crate) struct Known {
-    uses: Vec<KernelUse>,
+    uses: KernelUses,
     pages: Arc<PageTable>,
 }
 
@@ -126,7 +127,8 @@ impl Known {
         let mut uses = Uses::new(&*spec.program, modules);
         let pages = match &spec.pages {
             Some(pages) => {
-                survey(&*spec.program, spec.design.scheduling.cut(), modules, &mut [&mut uses])?;
+                let shape = Shape::of(&spec.machine);
+                survey(&*spec.program, spec.design.scheduling.cut(), shape, &mut [&mut uses])?;
                 Arc::clone(pages)
             }
             None => place_beside(&spec.machine, &spec.design, &*spec.program, &mut [&mut uses])?,
@@ -163,14 +165,16 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -
             let labels = Labels::derive(&*program, &known.uses, &known.pages, modules, &config)?;
             Arc::new(Said { program, labels })
         }
-        (Decider::Never(_) | Decider::Table { .. }, _) => Arc::new(Unlabelled::new(Arc::clone(&spec.program), modules)),
+        (Decider::Never(_) | Decider::Table { .. }, _) => {
+            Arc::new(Unlabelled::new(Arc::clone(&spec.program), Shape::of(&built.machine)))
+        }
     };
     let facts = spec.design.coherence.facts();
     let elides = matches!(built.boundaries, Decider::Table { .. });
     Ok(Boundaries::new(BoundariesConfig {
         elision: built.boundaries.new_table(modules),
         packets,
-        reach: if elides { reach(built.machine.topology.gpus, facts, &built.options) } else { Reach::Module },
+        reach: reach(built.machine.topology.gpus, facts, &built.options),
         modules,
         elides,
         invalidates: (facts.holds)(&spec.design.options()) != Holds::Nothing,
@@ -236,7 +240,7 @@ impl Reading<'_> {
         match moment {
             Moment::Before(index) => match self.spec.program.commands()[index] {
                 Command::Launch { .. } => LAUNCH,
-                Command::Host { .. } => "host",
+                Command::Host { .. } | Command::Barrier => "host",
                 Command::Copy { .. } => "copy",
             },
             Moment::After(_) => "kernel-end",
@@ -245,16 +249,13 @@ impl Reading<'_> {
     }
 
     fn kernel(&self, index: usize) -> Option<u32> {
-        match self.spec.program.commands()[index] {
-            Command::Launch { kernel, .. } => Some(kernel),
-            Command::Host { .. } | Command::Copy { .. } => None,
-        }
+        self.spec.program.commands()[index].kernel()
     }
 
     /// What an oracle needs at each boundary of the log, by module; `None` where a kernel touches what is in no array.
     fn needed(&self) -> Option<Vec<Vec<Needed>>> {
         let (program, uses) = (&*self.spec.program, &self.known.uses);
-        if program.arrays().is_empty() || uses.iter().any(|used| used.elsewhere) {
+        if program.arrays().is_empty() || uses.values().any(|used| used.elsewhere) {
             return None;
         }
         let size = program.line_size();
@@ -279,7 +280,8 @@ impl Reading<'_> {
             vec![Touching { user: elision::User::Host, touched, written }]
         };
         match *command {
-            Command::Launch { kernel, .. } => Touching::of_kernel(&self.known.uses[kernel as usize], self.modules()),
+            Command::Launch { kernel, on, .. } => Touching::of_kernel(&self.known.uses[&(kernel, on)], self.modules()),
+            Command::Barrier => Vec::new(),
             Command::Host { phase } => {
                 let phase = &program.host_phases()[phase as usize];
                 host(&phase.reads, &phase.writes)

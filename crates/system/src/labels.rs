@@ -16,7 +16,7 @@
 //! A kernel that touches lines of no array has no labels, nor has any kernel of a trace, which names no arrays: it may
 //! access anything. What the host does is told exactly, whatever the kind: its driver knows.
 
-use crate::uses::{ArrayUse, KernelUse, Touched};
+use crate::uses::{ArrayUse, KernelUse, KernelUses, Touched};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 pub use tombolo_design::elision::Labelling;
@@ -24,7 +24,7 @@ use tombolo_model::page_table::PageTable;
 use tombolo_protocol::elision::{Label, LineSet, Lines, Mode, ModuleSet, Use, User};
 use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId};
+use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId, On};
 
 /// Labels cannot be derived as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +90,8 @@ struct Structure {
 #[derive(Clone, Debug)]
 pub struct Labels {
     structures: Vec<Structure>,
-    kernels: Vec<KernelLabels>,
+    /// By kernel and where it is launched.
+    kernels: FxHashMap<(u32, On), KernelLabels>,
     phases: Vec<KernelLabels>,
     copies: FxHashMap<(u64, u64, bool), KernelLabels>,
 }
@@ -102,7 +103,7 @@ impl Labels {
     /// `config` drops an array that the program does not have.
     pub fn derive(
         program: &dyn Program,
-        uses: &[KernelUse],
+        uses: &KernelUses,
         pages: &PageTable,
         modules: u8,
         config: &LabelConfig,
@@ -119,7 +120,7 @@ impl Labels {
         let host = |accesses: &[(&[Range<u64>], Mode)]| host_labels(accesses, &structures, size);
         let copies = program.commands().iter().filter_map(|command| match *command {
             Command::Copy { address, bytes, to_device } => Some((address, bytes, to_device)),
-            Command::Launch { .. } | Command::Host { .. } => None,
+            Command::Launch { .. } | Command::Host { .. } | Command::Barrier => None,
         });
         let copy = |(address, bytes, to_device): (u64, u64, bool)| {
             let moved = address..address.saturating_add(bytes);
@@ -127,7 +128,7 @@ impl Labels {
             ((address, bytes, to_device), host(&[(&[moved], mode)]))
         };
         Ok(Labels {
-            kernels: uses.iter().map(kernel).collect(),
+            kernels: uses.iter().map(|(launched, used)| (*launched, kernel(used))).collect(),
             phases: (program.host_phases().iter())
                 .map(|phase| host(&[(&phase.reads, Mode::Read), (&phase.writes, Mode::ReadWrite)]))
                 .collect(),
@@ -142,9 +143,10 @@ impl Labels {
     /// Where it is none of the program's.
     pub fn of(&self, command: &Command) -> &KernelLabels {
         match *command {
-            Command::Launch { kernel, .. } => &self.kernels[kernel as usize],
+            Command::Launch { kernel, on, .. } => &self.kernels[&(kernel, on)],
             Command::Host { phase } => &self.phases[phase as usize],
             Command::Copy { address, bytes, to_device } => &self.copies[&(address, bytes, to_device)],
+            Command::Barrier => panic!("a barrier has no packet"),
         }
     }
 
@@ -294,7 +296,7 @@ mod tests {
     use crate::survey::survey;
     use crate::uses::Uses;
     use std::sync::Arc;
-    use tombolo_design::scheduling::CtaCut;
+    use tombolo_design::scheduling::{CtaCut, Shape};
 
     const MODULES: u8 = 2;
 
@@ -309,7 +311,7 @@ mod tests {
 
     fn labels(program: &dyn Program, config: &LabelConfig) -> Result<Labels, LabelError> {
         let (mut first, mut uses) = (FirstTouch::new(MODULES, 32), Uses::new(program, MODULES));
-        survey(program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
+        survey(program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
         Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
     }
 
@@ -318,7 +320,7 @@ mod tests {
 
     fn of_kernel(labelling: Labelling) -> Vec<Row> {
         let labels = labels(&*stencil(), &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
-        let said = labels.of(&Command::Launch { kernel: 0, stream: 0 });
+        let said = labels.of(&Command::launch(0, 0));
         let mut rows = Vec::new();
         for label in said.arrays.as_ref().expect("it has labels") {
             for used in &label.uses {
@@ -355,7 +357,7 @@ mod tests {
         let program = Directed::with_arrays(vec![vec![cta]], &[("a", 0..64)]);
         let lines = |labelling| {
             let labels = labels(&*program, &LabelConfig { labelling, drop: None }).expect("all arrays are kept");
-            let said = labels.of(&Command::Launch { kernel: 0, stream: 0 });
+            let said = labels.of(&Command::launch(0, 0));
             said.arrays.as_ref().expect("it has labels")[0].uses[0].lines.ranges().len()
         };
         assert_eq!((lines(Labelling::Ranges), lines(Labelling::Exact)), (1, 2));

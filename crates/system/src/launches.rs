@@ -1,15 +1,15 @@
 //! The launches of a run, and what they left of its time to each GPU.
 
 use crate::record::{GpuRecord, KernelRecord, LinkRecord};
-use crate::time::{Span, Split, TimeRecord};
+use crate::time::{Span, Split, TimeRecord, union};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::{CommandProcessor, Stretch};
 use tombolo_model::module::Module;
-use tombolo_model::pace::KernelStats;
+use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Coherence;
+use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
-use tombolo_types::{GpuId, Ps};
 
 /// Where the time went. A release that waited for the host to read, or for the end of the program, belongs to the kernels.
 /// Nothing else of the host program takes time here.
@@ -31,16 +31,17 @@ pub(crate) fn records<C: Coherence, D: Contents>(
     modules: &[&Module<C, D>],
 ) -> Vec<KernelRecord> {
     let named = program.kernels();
-    let gpu = (machine.topology.gpus == 1).then(|| GpuId(0).to_string());
+    let topology = &machine.topology;
     let launches = processor.kernels().iter().enumerate();
     let record = |(launch, time): (usize, &tombolo_model::command_processor::KernelTime)| {
-        let paces = || modules.iter().map(|module| &module.controller().paces[launch]);
+        let paces = || modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
         let seconds = paces().map(|pace| pace.seconds());
         let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
+        let on = (modules.iter()).filter(|module| time.on.has(module.id(), topology.modules_per_gpu)).count();
         let counted = paces().fold(KernelStats::default(), |sum, pace| sum.and(pace.counted()));
         KernelRecord {
             name: named[time.kernel as usize].name.clone(),
-            gpu: gpu.clone(),
+            gpu: time.on.single_gpu(topology.gpus, topology.modules_per_gpu).map(|gpu| gpu.to_string()),
             stream: time.stream,
             start_s: time.start.seconds(),
             end_s: time.end.seconds(),
@@ -50,7 +51,7 @@ pub(crate) fn records<C: Coherence, D: Contents>(
             transactions: counted.transactions,
             l1_loads: counted.l1_loads,
             l1_load_hits: counted.l1_load_hits,
-            quarters_s: [third, fourth].map(|sum| sum / modules.len() as f64),
+            quarters_s: [third, fourth].map(|sum| sum / on as f64),
         }
     };
     launches.map(record).collect()
@@ -65,13 +66,12 @@ pub(crate) fn gpus<C: Coherence, D: Contents>(
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
     let record = |(gpu, modules): (GpuId, &[&Module<C, D>])| {
         let name = gpu.to_string();
-        let launches = modules.iter().map(|module| module.controller().paces.len()).max().unwrap_or(0);
-        // Modules begin a kernel together: the GPU is busy until the last of them has ended.
-        let busy = |launch: usize| modules.iter().map(|module| module.controller().paces[launch].busy()).max();
+        let paces = modules.iter().flat_map(|module| module.controller().dispatcher().paces());
+        let mut busy: Vec<Span> = paces.map(Pace::busy).map(|(start, end)| Span { start, end }).collect();
         let sms = modules.iter().flat_map(|module| module.sms());
         let ways = [format!("{name}.in"), format!("{name}.out")];
         GpuRecord {
-            busy_s: (0..launches).filter_map(busy).fold(Ps::ZERO, |sum, one| sum + one).seconds(),
+            busy_s: union(&mut busy).seconds(),
             transactions: sms.map(|sm| sm.stats.transactions).sum(),
             link_bytes: links.iter().filter(|link| ways.contains(&link.name)).map(|link| link.bytes).sum(),
             name,

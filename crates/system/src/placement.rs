@@ -11,11 +11,12 @@ use crate::movement::Walk;
 use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use tombolo_design::scheduling::Shape;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{Line, ModuleId, Page};
+use tombolo_types::{Line, ModuleId, On, Page};
 
 /// Places the pages of a program on a machine as a design says.
 ///
@@ -41,7 +42,8 @@ pub fn place_beside(
 ) -> Result<Arc<PageTable>, StreamError> {
     let modules = machine.topology.modules() as u8;
     let lines_per_page = machine.page_bytes / machine.line.bytes();
-    let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), modules, readers);
+    let shape = Shape::of(machine);
+    let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), shape, readers);
     Ok(Arc::new(match design.placement {
         Placement::FirstTouch(_) | Placement::UnifiedMemory(_) | Placement::RemoteDemandLoads(_) => {
             let mut first = FirstTouch::new(modules, lines_per_page);
@@ -99,8 +101,8 @@ pub struct FirstTouch {
     modules: u8,
     /// Lines of a page.
     lines_per_page: u64,
-    /// Kernels that have been launched: launched again, they touch the same pages.
-    known: FxHashSet<u32>,
+    /// What has been launched: launched again, it touches the same pages.
+    known: FxHashSet<(u32, On)>,
     placed: FxHashSet<Page>,
     /// The earliest touch of pages that the launch at hand is the first to touch.
     new: FxHashMap<Page, Touch>,
@@ -158,7 +160,7 @@ impl FirstTouch {
 impl Reader for FirstTouch {
     fn launch(&mut self, launch: Launch) -> bool {
         self.close();
-        self.known.insert(launch.kernel)
+        self.known.insert(launch.kind())
     }
 
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {

@@ -1,31 +1,26 @@
 //! One run: a machine, a design, a program.
 
-use crate::checker::{Checker, Versions};
-use crate::elision::{self, BoundaryRecord, ElisionRecord, Known, Reading};
-use crate::energy::{Energy, Moved};
+use crate::checker::{Checker, LaunchOrder, Versions};
+use crate::elision::{self, BoundaryRecord, Known};
+use crate::ended::Ended;
+use crate::fit;
 use crate::labels::LabelError;
-use crate::launches;
 use crate::links;
-use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
-use crate::record::{
-    DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
-};
+use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
 use crate::timeline::Timeline;
-use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_design::elision::Decider;
-use tombolo_design::placement::{Movement, Sharing};
+use tombolo_design::placement::Sharing;
 use tombolo_design::{Built, DesignConfig, Unfit};
-use tombolo_engine::{Engine, EngineStats, HORIZON};
+use tombolo_engine::{Engine, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::controller::residency;
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
@@ -34,8 +29,6 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::schedule::Schedule;
 use tombolo_model::site::Site;
-use tombolo_model::stats::{Digest, L2Stats, SmStats};
-use tombolo_model::traffic::Traffic;
 use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
@@ -43,8 +36,8 @@ use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
-use tombolo_types::stream::{KernelClass, Program, StreamError};
-use tombolo_types::{Bytes, Line, ModuleId, Ps};
+use tombolo_types::stream::{Program, StreamError};
+use tombolo_types::{Line, ModuleId, Ps};
 
 /// What to run.
 #[derive(Clone)]
@@ -108,9 +101,6 @@ pub enum RunError {
     },
 }
 
-/// Lines of a report of who waits for whom.
-const REPORT_LINES: usize = 40;
-
 /// Lines that an earlier program left in the memory-side caches, the latest used last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
@@ -164,7 +154,8 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecord, RunError> {
-    let checker = Arc::new(Checker::new(spec.machine.line, spec.program.arrays()));
+    let checker =
+        Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
     let record = run_watched::<Versions>(spec, &checker, broken)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
@@ -227,7 +218,7 @@ struct Finished {
 
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
-    check(spec)?;
+    fit::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     built.sharing.paging.broken = extras.broken.paging;
     let elides = matches!(built.boundaries, Decider::Table { .. });
@@ -262,44 +253,6 @@ impl RunError {
             )),
         }
     }
-}
-
-/// Whether the program can run on the machine at all.
-fn check(spec: &RunSpec) -> Result<(), RunError> {
-    let (machine, program) = (&spec.machine, &spec.program);
-    let mismatch = |recorded: String, has: String| {
-        Err(RunError::Mismatch { program: program.name().into(), recorded, machine: machine.name.clone(), has })
-    };
-    if program.line_size() != machine.line {
-        let bytes = |size: tombolo_types::LineSize| format!("lines of {} B", size.bytes());
-        return mismatch(bytes(program.line_size()), bytes(machine.line));
-    }
-    if program.warp_width() > machine.sm.warp_width {
-        // A narrower one runs with idle lanes.
-        let lanes = |width: u32| format!("warps of {width} lanes");
-        return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
-    }
-    for kernel in program.kernels() {
-        let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
-        let room = u64::from(resident) * machine.topology.sms() as u64;
-        let modules = machine.topology.modules() as u64;
-        let alone = machine.topology.gpus == 1 || spec.design.placement.sharing().shows_at_once();
-        if kernel.class == KernelClass::Cooperative && !alone {
-            return Err(RunError::DoesNotFit(format!(
-                "kernel {}: its CTAs wait for each other, and under design {} a GPU sees what another one writes behind a \
-                 kernel alone",
-                kernel.name, spec.design.name
-            )));
-        }
-        let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;
-        if kernel.class == KernelClass::Cooperative && largest_share > room {
-            return Err(RunError::DoesNotFit(format!(
-                "kernel {}: its {} CTAs wait for each other and machine {} holds {room} at once",
-                kernel.name, kernel.ctas, machine.name
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// A run that lacks its protocol.
@@ -431,215 +384,4 @@ fn build<C: Coherence, D: Contents>(
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine
-}
-
-/// A run that has come to its end, one way or the other.
-struct Ended<'a> {
-    spec: &'a RunSpec,
-    machine: &'a MachineConfig,
-    stats: EngineStats,
-    wall: f64,
-}
-
-impl Ended<'_> {
-    /// What was done at kernel boundaries, and its sums.
-    fn boundaries<C: Coherence, D: Contents>(
-        &self,
-        known: &Known,
-        parts: &[Part<C, D>],
-    ) -> (Vec<BoundaryRecord>, ElisionRecord) {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let reading = Reading { spec: self.spec, known, log: hub.command_processor.boundaries().log() };
-        let records = reading.records();
-        let sum = reading.sum(&records);
-        (records, sum)
-    }
-
-    fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
-        if let Some(message) = modules.iter().find_map(|module| module.controller().failure.clone()) {
-            return Err(RunError::Stream(StreamError { message }));
-        }
-        if !hub.command_processor.is_done() {
-            let stuck = || self.stuck(&hub.command_processor, &modules);
-            return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
-        }
-        let (mut sm, mut l2) = (SmStats::default(), L2Stats::default());
-        let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
-        let mut traffic = Traffic::default();
-        for module in &modules {
-            traffic.merge(module.slice_shared().traffic);
-            module.sms().iter().for_each(|one| sm.merge(&one.stats));
-            l2.merge(&module.slice_shared().stats);
-            dram.add(module.slice_shared().memory.dram());
-            memory_cache.add(module.slice_shared().memory.cache());
-        }
-        let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
-        let end = processor.ended();
-        let links = links::records(self.machine, &hub.fabric, &modules, end);
-        let digests = Self::digests(parts, (&sm, &l2), &links, end);
-        let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
-        let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
-        Ok(RunRecord {
-            tombolo: env!("CARGO_PKG_VERSION").into(),
-            machine: self.machine.name.clone(),
-            design: self.spec.design.name.clone(),
-            workload: self.spec.program.name().into(),
-            scale: self.machine.scale.to_string(),
-            time_s: end.seconds(),
-            time: launches::time(processor),
-            cycles: self.machine.sm.clock.cycle_at_or_after(end),
-            kernel_launches: processor.kernels().len() as u64,
-            warp_instructions: sm.warp_instructions,
-            memory_instructions: sm.memory_instructions,
-            transactions: sm.transactions,
-            l1: L1Record { accesses: sm.transactions, loads: sm.l1_loads, hits: sm.l1_hits, merges: sm.l1_merges },
-            l2: L2Record {
-                accesses: l2.reads + l2.writes + l2.atomics + l2.atomics_passed,
-                loads: l2.reads,
-                hits: l2.read_hits,
-                merges: l2.merges,
-                remote_loads: l2.remote_reads,
-                remote_hits: l2.remote_read_hits,
-            },
-            energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links, inter_gpu_bytes),
-            gpus: launches::gpus(self.machine, &modules, &links),
-            links,
-            inter_gpu_bytes,
-            dram,
-            memory_cache,
-            traffic_flits: self.traffic(traffic, &modules),
-            elision: None,
-            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
-            copies: self.copies(&modules, processor),
-            coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
-            ways: way_moves(&modules),
-            local_ways: local_ways(&modules),
-            sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
-            digest: digests[0].to_string(),
-            statistics_digest: digests[1].to_string(),
-            kernels: launches::records(self.machine, &*self.spec.program, processor, &modules),
-            check: None,
-            notes: Vec::new(),
-            host: self.host(&sm),
-        })
-    }
-
-    /// Of the simulated result: every event, and what the machine did by name. Of the statistics: what observes it.
-    fn digests<C: Coherence, D: Contents>(
-        parts: &[Part<C, D>],
-        (sm, l2): (&SmStats, &L2Stats),
-        links: &[LinkRecord],
-        end: Ps,
-    ) -> [Digest; 2] {
-        let [mut digest, mut statistics] = [Digest::default(); 2];
-        parts.iter().for_each(|part| digest.merge(part.digest));
-        digest.value("end", end.0);
-        for link in links {
-            digest.value(&format!("{}.bytes", link.name), link.bytes);
-            digest.value(&format!("{}.lanes_turned", link.name), link.lanes_turned);
-        }
-        let named =
-            |level, count: (&str, u64), digest: &mut Digest| digest.value(&format!("{level}.{}", count.0), count.1);
-        sm.results().for_each(|count| named("sm", count, &mut digest));
-        l2.results().for_each(|count| named("l2", count, &mut digest));
-        sm.statistics().for_each(|count| named("sm", count, &mut statistics));
-        l2.statistics().for_each(|count| named("l2", count, &mut statistics));
-        [digest, statistics]
-    }
-
-    /// Of a design that copies.
-    fn copies<C: Coherence, D: Contents>(
-        &self,
-        modules: &[&Module<C, D>],
-        processor: &CommandProcessor,
-    ) -> Option<CopiesRecord> {
-        let copies = match self.spec.design.placement.sharing().movement {
-            Movement::Copies(_) | Movement::Hints { .. } => true,
-            Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
-        };
-        let engines = modules.iter().map(|module| &module.copy_engine().stats);
-        copies.then(|| CopiesRecord::new(engines, processor.exposed()))
-    }
-
-    /// In flits, of a machine with caches in front of memory.
-    fn traffic<C: Coherence, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
-        let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
-        let remote = modules.iter().map(|module| flits(module.slice_shared().port.stats().bytes())).sum();
-        let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
-        (self.machine.memory_cache.bytes > Bytes(0)).then_some(record)
-    }
-
-    fn host(&self, sm: &SmStats) -> HostRecord {
-        HostRecord {
-            wall_s: self.wall,
-            warp_instructions_per_s: sm.warp_instructions as f64 / self.wall,
-            transactions_per_s: sm.transactions as f64 / self.wall,
-            peak_rss_bytes: peak_rss_bytes(),
-            threads: self.stats.threads,
-            events: self.stats.events,
-        }
-    }
-
-    fn timeline<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>], record: &RunRecord, window: Ps) -> Timeline {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let tracks = links::tracks(self.machine, &hub.fabric);
-        Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
-    }
-
-    fn energy(
-        &self,
-        (sm, l2, l3, dram): (&SmStats, &L2Stats, MemoryCacheRecord, DramRecord),
-        traffic: Traffic,
-        links: &[LinkRecord],
-        inter_gpu_bytes: u64,
-    ) -> Energy {
-        let line = self.machine.line.bytes();
-        // The port of a module that is the whole GPU is that of the GPU: nothing lies between.
-        let divided = self.machine.topology.modules_per_gpu > 1;
-        let of_modules = links.iter().filter(|link| divided && link.name.starts_with("module"));
-        let module_links = of_modules.map(|link| link.bytes).sum();
-        let lookups = l2.reads + l2.writes + l2.atomics + l2.atomics_passed - l2.passed;
-        let moved = Moved {
-            instructions: sm.warp_instructions,
-            l1: Bytes(sm.transactions * line),
-            scratchpad_passes: sm.scratchpad_passes,
-            l2: Bytes(lookups * line),
-            l2_fills: Bytes(l2.fill_bytes + l2.write_back_bytes),
-            l3: Bytes(l3.accesses * line),
-            traffic,
-            dram: Bytes(dram.read_bytes + dram.write_bytes),
-            module_links: Bytes(module_links),
-            gpu_links: Bytes(inter_gpu_bytes),
-        };
-        Energy::of(&moved, &self.machine.energy)
-    }
-
-    fn stuck<C: Coherence, D: Contents>(&self, processor: &CommandProcessor, modules: &[&Module<C, D>]) -> RunError {
-        let mut lines = vec![processor.waiting()];
-        for module in modules {
-            let name = module.id();
-            lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
-            lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
-            let slices = module.slices().iter().enumerate();
-            lines.extend(slices.flat_map(|(index, slice)| {
-                slice.waiting().map(move |(what, line)| format!("{name} slice{index}: {line} in {what}"))
-            }));
-        }
-        let more = lines.len().saturating_sub(REPORT_LINES);
-        lines.truncate(REPORT_LINES);
-        if more > 0 {
-            lines.push(format!("and {more} more"));
-        }
-        RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
-    }
-}
-
-/// The most memory this process has held, from the kernel's own account.
-fn peak_rss_bytes() -> u64 {
-    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|kb| kb.trim().parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_machine::MachineConfig;
-use tombolo_model::controller::residency;
+use tombolo_model::residency::residency;
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
 /// A sample for `machine` under `design`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA;
 /// running it is refused.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut() {
-        CtaCut::Contiguous => machine.topology.modules() as u64,
+        CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,
         CtaCut::Interleaved => 1,
     };
     let machine = machine.clone();

@@ -8,6 +8,7 @@ use crate::survey::{Launch, Reader, Touch, survey, touches};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tombolo_design::DesignConfig;
+use tombolo_design::scheduling::Shape;
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
@@ -43,9 +44,8 @@ pub fn inter_gpu_sharing(
     program: &dyn Program,
     pages: &PageTable,
 ) -> Result<SharingRecord, StreamError> {
-    let modules = machine.topology.modules() as u8;
     let mut tally = Tally { machine, pages, record: SharingRecord::default(), uses: FxHashMap::default() };
-    survey(program, design.scheduling.cut(), modules, &mut [&mut tally])?;
+    survey(program, design.scheduling.cut(), Shape::of(machine), &mut [&mut tally])?;
     let Tally { mut record, uses, .. } = tally;
     record.inter_gpu_loads = uses.values().map(|line| line.loads).sum();
     record.inter_gpu_loads_shared = uses.values().filter(|line| line.shared).map(|line| line.loads).sum();

@@ -1,15 +1,15 @@
 //! One walk over a program's streams, without simulating, for as many readers as want to know something of them.
 //!
-//! In canonical order: launches as the program issues them; of a launch the modules in turn; of a module its CTAs in the
-//! order in which it runs them. So what readers find is the same for every design that cuts grids alike, every thread
+//! In canonical order: launches as the program issues them, of whatever stream; of a launch the modules that it runs on in
+//! turn; of a module its CTAs in the order in which it runs them. So what readers find is the same for every design that cuts grids alike, every thread
 //! count and every run.
 //!
 //! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]),
 //! what moves between memories ([`crate::movement`]).
 
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::{CtaCut, Shape, Share};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
-use tombolo_types::{Line, ModuleId};
+use tombolo_types::{Line, ModuleId, On};
 
 /// A launch of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,15 @@ pub struct Launch {
     pub index: u32,
     /// Which kernel.
     pub kernel: u32,
+    /// Where.
+    pub on: On,
+}
+
+impl Launch {
+    /// What decides which module does what: launched again, it is the same.
+    pub fn kind(&self) -> (u32, On) {
+        (self.kernel, self.on)
+    }
 }
 
 /// Who wants to know something of a program's streams.
@@ -29,7 +38,7 @@ pub trait Reader {
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream);
 }
 
-/// Walks over `program` on a machine of `modules` modules that share grids as `cut` says. Each CTA is decoded once for
+/// Walks over `program` on a machine of this shape whose modules share grids as `cut` says. Each CTA is decoded once for
 /// all readers.
 ///
 /// # Errors
@@ -37,26 +46,27 @@ pub trait Reader {
 pub fn survey(
     program: &dyn Program,
     cut: CtaCut,
-    modules: u8,
+    shape: Shape,
     readers: &mut [&mut dyn Reader],
 ) -> Result<(), StreamError> {
     let mut stream = CtaStream::default();
-    let kernels = program.commands().iter().filter_map(|command| match *command {
-        Command::Launch { kernel, .. } => Some(kernel),
-        Command::Copy { .. } | Command::Host { .. } => None,
+    let launches = program.commands().iter().filter_map(|command| match *command {
+        Command::Launch { kernel, on, .. } => Some((kernel, on)),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
     });
-    for (index, kernel) in (0..).zip(kernels) {
+    for (index, (kernel, on)) in (0..).zip(launches) {
+        let launch = Launch { index, kernel, on };
         let mut shown: Vec<&mut &mut dyn Reader> =
-            readers.iter_mut().filter_map(|reader| reader.launch(Launch { index, kernel }).then_some(reader)).collect();
+            readers.iter_mut().filter_map(|reader| reader.launch(launch).then_some(reader)).collect();
         if shown.is_empty() {
             continue;
         }
-        let ctas = program.kernels()[kernel as usize].ctas;
-        for module in 0..modules {
-            let (first, step, end) = cut.of(ctas, u32::from(module), u32::from(modules));
+        let info = &program.kernels()[kernel as usize];
+        for module in (0..shape.modules()).map(ModuleId) {
+            let Some(Share { first, step, end }) = cut.share(info, on, module, shape) else { continue };
             for (rank, cta) in (0..).zip((first..end).step_by(step as usize)) {
                 program.cta(kernel, cta, &mut stream)?;
-                shown.iter_mut().for_each(|reader| reader.cta(ModuleId(module), rank, &stream));
+                shown.iter_mut().for_each(|reader| reader.cta(module, rank, &stream));
             }
         }
     }
@@ -124,7 +134,7 @@ mod tests {
     fn every_reader_sees_the_launches_it_asks_for_in_canonical_order() {
         let program = Directed::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
         let (mut all, mut second) = (Notes(&[0, 1], Vec::new()), Notes(&[1], Vec::new()));
-        survey(&*program, CtaCut::Interleaved, 2, &mut [&mut all, &mut second]).expect("it decodes");
+        survey(&*program, CtaCut::Interleaved, Shape::one_gpu(2), &mut [&mut all, &mut second]).expect("it decodes");
         assert_eq!(all.1, [(0, 0, 0), (0, 1, 2), (1, 0, 1), (0, 0, 10), (1, 0, 11)]);
         assert_eq!(second.1, [(0, 0, 10), (1, 0, 11)]);
     }

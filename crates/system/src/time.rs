@@ -47,7 +47,7 @@ impl Split {
 }
 
 /// How long at least one of the spans was under way. Puts them in order.
-fn union(spans: &mut [Span]) -> Ps {
+pub(crate) fn union(spans: &mut [Span]) -> Ps {
     spans.sort_by_key(|span| span.start);
     let (mut covered, mut until) = (Ps::ZERO, Ps::ZERO);
     for span in spans {

@@ -1,7 +1,7 @@
 //! What a run did over time, and its form that Perfetto and Chrome's tracing page open.
 //!
 //! The form is the trace-event JSON of Chrome: a counter (`"ph": "C"`) for the utilisation and the lanes of each way
-//! of each link between GPUs and for the local ways of each module's caches, a slice (`"ph": "X"`) for each kernel. Times are microseconds from the start of the run.
+//! of each link between GPUs and for the local ways of each module's caches, a slice (`"ph": "X"`) for each kernel, a row a stream. Times are microseconds from the start of the run.
 //! Utilisation is of the machine's rate: more than 1 where more lanes than that have turned to a way.
 
 use crate::record::{KernelRecord, LocalWaysRecord};
@@ -140,7 +140,7 @@ fn slice(kernel: &KernelRecord) -> TraceEvent {
         ts: kernel.start_s * 1e6,
         dur: Some((kernel.end_s - kernel.start_s) * 1e6),
         pid: KERNELS,
-        tid: 0,
+        tid: kernel.stream,
         args: BTreeMap::new(),
     }
 }

@@ -1,12 +1,14 @@
 //! What each kernel does to each array on each module: lines read and lines written, from the recorded streams.
 //!
-//! No workload says so and none helps. A kernel's uses are those of its CTAs; launched again, it has the same.
+//! No workload says so and none helps. A kernel's uses are those of its CTAs; launched again on the same modules, it has the
+//! same.
 
 use crate::survey::{Launch, Reader, Touch, touches};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use tombolo_protocol::elision::{LineSet, Lines, ModuleSet};
 use tombolo_types::stream::{CtaStream, Program};
-use tombolo_types::{Line, ModuleId};
+use tombolo_types::{Line, ModuleId, On};
 
 /// What one module does to one array in one kernel. An atomic reads its line and writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub struct ArrayUse {
     pub modules: Vec<Touched>,
 }
 
+/// What each kernel does, by where it is launched.
+pub type KernelUses = FxHashMap<(u32, On), KernelUse>;
+
 /// What a kernel does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelUse {
@@ -50,10 +55,9 @@ pub struct KernelUse {
 pub struct Uses {
     modules: u8,
     arrays: ArrayLines,
-    /// By kernel; `None` before its first launch.
-    kernels: Vec<Option<KernelUse>>,
-    /// The kernel at hand, and the module whose CTAs are shown.
-    at: Option<(u32, ModuleId)>,
+    kernels: KernelUses,
+    /// The launch at hand, and the module whose CTAs are shown.
+    at: Option<((u32, On), ModuleId)>,
     /// By array: what that module reads and writes in it.
     marks: Vec<[Marks; 2]>,
 }
@@ -66,21 +70,21 @@ impl Uses {
             modules,
             marks: arrays.lines.iter().map(|_| [Marks::default(), Marks::default()]).collect(),
             arrays,
-            kernels: program.kernels().iter().map(|_| None).collect(),
+            kernels: KernelUses::default(),
             at: None,
         }
     }
 
-    /// The uses, by kernel; of one that is never launched none.
-    pub fn finish(mut self) -> Vec<KernelUse> {
+    /// The uses of what is launched.
+    pub fn finish(mut self) -> KernelUses {
         self.close();
-        self.kernels.into_iter().map(Option::unwrap_or_default).collect()
+        self.kernels
     }
 
     /// All CTAs of the module at hand have been shown.
     fn close(&mut self) {
         let Some((kernel, module)) = self.at.take() else { return };
-        let found = self.kernels[kernel as usize].get_or_insert_default();
+        let found = self.kernels.entry(kernel).or_default();
         let marked = self.marks.iter_mut().zip(&self.arrays.lines).enumerate();
         for (array, ([read, written], lines)) in marked {
             let touched = Touched { read: read.take(lines.start), written: written.take(lines.start) };
@@ -101,10 +105,9 @@ impl Uses {
 impl Reader for Uses {
     fn launch(&mut self, launch: Launch) -> bool {
         self.close();
-        let known = &mut self.kernels[launch.kernel as usize];
-        let is_new = known.is_none();
-        known.get_or_insert_default();
-        self.at = is_new.then_some((launch.kernel, ModuleId(0)));
+        let is_new = !self.kernels.contains_key(&launch.kind());
+        self.kernels.entry(launch.kind()).or_default();
+        self.at = is_new.then_some((launch.kind(), ModuleId(0)));
         is_new
     }
 
@@ -114,7 +117,7 @@ impl Reader for Uses {
             self.close();
             self.at = Some((kernel, module));
         }
-        let found = self.kernels[kernel as usize].get_or_insert_default();
+        let found = self.kernels.entry(kernel).or_default();
         found.on = found.on.and(ModuleSet::only(module));
         for (touch, line) in touches(stream) {
             let Some(array) = self.arrays.find(line) else {
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
     use crate::directed::{Cta, Directed};
     use crate::survey::survey;
-    use tombolo_design::scheduling::CtaCut;
+    use tombolo_design::scheduling::{CtaCut, Shape};
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
@@ -216,8 +219,9 @@ mod tests {
 
     fn uses(program: &Directed) -> Vec<KernelUse> {
         let mut uses = Uses::new(program, 2);
-        survey(program, CtaCut::Contiguous, 2, &mut [&mut uses]).expect("it decodes");
-        uses.finish()
+        survey(program, CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut uses]).expect("it decodes");
+        let uses = uses.finish();
+        (0..program.kernels().len() as u32).map(|kernel| uses[&(kernel, On::All)].clone()).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! are halos.
 
 use std::sync::Arc;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_protocol::elision::{LineSet, Mode, User};
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
 use tombolo_system::placement::FirstTouch;
@@ -49,7 +49,7 @@ fn missing(set: &LineSet, label: &LineSet) -> u64 {
 
 /// Lines that modules read or write and that the label of the kernel does not say they do.
 fn uncovered(labels: &Labels, kernel: u32, used: &KernelUse) -> u64 {
-    let said = labels.of(&Command::Launch { kernel, stream: 0 });
+    let said = labels.of(&Command::launch(kernel, 0));
     let said = said.arrays.as_ref().expect("a kernel that stays in its arrays has labels");
     let mut lines = 0;
     for array in &used.arrays {
@@ -69,13 +69,14 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
     for (name, parameters, parts_cover) in WORKLOADS {
         let program = recorded(name, parameters);
         let (mut first, mut uses) = (FirstTouch::new(MODULES, PAGE), Uses::new(&*program, MODULES));
-        survey(&*program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
+        survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])
+            .expect("it decodes");
         let (pages, uses) = (first.pages(), uses.finish());
-        assert!(uses.iter().all(|used| !used.elsewhere && !used.arrays.is_empty()), "{name}");
+        assert!(uses.values().all(|used| !used.elsewhere && !used.arrays.is_empty()), "{name}");
         for &labelling in Labelling::ALL {
             let config = LabelConfig { labelling, drop: None };
             let labels = Labels::derive(&*program, &uses, &pages, MODULES, &config).expect("nothing is dropped");
-            let lines: u64 = (0..).zip(&uses).map(|(kernel, used)| uncovered(&labels, kernel, used)).sum();
+            let lines: u64 = uses.iter().map(|(&(kernel, _), used)| uncovered(&labels, kernel, used)).sum();
             let covers = labelling != Labelling::Split || parts_cover;
             assert_eq!(lines == 0, covers, "{name}, {labelling:?}: {lines} lines in no label");
         }
@@ -87,7 +88,7 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
 fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
     let program = recorded("hotspot", "columns=128,rows=128,pyramid=2,steps=4");
     let (mut first, mut uses) = (FirstTouch::new(MODULES, PAGE), Uses::new(&*program, MODULES));
-    survey(&*program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
+    survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());
     let labels = labels.expect("nothing is dropped");
     let launch = program.commands().iter().find(|command| matches!(command, Command::Launch { .. }));
@@ -108,7 +109,7 @@ fn the_host_is_a_user_of_what_it_touches() {
     let program = recorded("bfs", "nodes=2000,degree=4");
     let mut uses = Uses::new(&*program, MODULES);
     let mut first = FirstTouch::new(MODULES, PAGE);
-    survey(&*program, CtaCut::Contiguous, MODULES, &mut [&mut first, &mut uses]).expect("it decodes");
+    survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
     let labels = Labels::derive(&*program, &uses.finish(), &first.pages(), MODULES, &LabelConfig::default());
     let labels = labels.expect("nothing is dropped");
     let changed = program.arrays().iter().position(|array| array.name == "changed").expect("its flag") as u32;

@@ -42,7 +42,7 @@ impl Program for Ordered {
 }
 
 fn launch(kernel: u32, stream: u32) -> Command {
-    Command::Launch { kernel, stream }
+    Command::launch(kernel, stream)
 }
 
 fn copy(bytes: u64) -> Command {

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod array;
+pub mod devices;
 pub mod energy;
 pub mod id;
 pub mod promise;
@@ -15,6 +16,7 @@ pub mod time;
 
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use array::{ArrayInfo, HostPhase};
+pub use devices::{Devices, On};
 pub use energy::Attojoules;
 pub use id::{ComponentId, GpuId, ModuleId, SmId};
 pub use promise::Promise;

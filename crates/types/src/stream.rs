@@ -7,6 +7,7 @@
 
 use crate::address::{Line, LineSize, Mask};
 use crate::array::{ArrayInfo, HostPhase};
+use crate::devices::On;
 use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
@@ -270,6 +271,9 @@ pub struct KernelInfo {
     pub registers: u32,
     /// Whether its CTAs wait for each other.
     pub class: KernelClass,
+    /// How the program cuts the grid over GPUs: the first CTA of each of those it is launched on, ascending from 0. Empty
+    /// where it does not say.
+    pub parts: Vec<u32>,
 }
 
 impl KernelInfo {
@@ -279,8 +283,11 @@ impl KernelInfo {
     }
 }
 
-/// One entry of a program, in the order the host issues them. A launch waits for every earlier command of
-/// its stream.
+/// One entry of a program, in the order the host issues them.
+///
+/// - A launch waits for the launches of its stream before it. Streams are equal: number 0 waits for no other.
+/// - All else is the host's, which waits for it: it comes behind every command before it, of whatever stream, and every
+///   command behind it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Run kernel `kernel` (an index into [`Program::kernels`]).
@@ -289,6 +296,8 @@ pub enum Command {
         kernel: u32,
         /// Stream of the host program.
         stream: u32,
+        /// Where it runs.
+        on: On,
     },
     /// Copy `bytes` between host and device memory.
     Copy {
@@ -304,6 +313,23 @@ pub enum Command {
         /// Index into [`Program::host_phases`].
         phase: u32,
     },
+    /// The host waits for all streams (`cudaDeviceSynchronize` on every device). It takes no time of its own.
+    Barrier,
+}
+
+impl Command {
+    /// A launch on the whole machine.
+    pub fn launch(kernel: u32, stream: u32) -> Command {
+        Command::Launch { kernel, stream, on: On::All }
+    }
+
+    /// The kernel, where it launches one.
+    pub fn kernel(&self) -> Option<u32> {
+        match *self {
+            Command::Launch { kernel, .. } => Some(kernel),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+        }
+    }
 }
 
 /// A CTA could not be decoded: the recording is damaged.

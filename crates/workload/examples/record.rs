@@ -57,7 +57,7 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     let decoded = elapsed(start, started, 1) * 1e9;
     let launches = recording.commands().iter().filter_map(|command| match command {
         Command::Launch { kernel, .. } => Some(*kernel as usize),
-        Command::Copy { .. } | Command::Host { .. } => None,
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
     });
     let launched: Vec<usize> = launches.collect();
     let run = launched.iter().map(|kernel| each[*kernel]).sum::<u64>();

@@ -102,6 +102,11 @@ impl Design {
         Design { decides, ..self }
     }
 
+    /// The same, whose pages move by these rules.
+    pub fn moving(self, paging: Paging) -> Design {
+        Design { paging: Some(paging), ..self }
+    }
+
     /// The same with a broken rule of the table that decides.
     pub fn breaking(self, rule: BrokenElision) -> Design {
         Design { broken_elision: Some(rule), ..self }

@@ -175,7 +175,7 @@ impl<D: Contents> Sm<D> {
             }
             _ => return Flag::NONE,
         };
-        Flag(self.cta(slot).stream.tokens[usize::from(token)].0 + 1)
+        Flag::of(self.warps[slot].kernel, self.cta(slot).stream.tokens[usize::from(token)])
     }
 
     /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
@@ -254,7 +254,7 @@ impl<D: Contents> Sm<D> {
         self.tell_loaded(transaction, mask, data, here);
         let translated = self.translate(line, here);
         let at = self.look_up(here.out.now()).max(translated) + here.site.machine.l1.hit_latency;
-        let seen = self.has_left(flag);
+        let seen = self.flags.has(flag);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
         warp.flag_seen |= seen;
@@ -370,7 +370,7 @@ impl<D: Contents> Sm<D> {
         };
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
-        self.leave(flag);
+        self.flags.add(flag);
         let at = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
@@ -384,7 +384,7 @@ impl<D: Contents> Sm<D> {
             return Sent::Waits(Wait::StoreCredit);
         };
         self.change_line(line, |protocol, present, pending| l1::atomic(protocol, present, pending, mask), here);
-        self.leave(flag);
+        self.flags.add(flag);
         if returns {
             self.expect(transaction);
         }

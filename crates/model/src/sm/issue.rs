@@ -59,6 +59,7 @@ impl<D: Contents> Sm<D> {
 
     /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
     fn run<C: Coherence>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
+        self.counts.turn_to(self.warps[slot].kernel, &self.stats);
         loop {
             match self.instruction(slot, index, at, here) {
                 Next::Continue => {}
@@ -141,6 +142,7 @@ impl<D: Contents> Sm<D> {
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
     /// issued it already, so it does not wait for that.
     pub(super) fn resume<C: Coherence>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) {
+        self.counts.turn_to(self.warps[slot].kernel, &self.stats);
         let warp = &mut self.warps[slot];
         warp.wait = Wait::Nothing;
         warp.called = true;
@@ -263,9 +265,9 @@ impl<D: Contents> Sm<D> {
         if end > out.now() {
             return out.send(end, self.id, self.id, Message::CtaOver { cta: index });
         }
-        let Cta { mut stream, slots, .. } = place.take().expect("a CTA ends once");
+        let Cta { mut stream, kernel, slots, .. } = place.take().expect("a CTA ends once");
         self.taken &= !slots;
-        self.finished += 1;
+        self.finished.push(kernel);
         stream.clear();
         self.spare.push(stream);
     }

@@ -22,8 +22,11 @@ mod warp;
 use crate::cache::Cache;
 use crate::calendar::{Calendar, FRACTION};
 use crate::context::SmContext;
+use crate::flags::FlagSet;
+use crate::kernel_slot::KernelSlot;
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr, MshrConfig};
+use crate::pace::{KernelCounts, KernelStats};
 use crate::posted::Posted;
 use crate::site::Site;
 use crate::stats::SmStats;
@@ -63,6 +66,8 @@ struct Waiter {
 /// A resident CTA.
 struct Cta {
     stream: CtaStream,
+    /// Of which kernel.
+    kernel: KernelSlot,
     /// Bit `i`: warp slot `i` is one of its.
     slots: u64,
     /// Warps that have not ended.
@@ -159,8 +164,8 @@ pub struct Sm<D: Contents> {
     posted: Posted,
     /// Warps that wait for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
-    /// Bit `i`: this SM has left flag `i`.
-    flags: Vec<u64>,
+    /// Flags that this SM has left.
+    flags: FlagSet,
     tlb: Tlb,
     /// Port toward the slices.
     port: Serializer,
@@ -168,8 +173,10 @@ pub struct Sm<D: Contents> {
     l1_free: Ps,
     /// When the scratchpad is taken: sub-cores reach it at times that are not the order they are simulated in.
     scratchpad: Calendar,
-    /// CTAs that have ended and that the controller has not seen, with the time of the latest end.
-    finished: u32,
+    /// The kernels of CTAs that have ended and that the controller has not seen.
+    finished: Vec<KernelSlot>,
+    /// Of which kernels the counters count.
+    counts: KernelCounts,
     /// Counters.
     pub stats: SmStats,
 }
@@ -185,7 +192,7 @@ impl<D: Contents> Sm<D> {
             module: *module,
             sm,
             costs: Costs::new(machine),
-            warps: vec![Warp::new(0, 0, 0, 0); slots],
+            warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
             ready: Ready::new(machine.sm.scheduler),
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
@@ -197,12 +204,13 @@ impl<D: Contents> Sm<D> {
             mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
             posted: Posted::new(crate::convert::posted(machine)),
             credit_queue: VecDeque::new(),
-            flags: Vec::new(),
+            flags: FlagSet::default(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
             port: Serializer::new(machine.crossbar.rate),
             l1_free: Ps::ZERO,
             scratchpad: Calendar::new(pass_length(machine)),
-            finished: 0,
+            finished: Vec::new(),
+            counts: KernelCounts::default(),
             stats: SmStats::default(),
         }
     }
@@ -212,9 +220,16 @@ impl<D: Contents> Sm<D> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Starts a CTA at `at`. The SM must have room for it.
-    pub fn start_cta<C: Coherence>(&mut self, at: Ps, stream: CtaStream, here: &mut SmContext<'_, '_, C, D>) {
+    /// Starts a CTA of a kernel at `at`. The SM must have room for it.
+    pub fn start_cta<C: Coherence>(
+        &mut self,
+        at: Ps,
+        kernel: KernelSlot,
+        stream: CtaStream,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
+        self.counts.turn_to(kernel, &self.stats);
         self.stats.ctas += 1;
         let mut alive = 0;
         let mut slots = 0;
@@ -222,15 +237,15 @@ impl<D: Contents> Sm<D> {
             let (sub_core, free) = self.free_slot();
             here.site.watch.warp(here.site.warp_slot(self.sm, free), index);
             self.taken |= 1 << free;
-            self.warps[free] = Warp::new(sub_core, slot as u8, range.start, range.end);
+            self.warps[free] = Warp::new(sub_core, (slot as u8, kernel), range.start, range.end);
             self.set_alive(free, true);
             self.ready.arrive(free);
             alive += 1;
             slots |= 1 << free;
             self.wake(free, at, here.out);
         }
-        here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots);
-        self.ctas[slot] = Some(Cta { stream, slots, alive, at_barrier: 0, latest: at });
+        here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots, kernel);
+        self.ctas[slot] = Some(Cta { stream, kernel, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
             self.end_cta(slot as u8, here.out);
         }
@@ -243,7 +258,7 @@ impl<D: Contents> Sm<D> {
 
     /// Whether CTAs have ended since last asked.
     pub fn has_finished(&self) -> bool {
-        self.finished > 0
+        !self.finished.is_empty()
     }
 
     /// A free warp slot, of the sub-core that has the most, and which that is.
@@ -262,9 +277,14 @@ impl<D: Contents> Sm<D> {
         sub_core.least = self.costs.turn / u64::from(sub_core.count(self.alive).max(1));
     }
 
-    /// CTAs that have ended since last asked.
-    pub fn take_finished(&mut self) -> u32 {
-        std::mem::take(&mut self.finished)
+    /// The kernel of a CTA that has ended, each once.
+    pub fn pop_finished(&mut self) -> Option<KernelSlot> {
+        self.finished.pop()
+    }
+
+    /// What has been counted of a kernel since it was last asked for.
+    pub fn take_counted(&mut self, kernel: KernelSlot) -> KernelStats {
+        self.counts.take(kernel, &self.stats)
     }
 
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
@@ -273,9 +293,9 @@ impl<D: Contents> Sm<D> {
         invalidate_bulk(self);
     }
 
-    /// Forgets all flags: they are numbered anew in each kernel.
-    pub fn forget_flags(&mut self) {
-        self.flags.clear();
+    /// A kernel starts in a slot: forgets the flags of the one before, for they are numbered anew.
+    pub fn forget_flags(&mut self, kernel: KernelSlot) {
+        self.flags.forget(kernel);
     }
 
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
@@ -387,21 +407,6 @@ impl<D: Contents> Sm<D> {
                 assert!(stored, "no L1 line is pinned");
             }
         }
-    }
-
-    fn leave(&mut self, flag: Flag) {
-        if flag == Flag::NONE {
-            return;
-        }
-        let word = flag.0 as usize / 64;
-        if self.flags.len() <= word {
-            self.flags.resize(word + 1, 0);
-        }
-        self.flags[word] |= 1 << (flag.0 % 64);
-    }
-
-    fn has_left(&self, flag: Flag) -> bool {
-        flag != Flag::NONE && self.flags.get(flag.0 as usize / 64).is_some_and(|word| word >> (flag.0 % 64) & 1 != 0)
     }
 }
 

@@ -129,7 +129,9 @@ impl<D: Contents> Sm<D> {
         while let Some((at, drainer)) = self.posted.pop_drained(here.out.now()) {
             let (to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (self.id, Message::Drained { warp, scope }),
-                Drainer::Kernel => (here.site.layout.controller(here.site.module), Message::KernelDrained),
+                Drainer::Kernel(kernel) => {
+                    (here.site.layout.controller(here.site.module), Message::KernelDrained { kernel })
+                }
                 Drainer::Page(page) => (here.site.layout.controller(here.site.module), Message::PageQuiet { page }),
             };
             here.out.send(at, by, to, message);

@@ -1,5 +1,6 @@
 //! The state of one resident warp.
 
+use crate::kernel_slot::KernelSlot;
 use tombolo_types::Ps;
 
 /// What a warp that is not ready waits for.
@@ -54,6 +55,8 @@ pub(super) struct Warp {
     pub(super) next_access: u32,
     /// CTA slot.
     pub(super) cta: u8,
+    /// The kernel of its CTA.
+    pub(super) kernel: KernelSlot,
     /// The sub-core of its slot.
     pub(super) sub_core: u8,
     /// The result slot that the next load takes, modulo 64.
@@ -79,8 +82,8 @@ pub(super) struct Warp {
 const _: () = assert!(size_of::<Warp>() == 64);
 
 impl Warp {
-    /// A warp in a slot of `sub_core`, about to run instructions `pc..end` of the stream in `cta`.
-    pub(super) fn new(sub_core: u8, cta: u8, pc: u32, end: u32) -> Warp {
+    /// A warp in a slot of `sub_core`, about to run instructions `pc..end` of the stream in `cta`, of a kernel.
+    pub(super) fn new(sub_core: u8, (cta, kernel): (u8, KernelSlot), pc: u32, end: u32) -> Warp {
         Warp {
             pc,
             end,
@@ -90,6 +93,7 @@ impl Warp {
             shared_at: Ps::ZERO,
             next_access: 0,
             cta,
+            kernel,
             sub_core,
             next_result: 0,
             issued: 0,

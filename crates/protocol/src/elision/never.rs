@@ -1,5 +1,9 @@
-//! No elision: every kernel's boundary flushes and invalidates every L2. What the host does between kernels needs
-//! neither, but for a release that is still outstanding: its writes reach memory at once.
+//! No elision: every kernel's boundary flushes and invalidates the L2s of the modules that it runs on. What the host does
+//! between kernels needs neither, but for a release that is still outstanding: its writes reach memory at once.
+//!
+//! Where a kernel's end releases, its own modules are enough on both sides. What it has stored is in their L2s, or has
+//! passed them and is waited for; what they hold that is old no other L2 gives them, for each invalidates before its own
+//! kernel. Where the next launch releases, nobody says what is outstanding where: every L2 acts.
 
 use super::{Account, Boundary, Elision, Extent, KernelId, ModuleSet, Operation, Packet, Turn, Why};
 use tombolo_types::ModuleId;
@@ -40,9 +44,15 @@ impl Never {
         Boundary { modules: modules.collect() }
     }
 
-    /// The boundary at which every module flushes.
-    fn release(&self, why: &mut dyn FnMut(&Account)) -> Boundary {
-        self.all(why, |_| Operation { flush: Some(Extent::Cache), ..Operation::default() })
+    /// The boundary at which the modules that `flushes` names flush.
+    fn release(&self, why: &mut dyn FnMut(&Account), flushes: impl Fn(ModuleId) -> bool) -> Boundary {
+        self.all(why, |module| Operation { flush: flushes(module).then_some(Extent::Cache), ..Operation::default() })
+    }
+
+    /// Whether a kernel on `on` concerns a module. Of more modules than a set tells apart all are concerned.
+    fn acts(&self, on: ModuleSet, module: ModuleId) -> bool {
+        let is_kernel = on != ModuleSet::NONE;
+        is_kernel && (usize::from(self.modules) > ModuleSet::MOST || on.contains(module))
     }
 }
 
@@ -53,9 +63,13 @@ impl Elision for Never {
             When::EndThenLaunch => None,
             When::Launch => Some(Extent::Cache),
         };
-        let is_host = packet.on == ModuleSet::NONE;
+        let on = packet.on;
+        let invalidates = |module| match self.when {
+            When::EndThenLaunch => self.acts(on, module),
+            When::Launch => on != ModuleSet::NONE,
+        };
         let boundary = self.all(why, |module| Operation {
-            invalidate: (!is_host).then_some(Extent::Cache),
+            invalidate: invalidates(module).then_some(Extent::Cache),
             flush: flush.clone(),
             turn: if busy.contains(module) { Turn::AfterFlushes } else { Turn::BeforeFlushes },
         });
@@ -67,7 +81,7 @@ impl Elision for Never {
         let at = self.running.iter().position(|&(running, _)| running == kernel);
         let (_, on) = self.running.remove(at.unwrap_or_else(|| panic!("{kernel:?} ends and was not running")));
         match self.when {
-            When::EndThenLaunch if on != ModuleSet::NONE => self.release(why),
+            When::EndThenLaunch if on != ModuleSet::NONE => self.release(why, |module| self.acts(on, module)),
             When::EndThenLaunch | When::Launch => Boundary::nothing(self.modules),
         }
     }
@@ -76,7 +90,7 @@ impl Elision for Never {
         assert!(self.running.is_empty(), "the program ends while {:?} run", self.running);
         match self.when {
             When::EndThenLaunch => Boundary::nothing(self.modules),
-            When::Launch => self.release(why),
+            When::Launch => self.release(why, |_| true),
         }
     }
 }

@@ -20,10 +20,10 @@ fn all_are_sound(cases: &[Case], states: usize) {
 
 #[test]
 fn kernels_one_after_the_other_never_read_old_values() {
-    all_are_sound(&one_stream(), 71_764);
+    all_are_sound(&one_stream(), 71_791);
 }
 
 #[test]
 fn kernels_side_by_side_never_read_old_values() {
-    all_are_sound(&two_streams(), 113_576);
+    all_are_sound(&two_streams(), 114_363);
 }

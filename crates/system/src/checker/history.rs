@@ -64,27 +64,27 @@ impl Stores {
 /// The stores to one line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    launch: u32,
-    /// Of the latest kernel that wrote to the line, without those that were overwritten in the order of the program.
+    window: u32,
+    /// Of the latest window in which a kernel wrote to the line, without those that were overwritten in the order of the program.
     pub(super) newer: Stores,
-    /// Of the kernels before it: for each grain those of the last one that wrote to it.
+    /// Of the windows before it: for each grain those of the last one that wrote to it.
     pub(super) older: Stores,
 }
 
 impl History {
-    /// The kernel is `launch`: what came before it is older.
-    pub(super) fn advance(&mut self, launch: u32) {
-        if self.launch == launch {
+    /// The window is `window`: what came before it is older.
+    pub(super) fn advance(&mut self, window: u32) {
+        if self.window == window {
             return;
         }
-        self.launch = launch;
+        self.window = window;
         let newer = std::mem::take(&mut self.newer);
         self.older.forget(newer.written());
         self.older.given_up |= newer.given_up;
         self.older.list.extend(newer.list);
     }
 
-    /// A store of the current kernel; `is_overwritten` tells which stores of it happen before.
+    /// A store of the current window; `is_overwritten` tells which stores of it happen before.
     pub(super) fn store(&mut self, version: Version, mask: Mask, is_overwritten: impl Fn(Version) -> bool) {
         for (earlier, of) in &mut self.newer.list {
             if of.overlaps(mask) && is_overwritten(*earlier) {

@@ -5,21 +5,22 @@
 //! happens before a load:
 //! - earlier stores of its own warp, and those before a barrier of its CTA;
 //! - stores that a release and an acquire of wide enough scopes put before it, through a flag;
-//! - all stores of earlier kernels.
+//! - all stores of kernels before its own: of its stream, or before what the host waited for (`order`).
 //!
 //! A load is wrong, too, when the store that it returns happens after it, was issued by nobody or went to other bytes. A
 //! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
 //! of later ones return the same of them.
 //!
-//! Stores that race are never held against a load, so a run that is reported wrong is wrong. What is not seen:
+//! Stores that race, and those of kernels side by side, are never held against a load, so a run that is reported wrong is wrong. What is not seen:
 //! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
 //! of stores race on.
 //!
-//! - `versions`: what lines carry. `knowledge`: what happens before what. `history`: the stores to a line. `verdict`: what
+//! - `versions`: what lines carry. `order`: which kernels come before which. `knowledge`: what happens before what. `history`: the stores to a line. `verdict`: what
 //!   of them a load must not return.
 
 mod history;
 mod knowledge;
+mod order;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -27,10 +28,12 @@ mod versions;
 
 use history::History;
 use knowledge::{Knowledge, Moment};
+pub use order::LaunchOrder;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tombolo_model::kernel_slot::{KernelSlot, entry};
 use tombolo_model::message::Flag;
 use tombolo_model::watch::{WarpSlot, Watch};
 use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Ps, Scope};
@@ -113,8 +116,9 @@ pub struct Checker {
     arrays: Vec<ArrayInfo>,
 }
 
-/// A store of the current kernel.
+/// A store of the current window.
 struct Store {
+    launch: u32,
     at: Moment,
     knows: Knowledge,
     by: WarpSlot,
@@ -125,6 +129,7 @@ struct Store {
 /// A load.
 #[derive(Clone, Default)]
 struct Load {
+    launch: u32,
     at: Moment,
     knows: Knowledge,
     returned: Option<Returned>,
@@ -160,6 +165,7 @@ struct Released {
 /// The warp in a slot.
 #[derive(Default)]
 struct Warp {
+    launch: u32,
     number: u32,
     cta: u32,
     sequence: u32,
@@ -183,16 +189,20 @@ impl Warp {
 
 #[derive(Default)]
 struct State {
-    launch: Option<u32>,
-    /// First version of the current kernel.
+    order: LaunchOrder,
+    /// The window of the kernels that run.
+    window: Option<u32>,
+    /// By slot: the kernel that started there last.
+    launches: Vec<Option<u32>>,
+    /// First version of the current window.
     first: Version,
-    /// Stores of the current kernel, by version.
+    /// Stores of the current window, by version.
     stores: Vec<Store>,
     warps: FxHashMap<WarpSlot, Warp>,
     started: u32,
     ctas: u32,
     lines: FxHashMap<Line, History>,
-    flags: FxHashMap<u32, Left>,
+    flags: FxHashMap<Flag, Left>,
     loads: u64,
     stores_in_all: u64,
     violations: u64,
@@ -210,24 +220,24 @@ struct Wrongs {
 }
 
 impl State {
-    fn launch(&self) -> u32 {
-        self.launch.unwrap_or(0)
+    fn window(&self) -> u32 {
+        self.window.unwrap_or(0)
     }
 
     fn store(&mut self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
         self.stores_in_all += 1;
         let warp = self.warps.get_mut(&slot).expect("a warp that stores has been started");
         warp.sequence += 1;
-        let (at, knows) = (warp.now(), warp.knows.clone());
+        let (launch, at, knows) = (warp.launch, warp.now(), warp.knows.clone());
         let version = self.first + self.stores.len() as Version;
         if flag != Flag::NONE {
-            let left = self.flags.entry(flag.0).or_default();
+            let left = self.flags.entry(flag).or_default();
             left.stores.push(version);
             left.released.clone_from(&warp.released);
         }
-        self.stores.push(Store { at, knows, by: slot, line, mask });
+        self.stores.push(Store { launch, at, knows, by: slot, line, mask });
         let mut history = self.lines.remove(&line).unwrap_or_default();
-        history.advance(self.launch());
+        history.advance(self.window());
         history.store(version, mask, |earlier| self.is_before(earlier, version));
         self.lines.insert(line, history);
         version
@@ -235,9 +245,11 @@ impl State {
 }
 
 impl Checker {
-    /// A checker of a run with lines of this size, of a program with these arrays in order of address.
-    pub fn new(line: LineSize, arrays: &[ArrayInfo]) -> Checker {
-        Checker { state: Mutex::new(State { first: 1, ..State::default() }), line, arrays: arrays.to_vec() }
+    /// A checker of a run with lines of this size, of a program whose launches have this order, with these arrays in order
+    /// of address.
+    pub fn new(line: LineSize, order: LaunchOrder, arrays: &[ArrayInfo]) -> Checker {
+        let state = State { first: 1, order, ..State::default() };
+        Checker { state: Mutex::new(state), line, arrays: arrays.to_vec() }
     }
 
     /// The array that holds an address.
@@ -279,7 +291,7 @@ impl Checker {
         let violation = Violation {
             time_ps: at.0,
             by: name(slot),
-            launch: state.launch(),
+            launch: state.warps.get(&slot).map_or(0, |warp| warp.launch),
             address: line.0 * self.line.bytes() + u64::from(grain) * self.line.grain(),
             kind,
             why,
@@ -296,12 +308,18 @@ impl Checker {
 }
 
 impl Watch<Versions> for std::sync::Arc<Checker> {
-    fn kernel(&self, launch: u32) {
+    fn kernel(&self, launch: u32, slot: KernelSlot) {
         let state = &mut *self.state();
-        if state.launch == Some(launch) {
+        if entry(&mut state.launches, slot).replace(launch) == Some(launch) {
             return;
         }
-        state.launch = Some(launch);
+        let window = state.order.window(launch);
+        if state.window == Some(window) {
+            // It has the slot of one that has ended.
+            state.flags.retain(|flag, _| flag.kernel() != slot);
+            return;
+        }
+        state.window = Some(window);
         state.first += state.stores.len() as Version;
         state.stores.clear();
         state.warps.clear();
@@ -309,11 +327,12 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         state.started = 0;
     }
 
-    fn cta(&self, one: WarpSlot, slots: u64) {
+    fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
         let state = &mut *self.state();
         state.ctas += 1;
+        let launch = entry(&mut state.launches, kernel).expect("a kernel starts before its CTAs");
         for slot in bits(slots) {
-            let warp = Warp { number: state.started, cta: state.ctas, ..Warp::default() };
+            let warp = Warp { launch, number: state.started, cta: state.ctas, ..Warp::default() };
             state.started += 1;
             state.warps.insert(WarpSlot { slot, ..one }, warp);
         }
@@ -340,7 +359,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     fn found(&self, slot: WarpSlot, result: u8, flag: Flag) {
         let state = &mut *self.state();
         let Some(warp) = state.warps.get_mut(&slot) else { return };
-        if let Some(released) = state.flags.get(&flag.0).and_then(|left| left.released.as_ref()) {
+        if let Some(released) = state.flags.get(&flag).and_then(|left| left.released.as_ref()) {
             warp.found.push(released.clone());
         }
         let Some(returned) = warp.loads.get(usize::from(result)).and_then(|load| load.returned) else { return };
@@ -368,7 +387,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         let state = &mut *self.state();
         let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
         warp.sequence += 1;
-        let load = Load { at: warp.now(), knows: warp.knows.clone(), returned: None };
+        let load = Load { launch: warp.launch, at: warp.now(), knows: warp.knows.clone(), returned: None };
         let index = usize::from(result);
         if warp.loads.len() <= index {
             warp.loads.resize(index + 1, Load::default());
@@ -379,10 +398,6 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     fn loaded(&self, now: Ps, slot: WarpSlot, result: u8, line: Line, mask: Mask, data: Versions) {
         let state = &mut *self.state();
         state.loads += 1;
-        let launch = state.launch();
-        if let Some(history) = state.lines.get_mut(&line) {
-            history.advance(launch);
-        }
         let warp = state.warps.get_mut(&slot).expect("a warp that loads has been started");
         let load = &mut warp.loads[usize::from(result)];
         let returned = Returned { at: now, line, mask, data };

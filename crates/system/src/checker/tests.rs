@@ -1,5 +1,7 @@
 use super::*;
+use std::ops::Range;
 use std::sync::Arc;
+use tombolo_types::stream::Command;
 use tombolo_types::{GpuId, ModuleId, SmId};
 
 const LINE: Line = Line(4);
@@ -10,14 +12,24 @@ struct Run(Arc<Checker>);
 
 impl Run {
     fn new() -> Run {
-        let run = Run(Arc::new(Checker::new(LineSize::B128, &[])));
+        Run::of(&[Command::launch(0, 0), Command::launch(0, 0)])
+    }
+
+    /// Of these launches, the first of which has started.
+    fn of(commands: &[Command]) -> Run {
+        let run = Run(Arc::new(Checker::new(LineSize::B128, LaunchOrder::of(commands), &[])));
         run.launch(0);
         run
     }
 
     fn launch(&self, launch: u32) {
-        self.0.kernel(launch);
-        (0..2).for_each(|slot| self.0.cta(warp(slot), 1 << slot));
+        self.beside(launch, KernelSlot(0), 0..2);
+    }
+
+    /// A kernel starts with a CTA on each of these warp slots.
+    fn beside(&self, launch: u32, kernel: KernelSlot, slots: Range<u8>) {
+        self.0.kernel(launch, kernel);
+        slots.for_each(|slot| self.0.cta(warp(slot), 1 << slot, kernel));
     }
 
     fn store(&self, slot: u8, flag: Flag) -> Versions {
@@ -102,5 +114,45 @@ fn loads_of_later_kernels_agree_which_of_racing_stores_was_the_last() {
     run.load(1, LINE, one);
     assert_eq!(run.kinds(), []);
     run.load(1, LINE, other);
+    assert_eq!(run.kinds(), [Kind::Old]);
+}
+
+#[test]
+fn stores_of_a_kernel_beside_are_never_held_against_a_load() {
+    let run = Run::of(&[Command::launch(0, 0), Command::launch(0, 1)]);
+    let before = run.store(0, Flag::NONE);
+    run.beside(1, KernelSlot(1), 2..4);
+    let beside = run.store(2, Flag::NONE);
+    for data in [before, beside] {
+        [0, 2].into_iter().for_each(|slot| run.load(slot, LINE, data));
+    }
+    assert_eq!(run.kinds(), []);
+    run.load(2, LINE, Versions::default());
+    assert_eq!(run.kinds(), [Kind::Old], "its own store is");
+}
+
+#[test]
+fn a_kernel_is_held_to_what_its_own_stream_has_stored() {
+    let run = Run::of(&[Command::launch(0, 0), Command::launch(0, 1), Command::launch(0, 0)]);
+    let first = run.store(0, Flag::NONE);
+    run.beside(1, KernelSlot(1), 4..6);
+    run.beside(2, KernelSlot(2), 2..4);
+    run.load(2, LINE, first);
+    assert_eq!(run.kinds(), []);
+    run.load(4, LINE, Versions::default());
+    assert_eq!(run.kinds(), [], "the other stream's kernel may not have seen it");
+    run.load(3, LINE, Versions::default());
+    assert_eq!(run.kinds(), [Kind::Old]);
+}
+
+#[test]
+fn behind_a_barrier_all_streams_have_stored() {
+    let run = Run::of(&[Command::launch(0, 0), Command::launch(0, 1), Command::Barrier, Command::launch(0, 1)]);
+    let first = run.store(0, Flag::NONE);
+    run.beside(1, KernelSlot(1), 2..4);
+    run.beside(2, KernelSlot(0), 0..2);
+    run.load(0, LINE, first);
+    assert_eq!(run.kinds(), []);
+    run.load(1, LINE, Versions::default());
     assert_eq!(run.kinds(), [Kind::Old]);
 }

@@ -3,7 +3,7 @@
 use super::history::History;
 use super::knowledge::{Knowledge, Moment};
 use super::versions::Version;
-use super::{Kind, Load, Returned, State, Store, name};
+use super::{Kind, LaunchOrder, Load, Returned, State, Store, name};
 use tombolo_model::message::Flag;
 use tombolo_types::Line;
 
@@ -21,18 +21,47 @@ pub(super) struct Wrong {
 /// Kind and reason, where a version is wrong.
 type Reason = (Kind, String);
 
-/// Whether `earlier` happens before `later`, of which the warp knew this.
+/// Whether `earlier` happens before `later` of the same kernel, of which the warp knew this.
 fn precedes(earlier: Moment, later: Moment, knows: &Knowledge) -> bool {
     if earlier.warp == later.warp { earlier.sequence < later.sequence } else { knows.covers(earlier) }
 }
 
+impl Store {
+    /// Whether it happens before a load.
+    fn precedes(&self, load: &Load, order: &LaunchOrder) -> bool {
+        if self.launch == load.launch {
+            precedes(self.at, load.at, &load.knows)
+        } else {
+            order.precedes(self.launch, load.launch)
+        }
+    }
+
+    /// Whether it happens before another.
+    fn is_before(&self, later: &Store, order: &LaunchOrder) -> bool {
+        if self.launch == later.launch {
+            precedes(self.at, later.at, &later.knows)
+        } else {
+            order.precedes(self.launch, later.launch)
+        }
+    }
+
+    /// Whether it happens behind a load.
+    fn follows(&self, load: &Load, order: &LaunchOrder) -> bool {
+        if self.launch == load.launch {
+            precedes(load.at, self.at, &self.knows)
+        } else {
+            order.precedes(load.launch, self.launch)
+        }
+    }
+}
+
 impl State {
-    /// Whether a version is of the current kernel.
+    /// Whether a version is of the current window.
     fn is_current(&self, version: Version) -> bool {
         version != 0 && version >= self.first
     }
 
-    /// A store of the current kernel; `None` where nobody has issued it.
+    /// A store of the current window; `None` where nobody has issued it.
     fn issued(&self, version: Version) -> Option<&Store> {
         self.stores.get((version - self.first) as usize)
     }
@@ -41,19 +70,18 @@ impl State {
         self.issued(version).expect("a history holds stores that were issued")
     }
 
-    /// Whether one store of the current kernel happens before another.
+    /// Whether one store of the current window happens before another.
     pub(super) fn is_before(&self, earlier: Version, later: Version) -> bool {
-        let Store { at, knows, .. } = self.known(later);
-        precedes(self.known(earlier).at, *at, knows)
+        self.known(earlier).is_before(self.known(later), &self.order)
     }
 
     /// What is wrong with what a transaction of a load has returned. Of stores of earlier kernels that raced it settles
     /// which was the last: all later loads must return the same.
     pub(super) fn load(&mut self, load: &Load, returned: &Returned) -> Option<Wrong> {
         let &Returned { line, mask, data, .. } = returned;
-        let launch = self.launch();
+        let window = self.window();
         if let Some(history) = self.lines.get_mut(&line) {
-            history.advance(launch);
+            history.advance(window);
         }
         let nothing = History::default();
         let history = self.lines.get(&line).unwrap_or(&nothing);
@@ -77,10 +105,11 @@ impl State {
             return Some(reason);
         }
         let newer = history.newer.to(grain)?;
-        let before = |store: Version| precedes(self.known(store).at, load.at, &load.knows);
+        let before = |store: Version| self.known(store).precedes(load, &self.order);
         let mut overwriting = newer.filter(|&store| store != version && before(store));
         if let Some(store) = overwriting.find(|&store| !current || self.is_before(version, store)) {
-            let was = if current { "an earlier store of its kernel" } else { "what an earlier kernel left" };
+            let own = current && self.known(version).launch == load.launch;
+            let was = if own { "an earlier store of its kernel" } else { "what an earlier kernel left" };
             let by = name(self.known(store).by);
             return Some((Kind::Old, format!("it returned {was}, which {by} had overwritten before it")));
         }
@@ -92,7 +121,7 @@ impl State {
         (!fits).then(|| (Kind::Old, "it returned what an earlier kernel had overwritten".to_owned()))
     }
 
-    /// Why a load cannot have returned this version of the current kernel, however its stores are ordered.
+    /// Why a load cannot have returned this version of the current window, however its stores are ordered.
     fn impossible(&self, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
         let Some(store) = self.issued(version) else {
             return Some((Kind::Future, "it returned a store that nobody had issued".to_owned()));
@@ -101,18 +130,18 @@ impl State {
         if store.line != line || store.mask.0 >> grain & 1 == 0 {
             return Some((Kind::Misplaced, format!("it returned a store of {by} to other bytes")));
         }
-        let after = precedes(load.at, store.at, &store.knows);
+        let after = store.follows(load, &self.order);
         after.then(|| (Kind::Future, format!("it returned a store of {by} that happens after it")))
     }
 
     /// What is wrong with what a poll returned that found `flag`: bytes of its store must be of that store or a later one.
     pub(super) fn poll(&self, flag: Flag, returned: &Returned) -> Option<Wrong> {
-        let left = self.flags.get(&flag.0)?;
+        let left = self.flags.get(&flag)?;
         returned.data.grains(returned.mask).find_map(|(grain, version)| {
             let here = |store: &Store| store.line == returned.line && store.mask.0 >> grain & 1 != 0;
             let older = |store: Version| !self.is_current(version) || self.is_before(version, store);
             let store = left.stores.iter().find(|&&store| here(self.known(store)) && older(store))?;
-            let (flag, by) = (flag.0 - 1, name(self.known(*store).by));
+            let (flag, by) = (flag.number() - 1, name(self.known(*store).by));
             let why =
                 format!("it passed on flag {flag} and returned bytes older than the store of {by} that leaves it");
             Some(Wrong { grain, kind: Kind::EarlyFlag, why })

@@ -53,7 +53,7 @@ impl Movement {
         };
         let around = program.commands().iter().map(|command| match *command {
             Command::Launch { kernel, .. } => behind(kernel),
-            Command::Copy { .. } | Command::Host { .. } => Around::default(),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
         });
         around.collect()
     }
@@ -67,7 +67,7 @@ impl Movement {
                     let lines = |from, to| self.joined(&needs.of(kernel, from, to), arrays);
                     made.calls(kernel, self.kernel(kernel), lines)
                 }
-                Command::Copy { .. } | Command::Host { .. } => Vec::new(),
+                Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Vec::new(),
             };
             around.push(Around { copies, ..Around::default() });
             needs.before(command);
@@ -224,7 +224,7 @@ fn host_note(program: &dyn Program) -> Option<String> {
     let writes = |command: &Command| match *command {
         Command::Copy { to_device, .. } => to_device,
         Command::Host { phase } => !program.host_phases()[phase as usize].writes.is_empty(),
-        Command::Launch { .. } => false,
+        Command::Launch { .. } | Command::Barrier => false,
     };
     let note = "what the host writes or copies reaches every GPU's copy at once, outside the region of interest";
     program.commands().iter().any(writes).then(|| note.to_owned())

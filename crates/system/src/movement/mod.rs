@@ -25,7 +25,7 @@ use crate::survey::{Launch, Reader, Touch, accesses, survey};
 use marks::Marks;
 use std::ops::Range;
 use std::sync::Arc;
-use tombolo_design::scheduling::CtaCut;
+use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_model::schedule::Written;
 use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
@@ -66,14 +66,14 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Walks over `program` on `modules` modules that share grids as `cut` says, with pages of `lines_per_page` lines, a
-    /// power of two.
+    /// Walks over `program` on `modules` GPUs of one module each that share grids as `cut` says, with pages of
+    /// `lines_per_page` lines, a power of two.
     ///
     /// # Errors
     /// The recording is damaged.
     pub fn find(program: &dyn Program, cut: CtaCut, modules: u8, lines_per_page: u64) -> Result<Movement, StreamError> {
         let mut walk = Walk::new(program, modules, lines_per_page);
-        survey(program, cut, modules, &mut [&mut walk])?;
+        survey(program, cut, Shape { gpus: modules, modules_per_gpu: 1 }, &mut [&mut walk])?;
         Ok(walk.finish())
     }
 

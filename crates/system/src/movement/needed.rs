@@ -49,7 +49,7 @@ impl<'a> Needs<'a> {
             Command::Copy { address, bytes, to_device: true } => {
                 self.host_writes(std::iter::once(&(address..address.saturating_add(bytes))));
             }
-            Command::Copy { to_device: false, .. } => {}
+            Command::Copy { to_device: false, .. } | Command::Barrier => {}
             Command::Host { phase } => {
                 let program = self.program;
                 self.host_writes(program.host_phases()[phase as usize].writes.iter());

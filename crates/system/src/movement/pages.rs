@@ -87,7 +87,7 @@ fn hinted(uses: &[PageUse]) -> Option<PageMove> {
 fn schedule(program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
     let around = program.commands().iter().map(|command| match *command {
         Command::Launch { kernel, .. } => around(kernel),
-        Command::Copy { .. } | Command::Host { .. } => Around::default(),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
     });
     Schedule { around: around.collect(), copies: Vec::new() }
 }

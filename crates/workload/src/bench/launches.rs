@@ -137,7 +137,7 @@ fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelI
     let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
     let kernel = |command: &Command| match command {
         Command::Launch { kernel, .. } => Some(recording.kernels()[*kernel as usize].clone()),
-        Command::Copy { .. } | Command::Host { .. } => None,
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
     };
     recording.commands().iter().filter_map(kernel).collect()
 }

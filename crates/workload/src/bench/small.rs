@@ -101,6 +101,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "btree" => &[("keys", "900"), ("queries", "5"), ("ranges", "4"), ("span", "50")],
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
+        "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };
     given

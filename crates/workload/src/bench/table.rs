@@ -85,6 +85,7 @@ workloads![
     &micro::bandwidth::BANDWIDTH,
     &hip::babelstream::BABELSTREAM,
     &hip::square::SQUARE,
+    &hip::streams::STREAMS,
     &rodinia::lud::LUD,
     &rodinia::hotspot3d::HOTSPOT3D,
     &rodinia::bfs::BFS,

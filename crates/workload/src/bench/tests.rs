@@ -107,7 +107,7 @@ fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
         }
         let launches = recording.commands().iter().filter_map(|command| match command {
             Command::Launch { kernel, .. } => Some(*kernel),
-            Command::Copy { .. } | Command::Host { .. } => None,
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
         });
         let launched: HashSet<_> = launches.collect();
         assert_eq!(launched.len(), recording.kernels().len());
@@ -131,6 +131,7 @@ fn told(recording: &Recording) -> Vec<String> {
             let phase = &recording.host_phases()[phase as usize];
             format!("reads {} writes {}", names(&phase.reads), names(&phase.writes)).trim_end().to_owned()
         }
+        Command::Barrier => "barrier".to_owned(),
     };
     recording.commands().iter().map(command).collect()
 }

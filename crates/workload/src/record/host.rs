@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
-use tombolo_types::{HostPhase, LineSize};
+use tombolo_types::{HostPhase, LineSize, On};
 
 /// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of
 /// the gigabyte that a run may take besides its arrays.
@@ -77,8 +77,8 @@ pub struct Host<'a> {
     known_phases: FxHashMap<HostPhase, u32>,
     /// By launch recorded.
     parts: Vec<Part>,
-    /// By kernel: its last launch, as an index of `parts`, and whether it is the first one.
-    latest: FxHashMap<u32, (usize, bool)>,
+    /// By kernel and place: its last launch, as an index of `parts`, and whether it is the first one.
+    latest: FxHashMap<(u32, Place), (usize, bool)>,
     /// The launch of the series under way; outside, one that stands for itself.
     turn: Turn,
     /// Launches recorded of that series; 1 outside.
@@ -93,6 +93,15 @@ pub struct Host<'a> {
     torn: bool,
     /// The launches so far, where they are listed and not run.
     planned: Option<Vec<KernelInfo>>,
+    /// Where the next launch goes.
+    place: Place,
+}
+
+/// Where a launch goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Place {
+    stream: u32,
+    on: On,
 }
 
 impl<'a> Host<'a> {
@@ -121,6 +130,7 @@ impl<'a> Host<'a> {
             instructions: 0,
             torn: false,
             planned: None,
+            place: Place::default(),
         }
     }
 
@@ -239,6 +249,24 @@ impl<'a> Host<'a> {
         self.commands.push(Command::Host { phase: index });
     }
 
+    /// The next launch goes to stream `stream` instead of stream 0. Launches of one stream run in order, those of different
+    /// streams side by side: what they share, a barrier or the host must put in order. In samples all run in order.
+    pub fn stream(&mut self, stream: u32) -> &mut Host<'a> {
+        self.place.stream = stream;
+        self
+    }
+
+    /// The next launch runs on these devices instead of the whole machine.
+    pub fn on(&mut self, on: On) -> &mut Host<'a> {
+        self.place.on = on;
+        self
+    }
+
+    /// Waits for all streams.
+    pub fn barrier(&mut self) {
+        self.command(Command::Barrier);
+    }
+
     /// Launches a kernel whose CTAs do not see each other's writes: any order, several threads. Reductions on
     /// integers may meet; nothing else may.
     pub fn launch<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
@@ -283,6 +311,11 @@ impl<'a> Host<'a> {
         shadow: Option<&Shadow>,
         run: impl Fn(&Launch<'_>, &Store) -> Result<(Vec<Block>, u64), RecordError>,
     ) -> Result<(), RecordError> {
+        let mut place = std::mem::take(&mut self.place);
+        if self.samples() {
+            // Launches side by side take other times than alone: what a part stands for would not be known.
+            place.stream = 0;
+        }
         if let Some(message) = grid.defect() {
             return Err(RecordError::Grid { kernel: grid.name, message });
         }
@@ -317,7 +350,7 @@ impl<'a> Host<'a> {
             }
             let (info, blocks, instructions) = record(&self.store, &piece.ctas, piece.trips.clone())?;
             let kernel = self.kernel(info, blocks, instructions)?;
-            self.push(kernel, &piece);
+            self.push(kernel, &piece, place);
         }
         self.recorded += 1;
         Ok(())
@@ -372,7 +405,7 @@ impl<'a> Host<'a> {
 
     /// Adds a launch; where part stands for the whole, one that repeats two earlier ones adds to the counts of the second,
     /// which began as it does: with what the same launch had left.
-    fn push(&mut self, kernel: u32, piece: &Piece) {
+    fn push(&mut self, kernel: u32, piece: &Piece, place: Place) {
         let Turn { stands_for, apart, .. } = self.turn;
         let counts = piece.counts * stands_for;
         let part = Part {
@@ -383,15 +416,16 @@ impl<'a> Host<'a> {
             turns: counts * apart,
         };
         if self.samples()
-            && let Some(&(earlier, false)) = self.latest.get(&kernel)
+            && let Some(&(earlier, false)) = self.latest.get(&(kernel, place))
         {
             self.parts[earlier] += part;
             return;
         }
-        let is_first = !self.latest.contains_key(&kernel);
-        self.latest.insert(kernel, (self.parts.len(), is_first));
+        let is_first = !self.latest.contains_key(&(kernel, place));
+        self.latest.insert((kernel, place), (self.parts.len(), is_first));
         self.parts.push(part);
-        self.command(Command::Launch { kernel, stream: 0 });
+        let Place { stream, on } = place;
+        self.command(Command::Launch { kernel, stream, on });
     }
 
     /// The index of the kernel with this stream: an earlier one where it is the same, byte for byte.

@@ -364,6 +364,7 @@ mod tests {
             shared_bytes: 0,
             registers: 0,
             class: KernelClass::Independent,
+            parts: Vec::new(),
         }
     }
 

@@ -16,12 +16,21 @@ pub struct Grid {
     pub(crate) shared_bytes: u32,
     pub(crate) registers: u32,
     pub(crate) trips: Trips,
+    pub(crate) parts: Vec<u32>,
 }
 
 impl Grid {
     /// A grid of `ctas` CTAs of `threads` threads.
     pub fn new(name: &str, ctas: u64, threads: u32) -> Grid {
-        Grid { name: name.to_owned(), ctas, threads, shared_bytes: 0, registers: 0, trips: Trips::NONE }
+        Grid {
+            name: name.to_owned(),
+            ctas,
+            threads,
+            shared_bytes: 0,
+            registers: 0,
+            trips: Trips::NONE,
+            parts: Vec::new(),
+        }
     }
 
     /// Scratchpad bytes of a CTA, which limit how many are resident on an SM.
@@ -41,11 +50,21 @@ impl Grid {
         Grid { trips, ..self }
     }
 
+    /// The first CTA of each GPU, ascending from 0: how the program cuts the grid, for designs that schedule as the program
+    /// says. On a machine of another number of GPUs these refuse it.
+    pub fn parts(self, parts: Vec<u32>) -> Grid {
+        Grid { parts, ..self }
+    }
+
     /// What is wrong with the grid, if anything.
     pub(crate) fn defect(&self) -> Option<String> {
         let threads = self.ctas.saturating_mul(u64::from(self.threads));
         if self.ctas == 0 || self.threads == 0 {
             return Some("it has no thread".to_owned());
+        }
+        let in_order = self.parts.first().is_none_or(|first| *first == 0) && self.parts.is_sorted();
+        if !in_order || self.parts.last().is_some_and(|last| u64::from(*last) > self.ctas) {
+            return Some(format!("its parts {:?} do not ascend from 0 to its {} CTAs", self.parts, self.ctas));
         }
         // Thread indices are 32-bit signed integers, as in CUDA sources.
         (threads > i32::MAX as u64).then(|| format!("its {threads} threads exceed 2^31 - 1"))
@@ -62,6 +81,7 @@ impl Grid {
                 Discipline::Independent | Discipline::Ordered => KernelClass::Independent,
                 Discipline::Cooperative => KernelClass::Cooperative,
             },
+            parts: self.parts,
         }
     }
 }

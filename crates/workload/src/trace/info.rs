@@ -164,8 +164,8 @@ pub(super) fn notes(program: &dyn Program, origin: Option<&Origin>) -> Vec<Strin
         .collect();
     if streams.len() > 1 {
         notes.push(format!(
-            "the kernels of {} CUDA streams run one after the other, in the order of their launches: what they \
-             gained by running side by side is not simulated",
+            "the kernels of {} CUDA streams run side by side: what they wait for of each other is known only where \
+             the trace lists a wait or a copy of the host",
             streams.len()
         ));
     }

@@ -66,7 +66,7 @@ fn known_commands_without_a_cost_are_noted() {
                 ncclAllReduce,0x7f00\nMemcpyHtoDAsync,0x7f00,64\nkernel-1.traceg\n";
     let trace = folder_with_list(list, &[("kernel-1.traceg", kernel().as_bytes())]);
     let copy = Command::Copy { address: 0x7f00, bytes: 64, to_device: true };
-    assert_eq!(open(trace.path()).unwrap().commands(), [copy, Command::Launch { kernel: 0, stream: 3 }]);
+    assert_eq!(open(trace.path()).unwrap().commands(), [copy, Command::launch(0, 3)]);
     let notes = notes(trace.path());
     for expected in [
         "1 allocations and hints of the list (cudaMalloc) cost nothing",

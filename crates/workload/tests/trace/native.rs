@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use tombolo_types::stream::{
     Access, Accesses, Command, CtaStream, KernelClass, KernelInfo, Op, Program, StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, Order, Scope};
+use tombolo_types::{ArrayInfo, Devices, HostPhase, Line, LineSize, Mask, On, Order, Scope};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -24,10 +24,20 @@ struct Handmade {
 impl Handmade {
     fn new(ctas: u32, bad: Option<u32>) -> Handmade {
         let class = KernelClass::Cooperative;
-        let info =
-            KernelInfo { name: "handmade\n\"é".to_owned(), ctas, threads_per_cta: 64, class, ..KernelInfo::default() };
+        let parts = vec![0, ctas / 2, ctas];
+        let info = KernelInfo {
+            parts,
+            name: "handmade\n\"é".to_owned(),
+            ctas,
+            threads_per_cta: 64,
+            class,
+            ..KernelInfo::default()
+        };
         let commands = vec![
-            Command::Launch { kernel: 0, stream: 2 },
+            Command::launch(0, 2),
+            Command::Launch { kernel: 0, stream: 1, on: On::Gpus(Devices(0b101)) },
+            Command::Barrier,
+            Command::Launch { kernel: 0, stream: 0, on: On::Modules(Devices(1 << 63)) },
             Command::Copy { address: u64::MAX, bytes: 1, to_device: false },
             Command::Host { phase: 1 },
             Command::Host { phase: 0 },
@@ -219,7 +229,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 fn with_header(version: u32, from: &str, to: &str) -> Result<(), String> {
     let mut program = Handmade::new(0, None);
     program.kernels.clear();
-    program.commands.retain(|command| matches!(command, Command::Host { .. }));
+    program.commands.retain(|command| matches!(command, Command::Host { .. } | Command::Barrier));
     let (_out, file) = written(&program);
     let bytes = std::fs::read(&file).unwrap();
     let length = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
@@ -271,18 +281,37 @@ fn arrays_that_share_a_line_of_the_machine_are_refused() {
 }
 
 #[test]
+fn parts_and_places_that_make_no_sense_are_refused() {
+    let refused = |change: &dyn Fn(&mut Handmade)| {
+        let mut program = Handmade::new(3, None);
+        change(&mut program);
+        let (_out, file) = written(&program);
+        outcome(&file).unwrap_err()
+    };
+    for parts in [[1, 2], [0, 4]] {
+        let message = refused(&|it| it.kernels[0].parts = parts.to_vec());
+        assert!(message.contains("that do not ascend from 0 to its CTAs"), "{message}");
+    }
+    let message = refused(&|it| it.commands[1] = Command::Launch { kernel: 0, stream: 1, on: On::Gpus(Devices(0)) });
+    assert!(message.contains("a launch of kernel 0 on no device"), "{message}");
+}
+
+#[test]
 fn a_feature_that_is_not_known_is_named_and_refused() {
-    let refused = with_header(2, "[\"arrays\",\"host\"]", "[\"arrays\",\"devices\"]").unwrap_err();
-    assert!(refused.contains("the feature \"devices\"; this program reads arrays, host"), "{refused}");
-    let with_more = with_header(2, "\"host\"],", "\"devices\"],\"devices\":[],").unwrap_err();
-    assert!(with_more.contains("the feature \"devices\""), "before what it adds is found strange: {with_more}");
+    let refused = with_header(2, "[\"arrays\",\"host\",", "[\"arrays\",\"peers\",").unwrap_err();
+    let known = "this program reads arrays, host, devices, barriers";
+    assert!(refused.contains("the feature \"peers\"; ") && refused.contains(known), "{refused}");
+    let with_more = with_header(2, "\"barriers\"],", "\"peers\"],\"peers\":[],").unwrap_err();
+    assert!(with_more.contains("the feature \"peers\""), "before what it adds is found strange: {with_more}");
 }
 
 #[test]
 fn a_version_is_not_taken_for_another() {
     let refused = |version, from, to| with_header(version, from, to).unwrap_err();
     assert!(refused(1, "handmade", "handmade").contains("features, which version 1 does not have"));
-    assert!(refused(2, "\"features\":[\"arrays\",\"host\"],", "").contains("no features, which version 2 has"));
+    assert!(
+        refused(2, "\"features\":[\"arrays\",\"host\",\"barriers\"],", "").contains("no features, which version 2 has")
+    );
     assert!(refused(3, "handmade", "handmade").contains("of version 3; this program reads versions 1 to 2"));
 }
 

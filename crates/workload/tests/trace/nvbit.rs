@@ -1,6 +1,6 @@
 //! Small traces, one behaviour each.
 
-use super::kit::{block, folder, header, memory, notes, open, open_text, stream, streams};
+use super::kit::{block, folder, folder_with_list, header, memory, notes, open, open_text, stream, streams};
 use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Op, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 use tombolo_workload::trace;
@@ -50,7 +50,7 @@ fn header_and_list_become_kernel_and_commands() {
     let info = &program.kernels()[0];
     assert_eq!((info.name.as_str(), info.ctas, info.threads_per_cta), ("sample", 2, 64));
     assert_eq!((info.shared_bytes, info.registers), (64, 16));
-    let launch = Command::Launch { kernel: 0, stream: 3 };
+    let launch = Command::launch(0, 3);
     let copy = |address, bytes, to_device| Command::Copy { address, bytes, to_device };
     let expected = [copy(0x7f00, 256, true), launch.clone(), copy(0x7f80, 128, false), launch];
     assert_eq!(program.commands(), expected);
@@ -65,18 +65,18 @@ fn stream_handles_become_small_numbers() {
     let (first, second) = (with("id = 94325091848192"), with("id = 0"));
     let trace = folder(&[("kernel-1.traceg", first.as_bytes()), ("kernel-2.traceg", second.as_bytes())]);
     let commands = open(trace.path()).unwrap().commands().to_vec();
-    let launch = |kernel, stream| Command::Launch { kernel, stream };
+    let launch = |kernel, stream| Command::launch(kernel, stream);
     assert_eq!(commands, [launch(0, 0), launch(1, 1)]);
 }
 
 #[test]
-fn kernels_of_several_streams_are_told_to_run_in_turn() {
+fn kernels_of_several_streams_are_told_to_run_side_by_side() {
     let with = |stream: &str| header(5, "1,1,1", 32).replace("id = 3", stream) + &block("0,0,0", &[&[]]);
     let of = |first: &str, second: &str| {
         let (first, second) = (with(first), with(second));
         folder(&[("kernel-1.traceg", first.as_bytes()), ("kernel-2.traceg", second.as_bytes())])
     };
-    let told = "the kernels of 2 CUDA streams run one after the other";
+    let told = "the kernels of 2 CUDA streams run side by side";
     for (first, second, several) in [
         ("id = 1", "id = 2", true),
         ("id = 7", "id = 7", false),
@@ -94,11 +94,26 @@ fn kernels_of_several_streams_are_told_to_run_in_turn() {
 }
 
 #[test]
+fn waits_of_a_list_hold_up_all_streams_where_there_are_several() {
+    let with = |stream: &str| header(5, "1,1,1", 32).replace("id = 3", stream) + &block("0,0,0", &[&[]]);
+    let list = "kernel-1.traceg\ncudaEventRecord\nkernel-2.traceg\ncudaDeviceSynchronize\nkernel-1.traceg";
+    let commands = |second: &str| {
+        let (first, second) = (with("id = 1"), with(second));
+        let files = [("kernel-1.traceg", first.as_bytes()), ("kernel-2.traceg", second.as_bytes())];
+        let trace = folder_with_list(list, &files);
+        open(trace.path()).unwrap().commands().to_vec()
+    };
+    let launch = |kernel, stream| Command::launch(kernel, stream);
+    assert_eq!(commands("id = 2"), [launch(0, 1), launch(1, 2), Command::Barrier, launch(0, 1)]);
+    assert_eq!(commands("id = 1"), [launch(0, 1), launch(1, 1), launch(0, 1)]);
+}
+
+#[test]
 fn a_kernel_trace_alone_is_a_program() {
     let text = header(5, "1,1,1", 32) + &block("0,0,0", &[&["0 1 0 NOP 0 0 0"]]);
     let trace = folder(&[("kernel-1.traceg", text.as_bytes())]);
     let program = open(&trace.path().join("kernel-1.traceg")).unwrap();
-    assert_eq!(program.commands(), [Command::Launch { kernel: 0, stream: 3 }]);
+    assert_eq!(program.commands(), [Command::launch(0, 3)]);
 }
 
 #[test]

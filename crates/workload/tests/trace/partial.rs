@@ -117,7 +117,7 @@ fn a_doubt_of_several_kernels_is_one_note() {
 fn a_stream_of_any_text_is_a_name() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/synthetic/negative-stream");
     let program = open(&shipped).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(program.commands(), [Command::Launch { kernel: 0, stream: 0 }]);
+    assert_eq!(program.commands(), [Command::launch(0, 0)]);
     assert!(has(
         &notes(&shipped),
         "kernel-1.traceg: -cuda stream id = `-1` is no handle, and is taken as the stream's name"
@@ -128,8 +128,7 @@ fn a_stream_of_any_text_is_a_name() {
     let files: Vec<(&str, &[u8])> = names.iter().zip(&texts).map(|(name, text)| (*name, text.as_bytes())).collect();
     let commands = open(folder(&files).path()).unwrap().commands().to_vec();
     let expected = [0, 1, 2, 1, 0].iter().enumerate();
-    let expected: Vec<_> =
-        expected.map(|(kernel, stream)| Command::Launch { kernel: kernel as u32, stream: *stream }).collect();
+    let expected: Vec<_> = expected.map(|(kernel, stream)| Command::launch(kernel as u32, *stream)).collect();
     assert_eq!(commands, expected, "one number each, in order of appearance");
 }
 

@@ -55,7 +55,7 @@ fn vectoradd_reads_two_arrays_and_writes_one() {
     assert_eq!((kernel.name.as_str(), kernel.ctas, kernel.threads_per_cta), ("_Z9vectorAddPKfS0_Pfi", 196, 256));
     assert_eq!((kernel.registers, kernel.shared_bytes), (12, 0));
     let copy = |address| Command::Copy { address, bytes: 200_000, to_device: true };
-    let launch = Command::Launch { kernel: 0, stream: 0 };
+    let launch = Command::launch(0, 0);
     assert_eq!(program.commands(), [copy(0x7fb0_fc40_0000), copy(0x7fb0_fc43_0e00), launch]);
 
     let mut stream = CtaStream::default();

@@ -490,7 +490,7 @@ mod tests {
         let recording = record(&SSSP, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let launched = recording.commands().iter().filter_map(|command| match command {
             Command::Launch { kernel, .. } => Some(recording.kernels()[*kernel as usize].ctas),
-            Command::Copy { .. } | Command::Host { .. } => None,
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
         });
         let expected = lists(&road_graph(2000, 7), 32).into_iter().map(|length| length.div_ceil(128));
         assert_eq!(launched.collect::<Vec<_>>(), expected.collect::<Vec<_>>());

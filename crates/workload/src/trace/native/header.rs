@@ -4,17 +4,21 @@ use crate::trace::info::Origin;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program};
-use tombolo_types::{ArrayInfo, HostPhase, LineSize};
+use tombolo_types::{ArrayInfo, Devices, HostPhase, LineSize, On};
 
 /// Widest warp of a recording, in lanes: twice what any GPU has.
 const WIDEST_WARP: u32 = 128;
 
 /// What a file of version 2 may use, by name.
-const FEATURES: [&str; 2] = [ARRAYS, HOST];
+const FEATURES: [&str; 4] = [ARRAYS, HOST, DEVICES, BARRIERS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
 /// What the host does to arrays between commands.
 const HOST: &str = "host";
+/// Launches on some of a machine's devices, and grids that the program cuts for them.
+const DEVICES: &str = "devices";
+/// The host waits for all streams.
+const BARRIERS: &str = "barriers";
 
 /// What a program that reads the file must know. Fields beside it are left to [`Header`].
 #[derive(Debug, Deserialize)]
@@ -65,14 +69,55 @@ struct KernelEntry {
     shared_bytes: u32,
     registers: u32,
     cooperative: bool,
+    /// First CTA of each device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<u32>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 enum CommandEntry {
-    Launch { kernel: u32, stream: u32 },
-    Copy { address: u64, bytes: u64, to_device: bool },
-    Host { phase: u32 },
+    Launch {
+        kernel: u32,
+        stream: u32,
+        /// None: on all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<OnEntry>,
+    },
+    Copy {
+        address: u64,
+        bytes: u64,
+        to_device: bool,
+    },
+    Host {
+        phase: u32,
+    },
+    Barrier,
+}
+
+/// Bit `i`: on number `i`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OnEntry {
+    Gpus(u64),
+    Modules(u64),
+}
+
+impl OnEntry {
+    fn of(on: On) -> Option<OnEntry> {
+        match on {
+            On::All => None,
+            On::Gpus(Devices(set)) => Some(OnEntry::Gpus(set)),
+            On::Modules(Devices(set)) => Some(OnEntry::Modules(set)),
+        }
+    }
+
+    fn on(self) -> On {
+        match self {
+            OnEntry::Gpus(set) => On::Gpus(Devices(set)),
+            OnEntry::Modules(set) => On::Modules(Devices(set)),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -129,11 +174,13 @@ impl Header {
             shared_bytes: info.shared_bytes,
             registers: info.registers,
             cooperative: info.class == KernelClass::Cooperative,
+            parts: info.parts.clone(),
         };
         let command = |command: &Command| match *command {
-            Command::Launch { kernel, stream } => CommandEntry::Launch { kernel, stream },
+            Command::Launch { kernel, stream, on } => CommandEntry::Launch { kernel, stream, on: OnEntry::of(on) },
             Command::Copy { address, bytes, to_device } => CommandEntry::Copy { address, bytes, to_device },
             Command::Host { phase } => CommandEntry::Host { phase },
+            Command::Barrier => CommandEntry::Barrier,
         };
         let array = |ArrayInfo { name, base, bytes, element }: &ArrayInfo| ArrayEntry {
             name: name.clone(),
@@ -141,8 +188,13 @@ impl Header {
             bytes: *bytes,
             element: *element,
         };
-        let used = [(ARRAYS, program.arrays().is_empty()), (HOST, program.host_phases().is_empty())];
-        let features = used.iter().filter(|(_, is_empty)| !is_empty).map(|(name, _)| (*name).to_owned()).collect();
+        let used = [
+            (ARRAYS, !program.arrays().is_empty()),
+            (HOST, !program.host_phases().is_empty()),
+            (DEVICES, names_devices(program)),
+            (BARRIERS, program.commands().contains(&Command::Barrier)),
+        ];
+        let features = used.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| (*name).to_owned()).collect();
         Header {
             name: program.name().to_owned(),
             line_bytes: program.line_size().bytes(),
@@ -166,6 +218,13 @@ impl Header {
         }
         let kernels: Vec<KernelInfo> = self.kernels.into_iter().map(KernelEntry::info).collect();
         let commands: Vec<Command> = self.commands.into_iter().map(CommandEntry::command).collect();
+        let ascends =
+            |parts: &[u32], ctas| parts[0] == 0 && parts.is_sorted() && parts.last().is_some_and(|at| *at <= ctas);
+        if let Some(kernel) =
+            kernels.iter().find(|kernel| !kernel.parts.is_empty() && !ascends(&kernel.parts, kernel.ctas))
+        {
+            return Err(format!("parts of kernel {:?} that do not ascend from 0 to its CTAs", kernel.name));
+        }
         for command in &commands {
             match command {
                 Command::Launch { kernel, .. } if *kernel as usize >= kernels.len() => {
@@ -174,7 +233,10 @@ impl Header {
                 Command::Host { phase } if *phase as usize >= self.host.len() => {
                     return Err(format!("host phase {phase} of {}", self.host.len()));
                 }
-                Command::Launch { .. } | Command::Copy { .. } | Command::Host { .. } => {}
+                Command::Launch { on: On::Gpus(Devices(0)) | On::Modules(Devices(0)), kernel, .. } => {
+                    return Err(format!("a launch of kernel {kernel} on no device"));
+                }
+                Command::Launch { .. } | Command::Copy { .. } | Command::Host { .. } | Command::Barrier => {}
             }
         }
         let arrays = arrays(self.arrays)?;
@@ -187,6 +249,12 @@ impl Header {
         let (name, warp_width, origin) = (self.name, self.warp_width, self.origin);
         Ok(Checked { name, line_size, warp_width, kernels, commands, origin, arrays, phases })
     }
+}
+
+/// Whether a program runs on some of a machine's devices or cuts grids for them.
+fn names_devices(program: &dyn Program) -> bool {
+    let names = |command: &Command| matches!(command, Command::Launch { on: On::Gpus(_) | On::Modules(_), .. });
+    program.commands().iter().any(names) || program.kernels().iter().any(|kernel| !kernel.parts.is_empty())
 }
 
 /// Arrays that ascend and do not overlap; else says which do not.
@@ -232,6 +300,7 @@ impl KernelEntry {
             shared_bytes: self.shared_bytes,
             registers: self.registers,
             class: if self.cooperative { KernelClass::Cooperative } else { KernelClass::Independent },
+            parts: self.parts,
         }
     }
 }
@@ -239,9 +308,12 @@ impl KernelEntry {
 impl CommandEntry {
     fn command(self) -> Command {
         match self {
-            CommandEntry::Launch { kernel, stream } => Command::Launch { kernel, stream },
+            CommandEntry::Launch { kernel, stream, on } => {
+                Command::Launch { kernel, stream, on: on.map_or(On::All, OnEntry::on) }
+            }
             CommandEntry::Copy { address, bytes, to_device } => Command::Copy { address, bytes, to_device },
             CommandEntry::Host { phase } => Command::Host { phase },
+            CommandEntry::Barrier => Command::Barrier,
         }
     }
 }

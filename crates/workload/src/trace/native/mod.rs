@@ -9,8 +9,8 @@
 //! footer := offset:u64 length:u64 checksum:u64 of the index, checksum:u64 of the 24 bytes before, magic
 //! ```
 //! Version 1 has neither features nor arrays nor host phases; it is still read. A file of version 2 is read where all its
-//! features are known. What is added later gets a name there, and no new version: launches on one of several devices,
-//! barriers between streams, copies between devices. Dependences between arithmetic instructions have three kinds of
+//! features are known (launches on some devices and grids cut for them, barriers between streams). What is added later gets a
+//! name there, and no new version: copies between devices. Dependences between arithmetic instructions have three kinds of
 //! instruction left.
 //!
 //! Numbers are little endian. Nothing lies between the parts, so every byte is under a checksum or compared;

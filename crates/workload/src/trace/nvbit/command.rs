@@ -34,7 +34,9 @@ impl Costless {
             Costless::Copy => ("copies", "only linear copies between host and device are simulated"),
             Costless::Fill => ("fills of memory", "they are not simulated"),
             Costless::Memory => ("allocations and hints", "they are not simulated"),
-            Costless::Wait => ("waits and events", "each command of a trace waits for the one before"),
+            Costless::Wait => {
+                ("waits and events", "commands of one stream run in order, and each wait holds up all streams")
+            }
             Costless::Collective => ("calls of NCCL", "only kernels that the list names are simulated"),
         }
     }
@@ -132,6 +134,15 @@ const WAITS: &[&str] = &[
     "StreamWaitEvent",
     "ThreadSynchronize",
 ];
+/// Of these, those in which the host or a stream waits for others. Which it waits for is not in every list: for all.
+const HOLDS_UP: [&str; 6] = [
+    "CtxSynchronize",
+    "DeviceSynchronize",
+    "EventSynchronize",
+    "StreamSynchronize",
+    "StreamWaitEvent",
+    "ThreadSynchronize",
+];
 const KINDS: [Costless; 4] = [Costless::Copy, Costless::Fill, Costless::Memory, Costless::Wait];
 
 /// A command of the host that launches no kernel.
@@ -170,6 +181,11 @@ fn stem(word: &str) -> (&str, bool) {
     let bare = ["_ptds", "_ptsz"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
     let bare = ["_v2", "_v3"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
     bare.strip_suffix("Async").map_or((bare, false), |bare| (bare, true))
+}
+
+/// Whether the command that `line` is holds up those behind it until others have ended.
+pub(super) fn holds_up(line: &str) -> bool {
+    HOLDS_UP.contains(&stem(word(line)).0)
 }
 
 /// The command that `line` is, or `None` where its word is none.

@@ -22,6 +22,8 @@ pub(super) enum Entry {
         /// Whether device memory is the destination.
         to_device: bool,
     },
+    /// The host or a stream waits for others.
+    Wait,
     /// A kernel launch.
     Kernel {
         /// Its trace.
@@ -99,7 +101,7 @@ fn entry(line: &[u8], folder: &Path, tally: &mut Tally) -> Result<Option<Entry>,
         tally.count(command, text);
         return Ok(match command {
             HostCommand::Copy { address, bytes, to_device, .. } => Some(Entry::Copy { address, bytes, to_device }),
-            HostCommand::Costless(_) => None,
+            HostCommand::Costless(_) => command::holds_up(text).then_some(Entry::Wait),
         });
     }
     match find(folder, text) {

@@ -128,7 +128,8 @@ impl Reading {
         Ok(())
     }
 
-    /// The commands of the host. Streams are numbered by appearance, unless all are small numbers already.
+    /// The commands of the host. Streams are numbered by appearance, unless all are small numbers already. Where there is
+    /// one stream, all run in order whoever waits.
     fn commands(&self, entries: &[Entry]) -> Vec<Command> {
         let number = |stream: &StreamKey| match stream {
             StreamKey::Handle(handle) => u32::try_from(*handle).ok(),
@@ -140,14 +141,15 @@ impl Reading {
         let stream = |stream: &StreamKey| if small { number(stream) } else { place(stream) };
         entries
             .iter()
-            .map(|entry| match entry {
+            .filter_map(|entry| match entry {
                 Entry::Copy { address, bytes, to_device } => {
-                    Command::Copy { address: *address, bytes: *bytes, to_device: *to_device }
+                    Some(Command::Copy { address: *address, bytes: *bytes, to_device: *to_device })
                 }
+                Entry::Wait => (self.streams.len() > 1).then_some(Command::Barrier),
                 Entry::Kernel { path } => {
                     let kernel = self.index[&identity(path)];
                     let stream = stream(&self.kernels[kernel as usize].header.stream);
-                    Command::Launch { kernel, stream: stream.expect("every kernel's stream was numbered") }
+                    Some(Command::launch(kernel, stream.expect("every kernel's stream was numbered")))
                 }
             })
             .collect()
@@ -158,6 +160,7 @@ fn info(kernel: &Kernel, path: &Path) -> KernelInfo {
     let Kernel { header, .. } = kernel;
     let name = if header.name.is_empty() { file_name(path) } else { header.name.clone() };
     KernelInfo {
+        parts: Vec::new(),
         name,
         ctas: header.blocks(),
         threads_per_cta: header.threads(),

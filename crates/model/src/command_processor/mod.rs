@@ -1,0 +1,579 @@
+//! The command processor: runs the program's commands, and the protocol's plans at the boundaries of kernels.
+//!
+//! Commands of one stream run in order, those of different streams side by side; what the host waits for comes behind all
+//! and holds up all (`streams`). A command under way has a slot, which messages name (`slots`), and passes through the
+//! [`Stage`]s, each begun when the one before is over.
+//!
+//! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
+//! at the modules that it runs on, once per cache (`side`). Where a decision rests on those before it, one boundary runs at
+//! a time. What the host does to arrays between commands takes no time but that of the operations which it needs.
+//!
+//! A packet of the program is read before anything of its boundary begins (`host.packet_latency`), one at a time. Where a
+//! table decides, its work comes on top (`host.table_latency`). It is hidden where the packet is queued while the kernel
+//! before runs: where nothing of the host's lies between.
+//!
+//! The launch latency is the host's: the whole for the first launch of a stream. The acquire runs beside it; what of the
+//! acquire is left when the latency is over delays the kernel and is part of the kernel's time, as its release is.
+
+mod side;
+mod slots;
+mod streams;
+
+use crate::boundaries::{Boundaries, Decision};
+use crate::kernel_slot::KernelSlot;
+use crate::layout::Layout;
+use crate::message::{LinkEvent, Message, Out};
+use crate::schedule::Schedule;
+use side::Side;
+use slots::Slots;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use streams::{Launch, Next, Streams};
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::elision::KernelId;
+use tombolo_protocol::{Coherence, Data, Topology};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{Bytes, ModuleId, On, Ps, Serializer};
+
+/// A command under way.
+struct Work {
+    what: What,
+    stage: Stage,
+    /// As [`Boundaries`] numbers its packet.
+    packet: KernelId,
+    /// When it began, or its packet had been read.
+    started: Ps,
+    /// When what the schedule puts around it began.
+    around: Ps,
+    /// The side of its boundary that runs.
+    side: Option<Side>,
+    /// Modules that still run the kernel.
+    running: u8,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A kernel.
+    Launch(Launch),
+    /// What the host does, by the number of its command, and the bytes that it copies; `None` where it works on memory itself.
+    Host(usize, Option<u64>),
+    /// The end of the program.
+    ProgramEnds,
+}
+
+/// The stages of a command, in order. One that has nothing to do is over at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its packet is read, and the table asked.
+    Read,
+    /// The steps of the boundary before it.
+    Acquire,
+    /// What the schedule puts before it.
+    Before,
+    /// It runs: CTAs of a kernel, a copy.
+    Run,
+    /// The steps of the boundary behind it.
+    Release,
+    /// What the schedule puts behind it.
+    Behind,
+    /// It has ended.
+    End,
+}
+
+impl Stage {
+    fn next(self) -> Stage {
+        match self {
+            Stage::Read => Stage::Acquire,
+            Stage::Acquire => Stage::Before,
+            Stage::Before => Stage::Run,
+            Stage::Run => Stage::Release,
+            Stage::Release => Stage::Behind,
+            Stage::Behind | Stage::End => Stage::End,
+        }
+    }
+}
+
+/// When one kernel was open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelTime {
+    /// Index of the kernel.
+    pub kernel: u32,
+    /// Stream of the host program.
+    pub stream: u32,
+    /// Where it ran.
+    pub on: On,
+    /// End of its launch latency.
+    pub start: Ps,
+    /// End of its release.
+    pub end: Ps,
+}
+
+/// When something ran outside any kernel: a copy between host and device memory, or operations of a boundary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its start.
+    pub start: Ps,
+    /// Its end.
+    pub end: Ps,
+}
+
+/// The command processor.
+pub struct CommandProcessor {
+    layout: Layout,
+    program: Arc<dyn Program>,
+    streams: Streams,
+    slots: Slots,
+    boundaries: Boundaries,
+    /// The command whose boundary runs, where one runs at a time, and those that wait for it.
+    operating: Option<KernelSlot>,
+    waiting: VecDeque<KernelSlot>,
+    packet_latency: Ps,
+    table_latency: Ps,
+    /// When the latest packet has been read.
+    read: Ps,
+    /// Whether next commands may begin in this event.
+    goes_on: bool,
+    /// Whether the program's last release has begun.
+    released: bool,
+    /// Operations for what the host does.
+    hosted: Vec<Stretch>,
+    /// Operations at the end of the program.
+    ending: Option<Stretch>,
+    /// Latency to one controller.
+    latency: Ps,
+    /// Latency to all controllers at once.
+    broadcast: Ps,
+    launch_latency: Ps,
+    dependent_launch_latency: Ps,
+    copy_latency: Ps,
+    copies: Serializer,
+    /// Whether the links are told of kernels.
+    links_turn: bool,
+    /// Kernels that have been sent and have not ended.
+    open: u32,
+    copied: Vec<Stretch>,
+    /// By launch of the program.
+    kernels: Vec<KernelTime>,
+    /// The modules of a GPU.
+    modules_per_gpu: u8,
+    /// What is done around commands.
+    schedule: Arc<Schedule>,
+    /// How long commands have waited for that.
+    exposed: Ps,
+}
+
+impl CommandProcessor {
+    /// A command processor about to run `program`; links whose lanes turn are told of its kernels.
+    pub fn new(
+        machine: &MachineConfig,
+        layout: Layout,
+        program: Arc<dyn Program>,
+        boundaries: Boundaries,
+        schedule: Arc<Schedule>,
+        links_turn: bool,
+    ) -> CommandProcessor {
+        CommandProcessor {
+            layout,
+            program,
+            streams: Streams::default(),
+            slots: Slots::default(),
+            operating: None,
+            waiting: VecDeque::new(),
+            packet_latency: machine.host.packet_latency,
+            table_latency: if boundaries.elides() { machine.host.table_latency } else { Ps::ZERO },
+            read: Ps::ZERO,
+            goes_on: false,
+            released: false,
+            hosted: Vec::new(),
+            ending: None,
+            boundaries,
+            latency: crate::convert::host_latency(machine),
+            broadcast: crate::convert::broadcast_latency(machine),
+            launch_latency: machine.host.launch_latency,
+            dependent_launch_latency: machine.host.dependent_launch_latency,
+            copy_latency: machine.host.copy_latency,
+            copies: Serializer::new(machine.host.copy_rate),
+            links_turn,
+            open: 0,
+            copied: Vec::new(),
+            kernels: Vec::new(),
+            modules_per_gpu: machine.topology.modules_per_gpu,
+            schedule,
+            exposed: Ps::ZERO,
+        }
+    }
+
+    /// Handles an event.
+    pub fn handle<C: Coherence, D: Data>(
+        &mut self,
+        message: Message<D>,
+        protocol: &C,
+        topology: &impl Topology,
+        out: &mut Out<'_, D>,
+    ) {
+        let here = &mut Beside { protocol, topology, out };
+        match message {
+            Message::Next => self.goes_on = true,
+            Message::Due { slot } => self.go_through(slot, here),
+            Message::AroundDone { slot } => {
+                let since = self.slots.get(slot).around;
+                self.exposed += here.out.now() - since;
+                self.copied.push(Stretch { start: since, end: here.out.now() });
+                self.go_through(slot, here);
+            }
+            Message::KernelDone { slot } => {
+                let work = self.slots.get(slot);
+                work.running -= 1;
+                if work.running == 0 {
+                    self.go_through(slot, here);
+                }
+            }
+            Message::PhaseDone { slot, module, lost } => {
+                let side = self.slots.get(slot).side.as_mut().expect("an acknowledgment of a phase");
+                self.boundaries.acted(&side.decision, module, lost);
+                if side.acknowledge() && self.phase(slot, here) {
+                    self.operated(slot, here);
+                }
+            }
+            other => panic!("the command processor got {other:?}"),
+        }
+        while std::mem::take(&mut self.goes_on) {
+            self.begin_next(here);
+        }
+    }
+
+    /// Whether every command has been run, and the release at the end.
+    pub fn is_done(&self) -> bool {
+        self.released && self.slots.is_idle()
+    }
+
+    /// What was decided at boundaries.
+    pub fn boundaries(&self) -> &Boundaries {
+        &self.boundaries
+    }
+
+    /// When operations ran for what the host does, in order.
+    pub fn hosted(&self) -> &[Stretch] {
+        &self.hosted
+    }
+
+    /// When operations ran at the end of the program.
+    pub fn ending(&self) -> Option<&Stretch> {
+        self.ending.as_ref()
+    }
+
+    /// When each kernel was open, by launch of the program.
+    pub fn kernels(&self) -> &[KernelTime] {
+        &self.kernels
+    }
+
+    /// How long commands have waited for what the schedule puts around them.
+    pub fn exposed(&self) -> Ps {
+        self.exposed
+    }
+
+    /// When each copy ran, in order.
+    pub fn copies(&self) -> &[Stretch] {
+        &self.copied
+    }
+
+    /// When the last command ended: a kernel with its release, a copy, or the release at the end.
+    pub fn ended(&self) -> Ps {
+        let kernels = self.kernels.iter().map(|kernel| kernel.end);
+        let waits = [self.copied.last(), self.hosted.last(), self.ending.as_ref()].into_iter().flatten();
+        waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
+    }
+
+    /// What it waits for, for a report of who waits for whom.
+    pub fn waiting(&self) -> String {
+        let told: Vec<String> = self.slots.iter().map(Work::waiting).collect();
+        if told.is_empty() {
+            return format!("the command processor is before command {}", self.streams.next_command());
+        }
+        told.join("\n")
+    }
+
+    /// Begins all commands that may.
+    fn begin_next<C: Coherence, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+        while !self.released && self.slots.has_room() {
+            let Some(next) = self.streams.begin(self.program.commands()) else { return };
+            let what = match next {
+                Next::Launch(launch) => What::Launch(launch),
+                Next::Host(index) => {
+                    let copies = match self.program.commands()[index] {
+                        Command::Copy { bytes, .. } => Some(bytes),
+                        Command::Host { .. } => None,
+                        Command::Launch { .. } | Command::Barrier => unreachable!("the host does not wait to do it"),
+                    };
+                    What::Host(index, copies)
+                }
+                Next::End => {
+                    self.released = true;
+                    What::ProgramEnds
+                }
+            };
+            let (stage, packet) = (Stage::Read, KernelId(0));
+            let started = here.out.now();
+            let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
+            if self.begin_stage(slot, here) {
+                self.go_through(slot, here);
+            }
+        }
+    }
+
+    /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
+    fn go_through<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+        loop {
+            let work = self.slots.get(slot);
+            work.stage = work.stage.next();
+            if work.stage == Stage::End {
+                return self.end(slot, here);
+            }
+            if !self.begin_stage(slot, here) {
+                return;
+            }
+        }
+    }
+
+    /// Begins the stage that a command is at; returns whether it is over at once.
+    fn begin_stage<C: Coherence, T: Topology, D: Data>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) -> bool {
+        let Work { what, stage, .. } = *self.slots.get(slot);
+        match (stage, what) {
+            (Stage::Read, What::Launch(launch)) => self.read(slot, launch, here.out),
+            (Stage::Acquire, What::Launch(_) | What::Host(..) | What::ProgramEnds)
+            | (Stage::Release, What::Launch(_)) => self.operate(slot, here),
+            (Stage::Before, What::Launch(launch)) => self.around(slot, launch, false, here.out),
+            (Stage::Behind, What::Launch(launch)) => {
+                self.kernels[launch.launch as usize].end = here.out.now();
+                self.around(slot, launch, true, here.out)
+            }
+            (Stage::Run, What::Launch(launch)) => self.launch(slot, launch, here.out),
+            (Stage::Run, What::Host(index, copies)) => self.host(slot, index, copies, here.out),
+            (Stage::Read | Stage::Before | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
+            | (Stage::Run, What::ProgramEnds)
+            | (Stage::End, What::Launch(_) | What::Host(..) | What::ProgramEnds) => true,
+        }
+    }
+
+    /// Has the driver do what the schedule puts before or behind a command; returns whether there is nothing.
+    fn around<D: Data>(&mut self, slot: KernelSlot, launch: Launch, behind: bool, out: &mut Out<'_, D>) -> bool {
+        let around = self.schedule.around(launch.command);
+        let has = around.is_some_and(|one| if behind { !one.copies.is_empty() } else { !one.moves.is_empty() });
+        if has {
+            self.slots.get(slot).around = out.now();
+            let (id, command) = (self.layout.command_processor(), launch.command as u32);
+            let message = Message::Around { slot, command, behind };
+            out.send(out.now() + Ps(1), id, self.layout.driver(), message);
+        }
+        !has
+    }
+
+    /// Reads the packet of a launch, when those before it have been read.
+    fn read<D: Data>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+        let begins = out.now().max(self.read);
+        self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
+        let is_over = self.read == out.now();
+        if !is_over {
+            self.due(slot, self.read, out);
+        }
+        is_over
+    }
+
+    /// Decides what a side of a boundary does and begins that, when it is its turn.
+    fn operate<C: Coherence, T: Topology, D: Data>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) -> bool {
+        let now = here.out.now();
+        let work = self.slots.get(slot);
+        if work.stage == Stage::Acquire {
+            work.started = now;
+        }
+        if self.boundaries.one_at_a_time() && self.operating.is_some() {
+            self.waiting.push_back(slot);
+            return false;
+        }
+        self.decide(slot, here);
+        let is_over = self.phase(slot, here);
+        self.operating = (!is_over).then_some(slot);
+        is_over
+    }
+
+    /// Decides what the side of a boundary that a command is at does.
+    fn decide<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+        let now = here.out.now();
+        let work = self.slots.get(slot);
+        let (command, is_after) = match work.what {
+            What::Launch(launch) => (launch.command, work.stage == Stage::Release),
+            What::Host(command, _) => (command, false),
+            What::ProgramEnds => {
+                let decision = self.boundaries.end(here.topology, now);
+                work.side = Some(Side::new(decision, here.protocol));
+                return;
+            }
+        };
+        let decision: Decision = if is_after {
+            self.boundaries.after(command, work.packet, here.topology, now)
+        } else {
+            let (packet, decision) = self.boundaries.before(command, here.topology, now);
+            work.packet = packet;
+            decision
+        };
+        work.side = Some(Side::new(decision, here.protocol));
+    }
+
+    /// Starts the next phase of the side at hand; returns whether all have run.
+    fn phase<C: Coherence, T: Topology, D: Data>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) -> bool {
+        let id = self.layout.command_processor();
+        let mut side = self.slots.get(slot).side.take().expect("a side was decided");
+        let mut members = Vec::new();
+        let more = side.begin_phase(here.protocol, here.topology, |member, action| members.push((member, action)));
+        let at = here.out.now() + self.latency_to(members.len());
+        let counted = self.boundaries.logs();
+        for (member, action) in members {
+            let extent = self.boundaries.extent(&side.decision, member, action);
+            here.out.send(at, id, self.layout.controller(member), Message::Phase { slot, action, extent, counted });
+        }
+        if more {
+            self.slots.get(slot).side = Some(side);
+        } else {
+            self.boundaries.ran(&side.decision, here.out.now());
+        }
+        !more
+    }
+
+    /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
+    fn operated<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+        self.operating = None;
+        self.go_through(slot, here);
+        while self.operating.is_none()
+            && let Some(next) = self.waiting.pop_front()
+        {
+            self.decide(next, here);
+            if self.phase(next, here) {
+                self.go_through(next, here);
+            } else {
+                self.operating = Some(next);
+            }
+        }
+    }
+
+    /// Sends a kernel to its modules.
+    fn launch<D: Data>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+        let Launch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
+        let modules = (0..self.layout.modules).map(ModuleId).filter(|&module| on.has(module, self.modules_per_gpu));
+        let count = modules.clone().count();
+        let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
+        let opened = self.slots.get(slot).started + delay;
+        let at = opened.max(out.now() + self.latency_to(count));
+        let message = Message::Launch { command: command as u32, launch: number, slot };
+        let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
+        for module in modules {
+            if remaps {
+                let remap = Message::Remap { command: command as u32 };
+                out.send(at, self.layout.command_processor(), self.layout.controller(module), remap);
+            }
+            out.send(at, self.layout.command_processor(), self.layout.controller(module), message);
+        }
+        self.slots.get(slot).running = count as u8;
+        self.tell_links(at, LinkEvent::Launch, out);
+        self.open += 1;
+        let number = number as usize;
+        self.kernels.resize(self.kernels.len().max(number + 1), KernelTime::default());
+        self.kernels[number] = KernelTime { kernel, stream, on, start: opened, end: at };
+        false
+    }
+
+    /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
+    fn host<D: Data>(&mut self, slot: KernelSlot, command: usize, copies: Option<u64>, out: &mut Out<'_, D>) -> bool {
+        let Work { packet, started, .. } = *self.slots.get(slot);
+        self.hosted.extend(stretch(started, out.now()));
+        self.boundaries.host_is_done(command, packet);
+        let Some(bytes) = copies else { return true };
+        let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
+        self.copied.push(Stretch { start: out.now(), end: done });
+        self.due(slot, done, out);
+        false
+    }
+
+    /// A command has ended.
+    fn end<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+        let now = here.out.now();
+        let Work { what, started, .. } = self.slots.remove(slot);
+        match what {
+            What::Launch(Launch { stream, .. }) => {
+                self.streams.ended(stream);
+                self.open -= 1;
+                if self.open == 0 {
+                    self.tell_links(now + Ps(1), LinkEvent::End, here.out);
+                }
+                let id = self.layout.command_processor();
+                here.out.send(now + Ps(1), id, id, Message::Next);
+            }
+            What::Host(..) => {
+                self.streams.host_ended();
+                self.goes_on = true;
+            }
+            What::ProgramEnds => self.ending = stretch(started, now),
+        }
+    }
+
+    /// Latency to so many controllers.
+    fn latency_to(&self, members: usize) -> Ps {
+        if members == usize::from(self.layout.modules) { self.broadcast } else { self.latency }
+    }
+
+    /// What a command waits for is over at `at`.
+    fn due<D: Data>(&self, slot: KernelSlot, at: Ps, out: &mut Out<'_, D>) {
+        let id = self.layout.command_processor();
+        out.send(at.max(out.now() + Ps(1)), id, id, Message::Due { slot });
+    }
+
+    fn tell_links<D: Data>(&self, at: Ps, event: LinkEvent, out: &mut Out<'_, D>) {
+        if self.links_turn {
+            out.send(at, self.layout.command_processor(), self.layout.switch(), Message::Link(event));
+        }
+    }
+}
+
+/// What an event finds beside the command processor.
+struct Beside<'a, 'o, C, T, D: Data> {
+    protocol: &'a C,
+    topology: &'a T,
+    out: &'a mut Out<'o, D>,
+}
+
+impl Work {
+    /// What it waits for.
+    fn waiting(&self) -> String {
+        let whose = match self.what {
+            What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
+            What::Host(command, _) => format!("command {command}, of the host,"),
+            What::ProgramEnds => "the end of the program".to_owned(),
+        };
+        match (self.stage, &self.side) {
+            (Stage::Read, _) => format!("{whose} waits for its packet to be read"),
+            (Stage::Acquire | Stage::Release, Some(side)) => {
+                format!("{whose} lacks {} acknowledgments", side.missing())
+            }
+            (Stage::Acquire | Stage::Release, None) => format!("{whose} waits for another boundary"),
+            (Stage::Before | Stage::Behind, _) => format!("{whose} waits for what the schedule puts around it"),
+            (Stage::Run | Stage::End, _) => format!("{whose} runs on {} modules", self.running),
+        }
+    }
+}
+
+/// A wait, where there was one.
+fn stretch(start: Ps, end: Ps) -> Option<Stretch> {
+    (end > start).then_some(Stretch { start, end })
+}

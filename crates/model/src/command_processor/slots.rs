@@ -1,0 +1,55 @@
+//! Commands under way, by the slot that messages name them by.
+
+use super::Work;
+use crate::kernel_slot::KernelSlot;
+
+/// Commands under way.
+#[derive(Default)]
+pub(super) struct Slots {
+    works: Vec<Option<Work>>,
+    latest: KernelSlot,
+}
+
+impl Slots {
+    /// Whether one more may be under way.
+    pub(super) fn has_room(&self) -> bool {
+        self.works.len() < usize::from(KernelSlot::MOST) || self.works.iter().any(Option::is_none)
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.works.iter().all(Option::is_none)
+    }
+
+    /// Gives a command a slot: the first where nothing else is under way; else the next in turn that is free. A flag on its
+    /// way with a line that kernels share may outlive its own kernel, so its slot comes up again as late as can be.
+    pub(super) fn add(&mut self, work: Work) -> KernelSlot {
+        let most = KernelSlot::MOST;
+        let place = if self.is_idle() {
+            0
+        } else {
+            let later = (1..=most).map(|turn| (self.latest.0 + turn) % most);
+            let is_free = |place: &u8| self.works.get(usize::from(*place)).is_none_or(Option::is_none);
+            later.into_iter().find(is_free).expect("a slot is free where there is room")
+        };
+        self.latest = KernelSlot(place);
+        *crate::kernel_slot::entry(&mut self.works, self.latest) = Some(work);
+        self.latest
+    }
+
+    /// The command in a slot.
+    pub(super) fn get(&mut self, slot: KernelSlot) -> &mut Work {
+        let work = self.works.get_mut(slot.index()).and_then(Option::as_mut);
+        work.expect("messages name commands that are under way")
+    }
+
+    /// A command has ended.
+    pub(super) fn remove(&mut self, slot: KernelSlot) -> Work {
+        self.works[slot.index()].take().expect("a command ends once")
+    }
+
+    /// All, in the order of slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Work> {
+        self.works.iter().flatten()
+    }
+}

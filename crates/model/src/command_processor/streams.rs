@@ -1,0 +1,203 @@
+//! Which commands may begin: of each stream one after the other, streams side by side, up to the next command that the
+//! host waits for.
+
+use std::collections::VecDeque;
+use tombolo_types::On;
+use tombolo_types::stream::Command;
+
+/// A launch of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Launch {
+    /// Its command.
+    pub(super) command: usize,
+    /// Its number among the program's launches.
+    pub(super) launch: u32,
+    /// Which kernel.
+    pub(super) kernel: u32,
+    /// Where it runs.
+    pub(super) on: On,
+    /// Stream of the host program.
+    pub(super) stream: u32,
+    /// Whether it is the first of its stream.
+    pub(super) is_first: bool,
+    /// Whether its packet was there while the kernel before it in its stream ran.
+    pub(super) is_queued: bool,
+}
+
+/// What may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A launch.
+    Launch(Launch),
+    /// A command of the host, for which all before it have ended.
+    Host(usize),
+    /// All commands have ended.
+    End,
+}
+
+/// A stream of the host program.
+#[derive(Clone, Debug)]
+struct Stream {
+    number: u32,
+    /// Commands that the host has issued and that have not begun, with the number of each launch.
+    queue: VecDeque<(usize, u32)>,
+    /// Whether a launch of it is under way.
+    is_busy: bool,
+    has_launched: bool,
+    /// Whether the host has issued the next launch by the time the latest has begun.
+    is_queued: bool,
+}
+
+/// The streams of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams {
+    /// The first command that the host has not issued.
+    next: usize,
+    launches: u32,
+    /// In the order of their first launches.
+    streams: Vec<Stream>,
+    /// Launches under way.
+    under_way: u32,
+    /// Whether the host waits for a command of its own.
+    host_waits: bool,
+}
+
+impl Streams {
+    /// The first command not yet issued by the host.
+    pub(super) fn next_command(&self) -> usize {
+        self.next
+    }
+
+    /// What may begin now and thereby begins: the earliest of the program. `None` where all that is left has to wait.
+    pub(super) fn begin(&mut self, commands: &[Command]) -> Option<Next> {
+        while !self.host_waits {
+            self.issue(commands);
+            let ready = self.streams.iter_mut().filter(|stream| !stream.is_busy && !stream.queue.is_empty());
+            if let Some(stream) = ready.min_by_key(|stream| stream.queue[0].0) {
+                self.under_way += 1;
+                return Some(Next::Launch(stream.begin(commands)));
+            }
+            if self.under_way > 0 {
+                return None;
+            }
+            match commands.get(self.next) {
+                None => return Some(Next::End),
+                Some(Command::Launch { .. }) => unreachable!("launches have been issued"),
+                Some(Command::Barrier) => {
+                    self.next += 1;
+                    self.host_waited();
+                }
+                Some(Command::Copy { .. } | Command::Host { .. }) => {
+                    self.next += 1;
+                    self.host_waits = true;
+                    self.host_waited();
+                    return Some(Next::Host(self.next - 1));
+                }
+            }
+        }
+        None
+    }
+
+    /// A launch of a stream has ended.
+    pub(super) fn ended(&mut self, number: u32) {
+        self.under_way -= 1;
+        let stream = self.streams.iter_mut().find(|stream| stream.number == number);
+        stream.expect("a stream that has launched").is_busy = false;
+    }
+
+    /// A command of the host has ended.
+    pub(super) fn host_ended(&mut self) {
+        self.host_waits = false;
+    }
+
+    /// Launches up to the next command that the host waits for go to their streams.
+    fn issue(&mut self, commands: &[Command]) {
+        while let Some(Command::Launch { stream: number, .. }) = commands.get(self.next) {
+            let place = self.streams.iter().position(|stream| stream.number == *number).unwrap_or_else(|| {
+                self.streams.push(Stream::new(*number));
+                self.streams.len() - 1
+            });
+            self.streams[place].queue.push_back((self.next, self.launches));
+            self.next += 1;
+            self.launches += 1;
+        }
+    }
+
+    /// The host has waited for all: no packet is there while a kernel runs.
+    fn host_waited(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.is_queued = false);
+    }
+}
+
+impl Stream {
+    fn new(number: u32) -> Stream {
+        Stream { number, queue: VecDeque::new(), is_busy: false, has_launched: false, is_queued: false }
+    }
+
+    fn begin(&mut self, commands: &[Command]) -> Launch {
+        let (command, launch) = self.queue.pop_front().expect("a launch that may begin");
+        let Command::Launch { kernel, stream, on } = commands[command] else { panic!("streams hold launches") };
+        self.is_busy = true;
+        let is_first = !std::mem::replace(&mut self.has_launched, true);
+        let is_queued = std::mem::replace(&mut self.is_queued, true);
+        Launch { command, launch, kernel, on, stream, is_first, is_queued }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(streams: &mut Streams, commands: &[Command]) -> Vec<Next> {
+        std::iter::from_fn(|| streams.begin(commands)).take_while(|next| *next != Next::End).collect()
+    }
+
+    fn launches(begun: &[Next]) -> Vec<(usize, u32, bool, bool)> {
+        let told = |next: &Next| match *next {
+            Next::Launch(Launch { command, launch, is_first, is_queued, .. }) => (command, launch, is_first, is_queued),
+            Next::Host(_) | Next::End => panic!("a launch"),
+        };
+        begun.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_stream_runs_one_launch_at_a_time_beside_others() {
+        let commands = [(0, 0), (1, 0), (2, 7)].map(|(kernel, stream)| Command::launch(kernel, stream));
+        let mut streams = Streams::default();
+        assert_eq!(launches(&begun(&mut streams, &commands)), [(0, 0, true, false), (2, 2, true, false)]);
+        streams.ended(0);
+        assert_eq!(launches(&begun(&mut streams, &commands)), [(1, 1, false, true)]);
+        streams.ended(7);
+        assert_eq!(streams.begin(&commands), None);
+        streams.ended(0);
+        assert_eq!(streams.begin(&commands), Some(Next::End));
+    }
+
+    #[test]
+    fn what_the_host_waits_for_comes_behind_all_and_holds_up_all() {
+        let host = Command::Host { phase: 0 };
+        let commands = [Command::launch(0, 0), host.clone(), Command::launch(1, 1), Command::Barrier, host];
+        let mut streams = Streams::default();
+        assert_eq!(launches(&begun(&mut streams, &commands)), [(0, 0, true, false)]);
+        streams.ended(0);
+        assert_eq!(begun(&mut streams, &commands), [Next::Host(1)]);
+        assert_eq!(streams.begin(&commands), None, "the host waits");
+        streams.host_ended();
+        assert_eq!(launches(&begun(&mut streams, &commands)), [(2, 1, true, false)]);
+        streams.ended(1);
+        assert_eq!(begun(&mut streams, &commands), [Next::Host(4)]);
+    }
+
+    #[test]
+    fn behind_the_host_no_packet_is_queued() {
+        for (between, queued) in [(None, true), (Some(Command::Barrier), false)] {
+            let commands: Vec<Command> =
+                [Some(Command::launch(0, 0)), between, Some(Command::launch(1, 0))].into_iter().flatten().collect();
+            let mut streams = Streams::default();
+            begun(&mut streams, &commands);
+            streams.ended(0);
+            let [(_, 1, false, is_queued)] = launches(&begun(&mut streams, &commands))[..] else { panic!("one") };
+            assert_eq!(is_queued, queued);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A module's dispatcher: the kernels that run on it side by side, and which of their CTAs starts next on which SM.
+//!
+//! Kernels share SMs: a CTA starts where its warps, threads, scratchpad bytes and registers and a CTA slot are free.
+//! CTAs of the kernel launched first come first; those of the next start on what is left when all of the former have
+//! started. Source: CPElide (MICRO 2024), section II-B: work-groups of one kernel are issued "before switching to another
+//! kernel". All modules launch in the same order, so kernels whose CTAs wait for
+//! each other come to be resident one after the other, and none waits for one behind it.
+//!
+//! A launch invalidates the L1s of its modules, also where others run: they fetch again what they had.
+
+use crate::kernel_slot::KernelSlot;
+use crate::message::Message;
+use crate::pace::{KernelStats, Pace};
+use crate::parts::Parts;
+use crate::posted::Drainer;
+use crate::residency::Room;
+use crate::watch::{Contents, Watch};
+use std::sync::Arc;
+use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_machine::MachineConfig;
+use tombolo_protocol::{Coherence, l1};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{ComponentId, Ps, Scope};
+
+/// A kernel that runs on the module.
+#[derive(Clone, Copy, Debug)]
+struct Kernel {
+    slot: KernelSlot,
+    launch: u32,
+    index: u32,
+    /// What a CTA of it takes of an SM.
+    needs: Room,
+    next: u32,
+    step: u32,
+    end: u32,
+    /// CTAs of the module's share, and how many have started.
+    ctas: u32,
+    started: u32,
+    running: u32,
+    /// SMs whose posted stores are not yet known to be taken, and one for the end of the CTAs.
+    draining: u32,
+}
+
+/// A launch as the command processor sends it.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// The command of the program.
+    pub command: u32,
+    /// Its number among the program's launches.
+    pub launch: u32,
+    /// Where it is under way.
+    pub slot: KernelSlot,
+}
+
+/// A module's dispatcher.
+pub struct Dispatcher {
+    id: ComponentId,
+    cut: CtaCut,
+    program: Arc<dyn Program>,
+    /// In the order of their launches.
+    kernels: Vec<Kernel>,
+    /// By SM: what is free.
+    free: Vec<Room>,
+    /// When its next turn is.
+    dispatch_at: Ps,
+    /// By launch of the program: the module's part of it.
+    paces: Vec<Pace>,
+    failure: Option<String>,
+}
+
+impl Dispatcher {
+    /// An idle one, part of the controller `id` of a module with so many SMs.
+    pub fn new(
+        id: ComponentId,
+        cut: CtaCut,
+        program: Arc<dyn Program>,
+        (machine, sms): (&MachineConfig, u16),
+    ) -> Dispatcher {
+        Dispatcher {
+            id,
+            cut,
+            program,
+            kernels: Vec::new(),
+            free: vec![Room::of_sm(machine); usize::from(sms)],
+            dispatch_at: Ps::ZERO,
+            paces: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// By launch of the program, as far as any was on this module: its part of it.
+    pub fn paces(&self) -> &[Pace] {
+        &self.paces
+    }
+
+    /// What went wrong while decoding a CTA.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// What is left of kernels, for a report of who waits for whom.
+    pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
+        self.kernels.iter().map(|kernel| {
+            let Kernel { launch, ctas, started, running, .. } = kernel;
+            format!("launch {launch} has {running} CTAs here, and {} to start", ctas - started)
+        })
+    }
+
+    /// A kernel starts.
+    pub fn launch<C: Coherence, D: Contents>(
+        &mut self,
+        Launch { command, launch, slot }: Launch,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let (site, now) = (parts.site, parts.out.now());
+        site.watch.kernel(launch, slot);
+        parts.slice_shared.begin_kernel(now, slot);
+        parts.tell_l1_ways();
+        for sm in &mut *parts.sms {
+            sm.forget_flags(slot);
+            if l1::acquire_invalidates(&site.protocol, Scope::Sys) {
+                sm.invalidate_l1();
+            }
+        }
+        let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
+            panic!("command {command} launches no kernel")
+        };
+        let info = &self.program.kernels()[index as usize];
+        let share =
+            self.cut.share(info, on, site.module, Shape::of(&site.machine)).expect("it is launched where it runs");
+        let needs = Room::of_cta(&site.machine, info, self.program.warp_width());
+        if self.kernels.is_empty() {
+            self.dispatch_at = now;
+        }
+        self.kernels.push(Kernel {
+            slot,
+            launch,
+            index,
+            needs,
+            next: share.first,
+            step: share.step,
+            end: share.end,
+            ctas: share.ctas(),
+            started: 0,
+            running: 0,
+            draining: 0,
+        });
+        let launch = launch as usize;
+        self.paces.resize(self.paces.len().max(launch + 1), Pace::default());
+        self.paces[launch] = Pace::new(now);
+        self.fill(parts);
+        self.drain_if_done(parts);
+    }
+
+    /// Starts CTAs on all SMs in turn as long as one has room.
+    fn fill<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+        let mut starts = true;
+        while std::mem::take(&mut starts) {
+            for sm in 0..parts.sms.len() {
+                starts |= self.dispatch(sm, parts);
+                if parts.sms[sm].has_finished() {
+                    self.refill(sm, parts);
+                }
+            }
+        }
+    }
+
+    /// An SM may have ended CTAs: dispatches others in their place.
+    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
+        // A CTA without warps ends as it starts.
+        while let Some(slot) = parts.sms[sm].pop_finished() {
+            let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
+            let kernel = kernel.expect("only a running kernel's CTAs end");
+            kernel.running -= 1;
+            self.free[sm].give_back(&kernel.needs);
+            while self.dispatch(sm, parts) {}
+        }
+        self.drain_if_done(parts);
+    }
+
+    /// Starts the module's next CTA on an SM, if there is one left and it fits.
+    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
+        let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.end) else { return false };
+        if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
+            return false;
+        }
+        let mut stream = parts.sms[sm].spare_stream();
+        if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
+            self.failure = Some(error.to_string());
+            return false;
+        }
+        kernel.next += kernel.step;
+        kernel.running += 1;
+        self.free[sm].take(&kernel.needs);
+        let start = self.dispatch_at.max(parts.out.now());
+        self.dispatch_at = start + parts.site.machine.host.dispatch_interval;
+        let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
+        self.paces[kernel.launch as usize].start(start, quarter);
+        kernel.started += 1;
+        let slot = kernel.slot;
+        parts.at_sm(sm, |sm, here| sm.start_cta(start, slot, stream, here));
+        true
+    }
+
+    /// When all CTAs of a kernel have run, waits for what the module's SMs have posted: its own stores, and those of others
+    /// beside it.
+    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+        for kernel in &mut self.kernels {
+            let left = kernel.next < kernel.end && self.failure.is_none();
+            if left || kernel.running > 0 || kernel.draining > 0 {
+                continue;
+            }
+            kernel.draining = parts.sms.len() as u32 + 1;
+            let slot = kernel.slot;
+            parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained { kernel: slot });
+            for sm in 0..parts.sms.len() {
+                parts.at_sm(sm, |sm, here| sm.drain(Drainer::Kernel(slot), self.id, here));
+            }
+        }
+    }
+
+    /// One of the things that a kernel's end waits for has come.
+    pub fn drained<C: Coherence, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
+        let place = self.kernels.iter().position(|kernel| kernel.slot == slot);
+        let place = place.expect("a kernel drains while it is the module's");
+        let kernel = &mut self.kernels[place];
+        kernel.draining -= 1;
+        if kernel.draining > 0 {
+            return;
+        }
+        let Kernel { launch, ctas, .. } = self.kernels.remove(place);
+        let counted = parts.sms.iter_mut().map(|sm| sm.take_counted(slot));
+        let counted = counted.fold(KernelStats::default(), |sum, sm| sum.and(&sm));
+        let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
+        self.paces[launch as usize].drain(ended, counted);
+        if self.kernels.is_empty() {
+            parts.slice_shared.ways.stop();
+        }
+        let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
+        parts.out.send(at, self.id, parts.site.layout.command_processor(), Message::KernelDone { slot });
+    }
+}

@@ -1,0 +1,102 @@
+//! Whether a program can run on a machine under a design at all, decided before anything runs.
+
+use crate::run::{RunError, RunSpec};
+use std::collections::BTreeSet;
+use tombolo_design::placement::Movement;
+use tombolo_design::scheduling::Shape;
+use tombolo_model::residency::residency;
+use tombolo_types::stream::{Command, KernelClass, KernelInfo};
+use tombolo_types::{ModuleId, On};
+
+/// Whether the program can run on the machine at all.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let (machine, program) = (&spec.machine, &spec.program);
+    let mismatch = |recorded: String, has: String| {
+        Err(RunError::Mismatch { program: program.name().into(), recorded, machine: machine.name.clone(), has })
+    };
+    if program.line_size() != machine.line {
+        let bytes = |size: tombolo_types::LineSize| format!("lines of {} B", size.bytes());
+        return mismatch(bytes(program.line_size()), bytes(machine.line));
+    }
+    if program.warp_width() > machine.sm.warp_width {
+        // A narrower one runs with idle lanes.
+        let lanes = |width: u32| format!("warps of {width} lanes");
+        return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
+    }
+    for kernel in program.kernels() {
+        residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
+    }
+    check_sharing(spec)?;
+    let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
+    launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
+}
+
+/// What a command launches, and where.
+fn launched(command: &Command) -> Option<(u32, On)> {
+    match *command {
+        Command::Launch { kernel, on, .. } => Some((kernel, on)),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+    }
+}
+
+/// Whether a kernel can be launched there.
+fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunError> {
+    let (machine, cut) = (&spec.machine, spec.design.scheduling.cut());
+    let shape = Shape::of(machine);
+    let defect = on.defect(shape.gpus, shape.modules_per_gpu).or_else(|| cut.defect(kernel, on, shape));
+    if let Some(why) = defect {
+        let (kernel, machine) = (&kernel.name, &machine.name);
+        return Err(RunError::DoesNotFit(format!("kernel {kernel} on machine {machine}: {why}")));
+    }
+    if kernel.class != KernelClass::Cooperative {
+        return Ok(());
+    }
+    let resident = residency(machine, kernel, spec.program.warp_width()).map_err(RunError::DoesNotFit)?;
+    let shares =
+        (0..machine.topology.modules() as u8).filter_map(|module| cut.share(kernel, on, ModuleId(module), shape));
+    let (largest, count) = shares.fold((0, 0), |(most, count), share| (share.ctas().max(most), count + 1_u64));
+    let room = u64::from(resident) * u64::from(machine.topology.sms_per_module);
+    if u64::from(largest) <= room {
+        return Ok(());
+    }
+    let room = room * count;
+    Err(RunError::DoesNotFit(format!(
+        "kernel {}: its {} CTAs wait for each other and machine {} holds {room} at once",
+        kernel.name, kernel.ctas, machine.name
+    )))
+}
+
+/// Whether a way to share memory that acts around kernels goes with the program.
+fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
+    let (sharing, program) = (spec.design.placement.sharing(), &spec.program);
+    if spec.machine.topology.gpus == 1 || sharing.movement == Movement::Placed || sharing.movement == Movement::Faults {
+        return Ok(());
+    }
+    let refused = |why: String| Err(RunError::DoesNotFit(why));
+    let design = &spec.design.name;
+    let waits = |kernel: &&KernelInfo| kernel.class == KernelClass::Cooperative;
+    if let Some(kernel) = program.kernels().iter().find(waits).filter(|_| !sharing.shows_at_once()) {
+        return refused(format!(
+            "kernel {}: its CTAs wait for each other, and under design {design} a GPU sees what another one writes behind a \
+             kernel alone",
+            kernel.name
+        ));
+    }
+    let places: BTreeSet<_> = program.commands().iter().filter_map(placed).collect();
+    if places.len() > 1 || places.iter().any(|(_, on)| *on != On::All) {
+        return refused(format!(
+            "program {}: it launches kernels in several streams or on some GPUs, and design {design} moves memory between \
+             kernels that run one after the other on all",
+            program.name()
+        ));
+    }
+    Ok(())
+}
+
+/// In which stream and where a command launches a kernel.
+fn placed(command: &Command) -> Option<(u32, On)> {
+    match *command {
+        Command::Launch { stream, on, .. } => Some((stream, on)),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+    }
+}
