@@ -52,7 +52,7 @@ impl Movement {
             Around { copies: calls.clone(), ..Around::default() }
         };
         let around = program.commands().iter().map(|command| match *command {
-            Command::Launch { kernel, .. } => behind(kernel),
+            Command::Launch { kernel, on, .. } => behind(self.number(kernel, on)),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
         });
         around.collect()
@@ -63,7 +63,8 @@ impl Movement {
         let mut around: Vec<Around> = Vec::new();
         for command in program.commands().iter().rev() {
             let copies = match *command {
-                Command::Launch { kernel, .. } => {
+                Command::Launch { kernel, on, .. } => {
+                    let kernel = self.number(kernel, on);
                     let lines = |from, to| self.joined(&needs.of(kernel, from, to), arrays);
                     made.calls(kernel, self.kernel(kernel), lines)
                 }

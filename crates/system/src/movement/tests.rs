@@ -6,7 +6,7 @@ use tombolo_design::placement::Copied;
 use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
 use tombolo_protocol::elision::Lines;
 use tombolo_types::stream::{AtomicResult, Command};
-use tombolo_types::{Line, LineSize, Mask, Order};
+use tombolo_types::{Devices, Line, LineSize, Mask, Order};
 
 /// Lines of a page.
 const PAGE: u64 = 8;
@@ -108,6 +108,18 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
     assert_eq!(two([0, 4], [2, 20]), [between]);
     let same = "write the same bytes in one kernel; copies do not merge them, and each has what came last";
     assert!(two([0, 4], [4, 20])[1].ends_with(same));
+}
+
+#[test]
+fn a_kernel_launched_on_another_gpu_is_another_senders() {
+    let on = |device| On::Modules(Devices::only(device));
+    let launch = |device| Command::Launch { kernel: 0, stream: 0, on: on(device) };
+    let program = Directed::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
+    let program = program.issuing(vec![launch(0), launch(1), launch(0)]);
+    let movement = find(&program, 2);
+    let (schedule, _) = movement.copies(&*program, Copied::Hull);
+    assert_eq!([0, 1, 2].map(|index| calls(&schedule, index)), [[(0, 1, 0, 4)], [(1, 0, 0, 4)], [(0, 1, 0, 4)]]);
+    assert!(movement.kernel(movement.number(0, on(1)))[0].written.lines.is_empty());
 }
 
 #[test]
@@ -345,7 +357,7 @@ proptest! {
             told.extend(around.remaps.iter().map(|remap| ((remap.page.0, remap.at.0), remap.home.0)));
             let first = |page: u64| table.home(ModuleId(0), Line(page * PAGE)).expect("it is touched").0;
             let sees = |page, at| told.get(&(page, at)).copied().unwrap_or_else(|| first(page));
-            let uses = movement.page_uses(order[launch]);
+            let uses = movement.page_uses(movement.number(order[launch], On::All));
             for used in &uses {
                 let (page, at) = (used.page.0, used.module.0);
                 let home = sees(page, at);
@@ -372,5 +384,5 @@ fn commands_that_are_no_launches_have_nothing_around_them() {
         assert_eq!(schedule.around.len(), 2);
         assert!(schedule.around(1).is_none());
     }
-    assert_eq!(movement.kernel(0)[0].written.lines, Lines::new(Line(0), Line(8)).into());
+    assert_eq!(movement.kernel(movement.number(0, On::All))[0].written.lines, Lines::new(Line(0), Line(8)).into());
 }
