@@ -66,7 +66,8 @@ choice! {
         /// Of each array, all between the first and the last byte that the GPU has written, to every other. Source: GPS,
         /// section 6.
         Hull = "hull",
-        /// What others read before it is written again, as a programmer who knows the halos would.
+        /// What others read before it is written again, as a programmer who knows the halos would: two ranges of an array in
+        /// one call where carrying what lies between takes less than a call.
         Needed = "needed",
         /// Nothing, in no time: a bound, whose values are wrong. Source: GPS, section 6, infinite bandwidth.
         Nothing = "nothing",

@@ -55,7 +55,7 @@ pub fn place_beside(
             first.pages()
         }
         Placement::UnifiedMemoryHints(_) => {
-            let mut moved = Walk::new(program, modules, lines_per_page);
+            let mut moved = Walk::new(modules, lines_per_page);
             let mut all: Vec<&mut dyn Reader> = vec![&mut moved];
             for reader in readers.iter_mut() {
                 all.push(&mut **reader);

@@ -4,7 +4,7 @@
 //! | copied | ranges of a sender and a target, one call each |
 //! | --- | --- |
 //! | [`Copied::Hull`] | of each array from the first to the last line that the sender wrote in that kernel |
-//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again; two of an array are one where carrying what lies between takes less than a call ([`Movement::carrying`]) |
+//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again; two of one array or run are one where carrying what lies between takes less than a call ([`Movement::carrying`]) |
 //!
 //! Of lines of no array, runs of pages stand for arrays. A sender serves its targets in turn, the next module first, so
 //! that no two senders begin with the same. What nobody else reads stays where it was written: the end of a program needs it
@@ -52,7 +52,7 @@ impl Movement {
             Around { copies: calls.clone(), ..Around::default() }
         };
         let around = program.commands().iter().map(|command| match *command {
-            Command::Launch { kernel, .. } => behind(kernel),
+            Command::Launch { kernel, on, .. } => behind(self.number(kernel, on)),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
         });
         around.collect()
@@ -63,7 +63,8 @@ impl Movement {
         let mut around: Vec<Around> = Vec::new();
         for command in program.commands().iter().rev() {
             let copies = match *command {
-                Command::Launch { kernel, .. } => {
+                Command::Launch { kernel, on, .. } => {
+                    let kernel = self.number(kernel, on);
                     let lines = |from, to| self.joined(&needs.of(kernel, from, to), arrays);
                     made.calls(kernel, self.kernel(kernel), lines)
                 }
@@ -76,12 +77,17 @@ impl Movement {
         around
     }
 
-    /// Ranges of lines, with what lies between two of one array where that is little.
+    /// Ranges of lines, with what lies between two of one array, or of one run of pages, where that is little.
     fn joined(&self, lines: &LineSet, arrays: &[Option<Lines>]) -> Vec<Lines> {
-        let of_one =
-            |both: Lines| arrays.iter().flatten().any(|array| array.first <= both.first && both.end <= array.end);
-        let joins = |one: &Lines, next: &Lines| one.gap(*next) <= self.gap && of_one(one.hull(*next));
-        let runs = lines.ranges().chunk_by(joins);
+        let of_one = |one: Lines, next: Lines| {
+            let both = one.hull(next);
+            let mut touched = arrays.iter().flatten().filter(|array| array.overlaps(both));
+            match touched.next() {
+                Some(array) => array.first <= both.first && both.end <= array.end,
+                None => one.gap(next) < self.lines_per_page,
+            }
+        };
+        let runs = lines.ranges().chunk_by(|one, next| one.gap(*next) <= self.gap && of_one(*one, *next));
         runs.map(|run| run[0].hull(run[run.len() - 1])).collect()
     }
 

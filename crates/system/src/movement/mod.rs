@@ -23,13 +23,14 @@ pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 use crate::placement::FirstTouch;
 use crate::survey::{Launch, Reader, Touch, accesses, survey};
 use marks::Marks;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_model::schedule::Written;
 use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{ModuleId, Page};
+use tombolo_types::{ModuleId, On, Page};
 
 /// What one module does in one kernel. An atomic reads its line and writes its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +58,9 @@ pub struct Movement {
     lines_per_page: u64,
     /// Lines between two ranges of an array that are carried rather than the second copied by a call of its own, at most.
     gap: u64,
-    /// By kernel, then by module; of a kernel that is never launched nothing.
+    /// By kernel and where it runs, its number: launched again there it does the same.
+    numbers: FxHashMap<(u32, On), u32>,
+    /// By number, then by module.
     kernels: Vec<Vec<ModuleMovement>>,
     /// Who first touched each page.
     touched: Vec<(Page, ModuleId)>,
@@ -72,7 +75,7 @@ impl Movement {
     /// # Errors
     /// The recording is damaged.
     pub fn find(program: &dyn Program, cut: CtaCut, modules: u8, lines_per_page: u64) -> Result<Movement, StreamError> {
-        let mut walk = Walk::new(program, modules, lines_per_page);
+        let mut walk = Walk::new(modules, lines_per_page);
         survey(program, cut, Shape { gpus: modules, modules_per_gpu: 1 }, &mut [&mut walk])?;
         Ok(walk.finish())
     }
@@ -84,7 +87,15 @@ impl Movement {
         Movement { gap: lines, ..self }
     }
 
-    /// What each module does in kernel number `kernel`, by module.
+    /// The number of a kernel that runs there.
+    ///
+    /// # Panics
+    /// Where the program does not launch it there.
+    pub fn number(&self, kernel: u32, on: On) -> u32 {
+        self.numbers[&(kernel, on)]
+    }
+
+    /// What each module does in kernel number `kernel` ([`Movement::number`]), by module.
     pub fn kernel(&self, kernel: u32) -> &[ModuleMovement] {
         &self.kernels[kernel as usize]
     }
@@ -123,8 +134,10 @@ pub fn pages_of(lines: &LineSet, lines_per_page: u64) -> Vec<Range<u64>> {
 pub struct Walk {
     lines_per_page: u64,
     modules: u8,
-    /// By kernel; `None` before its first launch.
-    kernels: Vec<Option<Vec<ModuleMovement>>>,
+    /// By kernel and where it runs, its number.
+    numbers: FxHashMap<(u32, On), u32>,
+    /// By number, then by module.
+    kernels: Vec<Vec<ModuleMovement>>,
     /// The kernel at hand, and the module whose CTAs are shown.
     at: Option<(u32, ModuleId)>,
     /// What that module does.
@@ -134,12 +147,13 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// For `program` on a machine of `modules` modules and pages of `lines_per_page` lines, a power of two.
-    pub fn new(program: &dyn Program, modules: u8, lines_per_page: u64) -> Walk {
+    /// On a machine of `modules` modules and pages of `lines_per_page` lines, a power of two.
+    pub fn new(modules: u8, lines_per_page: u64) -> Walk {
         Walk {
             lines_per_page,
             modules,
-            kernels: program.kernels().iter().map(|_| None).collect(),
+            numbers: FxHashMap::default(),
+            kernels: Vec::new(),
             at: None,
             marks: Marks::default(),
             touched: FirstTouch::new(modules, lines_per_page),
@@ -153,7 +167,8 @@ impl Walk {
         Movement {
             lines_per_page: self.lines_per_page,
             gap: 0,
-            kernels: self.kernels.into_iter().map(Option::unwrap_or_default).collect(),
+            numbers: self.numbers,
+            kernels: self.kernels,
             touched: self.touched.touches(),
             written: self.written.touches(),
         }
@@ -163,8 +178,7 @@ impl Walk {
     fn close(&mut self) {
         let Some((kernel, module)) = self.at.take() else { return };
         let (read, written) = self.marks.take();
-        let found = self.kernels[kernel as usize].as_mut().expect("it was launched");
-        found[usize::from(module.0)] = ModuleMovement { read, written: Arc::new(written) };
+        self.kernels[kernel as usize][usize::from(module.0)] = ModuleMovement { read, written: Arc::new(written) };
     }
 }
 
@@ -173,10 +187,12 @@ impl Reader for Walk {
         self.close();
         self.touched.launch(launch);
         self.written.launch(launch);
-        let known = &mut self.kernels[launch.kernel as usize];
-        let is_new = known.is_none();
-        known.get_or_insert_with(|| vec![ModuleMovement::default(); usize::from(self.modules)]);
-        self.at = is_new.then_some((launch.kernel, ModuleId(0)));
+        let number = self.kernels.len() as u32;
+        let is_new = *self.numbers.entry(launch.kind()).or_insert(number) == number;
+        if is_new {
+            self.kernels.push(vec![ModuleMovement::default(); usize::from(self.modules)]);
+            self.at = Some((number, ModuleId(0)));
+        }
         is_new
     }
 

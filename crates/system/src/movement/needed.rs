@@ -38,7 +38,8 @@ impl<'a> Needs<'a> {
     /// Goes back to before `command`.
     pub(super) fn before(&mut self, command: &Command) {
         match *command {
-            Command::Launch { kernel, .. } => {
+            Command::Launch { kernel, on, .. } => {
+                let kernel = self.movement.number(kernel, on);
                 let modules = self.movement.kernel(kernel);
                 let gone = self.gone[kernel as usize].get_or_insert_with(|| Gone::new(written(modules)));
                 for (needed, module) in self.needed.iter_mut().zip(modules) {

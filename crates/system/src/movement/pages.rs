@@ -21,7 +21,7 @@ impl Movement {
         let wanted: Vec<Vec<PageMove>> =
             self.by_kernel(|uses| uses.chunk_by(|one, other| one.page == other.page).filter_map(hinted).collect());
         let mut moved: FxHashMap<Page, ModuleId> = FxHashMap::default();
-        let schedule = schedule(program, |kernel| {
+        let schedule = self.schedule(program, |kernel| {
             let moves = wanted[kernel as usize].iter().copied().filter(|&PageMove { page, to }| {
                 let now = moved.get(&page).copied().unwrap_or_else(|| self.home(&table, page));
                 let moves = now != to;
@@ -45,7 +45,7 @@ impl Movement {
         let uses = self.by_kernel(<[PageUse]>::to_vec);
         let mut latest: FxHashMap<Page, ModuleId> = FxHashMap::default();
         let mut told: FxHashMap<(Page, ModuleId), ModuleId> = FxHashMap::default();
-        let schedule = schedule(program, |kernel| {
+        let schedule = self.schedule(program, |kernel| {
             let uses = &uses[kernel as usize];
             let mut remaps = Vec::new();
             for &PageUse { page, module: at, writes } in uses {
@@ -68,6 +68,15 @@ impl Movement {
         (0..self.kernels.len() as u32).map(|kernel| made(&self.page_uses(kernel))).collect()
     }
 
+    /// What is done around each launch, by the number of its kernel.
+    fn schedule(&self, program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
+        let around = program.commands().iter().map(|command| match *command {
+            Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
+        });
+        Schedule { around: around.collect(), copies: Vec::new() }
+    }
+
     fn home(&self, table: &PageTable, page: Page) -> ModuleId {
         let first = Line(page.0 * self.lines_per_page);
         table.home(ModuleId(0), first).expect("a page that is used is placed")
@@ -81,13 +90,4 @@ fn hinted(uses: &[PageUse]) -> Option<PageMove> {
         uses.next().is_none().then_some(PageMove { page: first.page, to: first.module })
     };
     only(&mut uses.iter()).or_else(|| only(&mut uses.iter().filter(|used| used.writes)))
-}
-
-/// What is done around each launch.
-fn schedule(program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
-    let around = program.commands().iter().map(|command| match *command {
-        Command::Launch { kernel, .. } => around(kernel),
-        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
-    });
-    Schedule { around: around.collect(), copies: Vec::new() }
 }

@@ -6,7 +6,7 @@ use tombolo_design::placement::Copied;
 use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
 use tombolo_protocol::elision::Lines;
 use tombolo_types::stream::{AtomicResult, Command};
-use tombolo_types::{Line, LineSize, Mask, Order};
+use tombolo_types::{Devices, Line, LineSize, Mask, Order};
 
 /// Lines of a page.
 const PAGE: u64 = 8;
@@ -111,6 +111,18 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
 }
 
 #[test]
+fn a_kernel_launched_on_another_gpu_is_another_senders() {
+    let on = |device| On::Modules(Devices::only(device));
+    let launch = |device| Command::Launch { kernel: 0, stream: 0, on: on(device) };
+    let program = Directed::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
+    let program = program.issuing(vec![launch(0), launch(1), launch(0)]);
+    let movement = find(&program, 2);
+    let (schedule, _) = movement.copies(&*program, Copied::Hull);
+    assert_eq!([0, 1, 2].map(|index| calls(&schedule, index)), [[(0, 1, 0, 4)], [(1, 0, 0, 4)], [(0, 1, 0, 4)]]);
+    assert!(movement.kernel(movement.number(0, on(1)))[0].written.lines.is_empty());
+}
+
+#[test]
 fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_than_a_call() {
     let write = Cta::new().warp(|w| _ = w.write([0, 3, 9, 16, 18]));
     let read = Cta::new().warp(|w| _ = w.read([0, 3, 9, 16, 18]));
@@ -121,6 +133,13 @@ fn what_lies_between_two_ranges_of_an_array_is_carried_where_that_takes_less_tha
     assert_eq!(behind(0), [(0, 1), (3, 4), (9, 10), (16, 17), (18, 19)].map(|(first, end)| call(first, end)));
     assert_eq!(behind(2), [call(0, 4), call(9, 10), call(16, 19)]);
     assert_eq!(behind(u64::MAX), [call(0, 10), call(16, 19)], "no call is of two arrays");
+    let kernels = vec![
+        vec![Cta::new().warp(|w| _ = w.write([0, 7, 16])), cta(0..0, 0..0)],
+        vec![cta(0..0, 0..0), cta(0..17, 0..0)],
+    ];
+    let nameless = Directed::new(kernels);
+    let (schedule, _) = find(&nameless, 2).carrying(u64::MAX).copies(&*nameless, Copied::Needed);
+    assert_eq!(calls(&schedule, 0), [call(0, 8), call(16, 17)], "between runs of pages nobody knows what lies");
 }
 
 #[test]
@@ -338,7 +357,7 @@ proptest! {
             told.extend(around.remaps.iter().map(|remap| ((remap.page.0, remap.at.0), remap.home.0)));
             let first = |page: u64| table.home(ModuleId(0), Line(page * PAGE)).expect("it is touched").0;
             let sees = |page, at| told.get(&(page, at)).copied().unwrap_or_else(|| first(page));
-            let uses = movement.page_uses(order[launch]);
+            let uses = movement.page_uses(movement.number(order[launch], On::All));
             for used in &uses {
                 let (page, at) = (used.page.0, used.module.0);
                 let home = sees(page, at);
@@ -365,5 +384,5 @@ fn commands_that_are_no_launches_have_nothing_around_them() {
         assert_eq!(schedule.around.len(), 2);
         assert!(schedule.around(1).is_none());
     }
-    assert_eq!(movement.kernel(0)[0].written.lines, Lines::new(Line(0), Line(8)).into());
+    assert_eq!(movement.kernel(movement.number(0, On::All))[0].written.lines, Lines::new(Line(0), Line(8)).into());
 }
