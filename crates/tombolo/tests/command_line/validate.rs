@@ -80,7 +80,7 @@ fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
     let answer = json(&["validate", "--machine", "dgx-h100", "--json"]);
     let probes = answer["probes"].as_array().expect("probes");
     let names: Vec<_> = probes.iter().map(|probe| probe["name"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["peer GPU, read", "peer GPU, write"]);
+    assert_eq!(names, ["peer GPU, read", "peer GPU, write", "peer GPU, copy"]);
     let table = outcome(&["validate", "--machine", "dgx-h100", "--benchmarks", "none"]);
     assert!(stderr(&table).contains("--benchmarks"), "a table was asked for: {}", stderr(&table));
 }
