@@ -154,7 +154,7 @@ impl Ended<'_> {
             Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
         };
         let engines = modules.iter().map(|module| &module.copy_engine().stats);
-        copies.then(|| CopiesRecord::new(engines, processor.exposed()))
+        copies.then(|| CopiesRecord::new(engines, processor.around_commands()))
     }
 
     /// In flits, of a machine with caches in front of memory.

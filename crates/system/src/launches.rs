@@ -18,9 +18,16 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
     let releases = processor.hosted().iter().chain(processor.ending()).map(span);
     let kernels: Vec<Span> = kernels.chain(releases).collect();
-    let copies: Vec<Span> = processor.copies().iter().map(span).collect();
+    let copies = processor.copies().iter().chain(processor.around_commands());
+    let copies: Vec<Span> = copies.map(span).collect();
     let whole = processor.ended();
-    TimeRecord::new(&Split::of(&kernels, &copies, &[], whole), whole)
+    let mut split = Split::of(&kernels, &copies, &[], whole);
+    // What is sent behind the last kernel belongs to it: others are to have it.
+    let opened = processor.kernels().iter().map(|kernel| kernel.start).min();
+    if let (Some(opened), Some(last)) = (opened, processor.around_commands().last()) {
+        split.region = split.region.max(last.end - opened);
+    }
+    TimeRecord::new(&split, whole)
 }
 
 /// A record of each launch, in order.

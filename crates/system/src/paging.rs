@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
+use tombolo_model::command_processor::Stretch;
 use tombolo_model::copy_engine::CopyStats;
 use tombolo_model::driver::PagingStats;
 use tombolo_types::Ps;
@@ -59,7 +60,8 @@ pub struct CopiesRecord {
 
 impl CopiesRecord {
     /// What the engines have counted.
-    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, exposed: Ps) -> CopiesRecord {
+    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Stretch]) -> CopiesRecord {
+        let exposed = waits.iter().fold(Ps::ZERO, |sum, wait| sum + (wait.end - wait.start));
         let zero = CopiesRecord { exposed_s: exposed.seconds(), ..CopiesRecord::default() };
         engines.fold(zero, |sum, engine| CopiesRecord {
             calls: sum.calls + engine.calls,

@@ -68,7 +68,8 @@ pub struct TimeRecord {
     pub host_s: f64,
     /// The rest: launch latencies.
     pub launches_s: f64,
-    /// From the first kernel's opening to the last one's end, with the gaps and the copies between; 0 without kernels.
+    /// From the first kernel's opening to the last one's end, with the gaps and the copies between, and with what a design
+    /// sends to other GPUs behind the last; 0 without kernels.
     pub region_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,

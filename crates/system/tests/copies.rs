@@ -78,6 +78,12 @@ fn memcpy_sends_what_was_written_to_all_others() {
 }
 
 #[test]
+fn what_is_sent_behind_the_last_kernel_is_in_the_region() {
+    let record = simulate("memcpy", &over(vec![writing()]));
+    assert!(copies(&record).exposed_s > 0.0 && record.time.region_s > copies(&record).exposed_s, "{:?}", record.time);
+}
+
+#[test]
 fn what_nobody_reads_is_not_needed() {
     let halo = simulate("memcpy-needed", &over(vec![writing(), reading(3)]));
     // Six borders' sides of three lines, one call each.

@@ -314,7 +314,9 @@ mod tests {
             let share = simulated / limit.unwrap();
             assert!((0.95..=1.0).contains(&share), "{name}: {simulated:.1} GB/s, {share} of what a link carries");
             let ratio = simulated / published;
-            assert!((0.95..1.1).contains(&ratio), "{name}: {simulated:.1}, published {published}");
+            // docs/validation.md says why copies are farther above.
+            let most = if probe.way() == Way::Copy { 1.15 } else { 1.1 };
+            assert!((0.95..most).contains(&ratio), "{name}: {simulated:.1}, published {published}");
         }
     }
 

@@ -159,8 +159,8 @@ pub struct CommandProcessor {
     modules_per_gpu: u8,
     /// What is done around commands.
     schedule: Arc<Schedule>,
-    /// How long commands have waited for that.
-    exposed: Ps,
+    /// When commands waited for that.
+    around: Vec<Stretch>,
 }
 
 impl CommandProcessor {
@@ -200,7 +200,7 @@ impl CommandProcessor {
             kernels: Vec::new(),
             modules_per_gpu: machine.topology.modules_per_gpu,
             schedule,
-            exposed: Ps::ZERO,
+            around: Vec::new(),
         }
     }
 
@@ -218,8 +218,7 @@ impl CommandProcessor {
             Message::Due { slot } => self.go_through(slot, here),
             Message::AroundDone { slot } => {
                 let since = self.slots.get(slot).around;
-                self.exposed += here.out.now() - since;
-                self.copied.push(Stretch { start: since, end: here.out.now() });
+                self.around.push(Stretch { start: since, end: here.out.now() });
                 self.go_through(slot, here);
             }
             Message::KernelDone { slot } => {
@@ -268,9 +267,9 @@ impl CommandProcessor {
         &self.kernels
     }
 
-    /// How long commands have waited for what the schedule puts around them.
-    pub fn exposed(&self) -> Ps {
-        self.exposed
+    /// When commands waited for what the schedule puts around them, in the order of the ends.
+    pub fn around_commands(&self) -> &[Stretch] {
+        &self.around
     }
 
     /// When each copy ran, in order.
@@ -281,7 +280,8 @@ impl CommandProcessor {
     /// When the last command ended: a kernel with its release, a copy, or the release at the end.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
-        let waits = [self.copied.last(), self.hosted.last(), self.ending.as_ref()].into_iter().flatten();
+        let waits = [self.copied.last(), self.around.last(), self.hosted.last(), self.ending.as_ref()];
+        let waits = waits.into_iter().flatten();
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
 
