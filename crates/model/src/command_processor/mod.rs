@@ -2,7 +2,7 @@
 //!
 //! Commands of one stream run in order, those of different streams side by side; what the host waits for comes behind all
 //! and holds up all (`streams`). A command under way has a slot, which messages name (`slots`), and passes through the
-//! [`Stage`]s, each begun when the one before is over.
+//! `Stage`s, each begun when the one before is over.
 //!
 //! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
 //! at the modules that it runs on, once per cache (`side`). Where a decision rests on those before it, one boundary runs at
