@@ -52,6 +52,8 @@ option! {
     pub struct Duplicated = "duplicated" {
         /// What is sent.
         copied: Copied = Copied::Hull,
+        /// Whether a GPU sends as soon as its own part of a kernel has ended, while others still run.
+        overlap: bool = false,
     }
 }
 
@@ -86,8 +88,13 @@ pub enum Movement {
         /// Whether pages move before a kernel.
         prefetch: bool,
     },
-    /// Copies behind kernels.
-    Copies(Copied),
+    /// Copies behind kernels, or (`overlap`) behind each GPU's part of one.
+    Copies {
+        /// What is sent.
+        copied: Copied,
+        /// Whether each GPU sends for itself.
+        overlap: bool,
+    },
     /// The last writer, before each kernel.
     LatestWriter,
 }
@@ -108,14 +115,14 @@ impl Sharing {
     pub fn shows_at_once(&self) -> bool {
         match self.movement {
             Movement::Placed | Movement::Faults | Movement::Hints { .. } => true,
-            Movement::Copies(_) | Movement::LatestWriter => false,
+            Movement::Copies { .. } | Movement::LatestWriter => false,
         }
     }
 
     /// Whether a module's view of pages changes.
     pub fn moves(&self) -> bool {
         match self.movement {
-            Movement::Placed | Movement::Copies(_) => false,
+            Movement::Placed | Movement::Copies { .. } => false,
             Movement::Faults | Movement::Hints { .. } | Movement::LatestWriter => true,
         }
     }
@@ -131,7 +138,7 @@ impl Sharing {
         match self.movement {
             Movement::Placed => Ok(None),
             Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
-            Movement::Copies(_) => Err("copies behind kernels"),
+            Movement::Copies { .. } => Err("copies behind kernels"),
             Movement::LatestWriter => Err("pages that are found at their latest writer"),
         }
     }
@@ -153,7 +160,9 @@ impl Placement {
             Placement::UnifiedMemoryHints(UnifiedMemoryHints { prefetch }) => {
                 of(Movement::Hints { prefetch }, afar, false)
             }
-            Placement::Duplicated(Duplicated { copied }) => of(Movement::Copies(copied), Paging::default(), false),
+            Placement::Duplicated(Duplicated { copied, overlap }) => {
+                of(Movement::Copies { copied, overlap }, Paging::default(), false)
+            }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
         }
     }
@@ -165,10 +174,10 @@ impl Placement {
                 (Promise::Ptx, "")
             }
             Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) => (Promise::Ptx, ""),
-            Placement::Duplicated(Duplicated { copied: Copied::Hull | Copied::Needed }) => {
+            Placement::Duplicated(Duplicated { copied: Copied::Hull | Copied::Needed, .. }) => {
                 (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone")
             }
-            Placement::Duplicated(Duplicated { copied: Copied::Nothing }) => {
+            Placement::Duplicated(Duplicated { copied: Copied::Nothing, .. }) => {
                 (Promise::Nothing, "nobody gets what others have written")
             }
             Placement::RemoteDemandLoads(_) => {

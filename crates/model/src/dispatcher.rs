@@ -237,6 +237,7 @@ impl Dispatcher {
             parts.slice_shared.ways.stop();
         }
         let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-        parts.out.send(at, self.id, parts.site.layout.command_processor(), Message::KernelDone { slot });
+        let done = Message::KernelDone { module: parts.site.module, slot };
+        parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
     }
 }

@@ -199,6 +199,15 @@ impl Driver {
             Message::Shootdown { page } => self.unmap(page, out),
             Message::PagingDone { page } | Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
+            Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
+            Message::Around { slot, command, behind: true } if self.schedule.overlaps => {
+                // All parts have been sent for; the errand waits for this word alone, and for what is under way.
+                assert!(
+                    self.errand.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)),
+                    "its parts"
+                );
+                self.errand_part_done(out);
+            }
             Message::Around { slot, command, behind } => {
                 // One more than what there is to do, so that it is not over before all has begun.
                 self.errands.push_back(Errand { slot, command, behind, left: 1 });
@@ -475,6 +484,22 @@ impl Driver {
             }
         }
         self.errand_part_done(out);
+    }
+
+    /// A module sends what it is to send behind a command, while others may still run it. Kernels run one after the other
+    /// there, so the errand at hand is that command's.
+    fn send_part<D: Data>(&mut self, (slot, command): (KernelSlot, u32), module: ModuleId, out: &mut Out<'_, D>) {
+        let schedule = Arc::clone(&self.schedule);
+        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
+        let errand = self.errand.get_or_insert(Errand { slot, command, behind: true, left: 1 });
+        for &index in &around.copies {
+            let copy = &schedule.copies[index as usize];
+            if copy.from == module {
+                errand.left += 1;
+                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
+                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(module), message);
+            }
+        }
     }
 
     fn errand_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {

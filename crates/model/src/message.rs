@@ -488,6 +488,8 @@ pub enum Message<D: Data> {
     },
     /// To the command processor: a module has run its CTAs.
     KernelDone {
+        /// Which module.
+        module: ModuleId,
         /// Of which kernel.
         slot: KernelSlot,
     },
@@ -556,6 +558,15 @@ pub enum Message<D: Data> {
         command: u32,
         /// Which side of it.
         behind: bool,
+    },
+    /// To the driver, from the command processor: a module's part of a kernel has ended, and it sends what comes behind.
+    Sends {
+        /// Which command, for the answer.
+        slot: KernelSlot,
+        /// Its place in the program.
+        command: u32,
+        /// Which module.
+        module: ModuleId,
     },
     /// To the command processor: that is done.
     AroundDone {

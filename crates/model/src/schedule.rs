@@ -85,6 +85,9 @@ pub struct Schedule {
     pub around: Vec<Around>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,
+    /// Whether the copies behind a command begin module by module, each when its own part of the kernel has ended. Then no
+    /// other module reads in that kernel what is sent: kernels whose CTAs see each other's writes are refused.
+    pub overlaps: bool,
 }
 
 impl Schedule {

@@ -150,7 +150,7 @@ impl Ended<'_> {
         processor: &CommandProcessor,
     ) -> Option<CopiesRecord> {
         let copies = match self.spec.design.placement.sharing().movement {
-            Movement::Copies(_) | Movement::Hints { .. } => true,
+            Movement::Copies { .. } | Movement::Hints { .. } => true,
             Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
         };
         let engines = modules.iter().map(|module| &module.copy_engine().stats);

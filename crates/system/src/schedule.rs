@@ -30,10 +30,11 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
         Movement::Placed
         | Movement::Faults
         | Movement::Hints { prefetch: false }
-        | Movement::Copies(Copied::Nothing) => (Schedule::default(), Vec::new()),
+        | Movement::Copies { copied: Copied::Nothing, .. } => (Schedule::default(), Vec::new()),
         Movement::Hints { prefetch: true } => (find()?.hints(program).0, Vec::new()),
-        Movement::Copies(copied @ (Copied::Hull | Copied::Needed)) => {
-            find()?.carrying(lines_of_a_call(machine)).copies(program, copied)
+        Movement::Copies { copied: copied @ (Copied::Hull | Copied::Needed), overlap } => {
+            let (schedule, notes) = find()?.carrying(lines_of_a_call(machine)).copies(program, copied);
+            (Schedule { overlaps: overlap, ..schedule }, notes)
         }
         Movement::LatestWriter => (find()?.latest_writers(program).0, Vec::new()),
     };

@@ -10,12 +10,13 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
 /// Designs that promise the memory model, or what a kernel's boundary brings.
-const WAYS: [(&str, &[&str]); 6] = [
+const WAYS: [(&str, &[&str]); 7] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
     ("unified-memory", &["placement.pinning=true"]),
     ("unified-memory-hints", &[]),
     ("memcpy", &[]),
+    ("memcpy", &["placement.overlap=true"]),
     ("memcpy-needed", &[]),
 ];
 

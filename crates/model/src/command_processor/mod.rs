@@ -221,7 +221,8 @@ impl CommandProcessor {
                 self.around.push(Stretch { start: since, end: here.out.now() });
                 self.go_through(slot, here);
             }
-            Message::KernelDone { slot } => {
+            Message::KernelDone { module, slot } => {
+                self.part_ended(slot, module, here.out);
                 let work = self.slots.get(slot);
                 work.running -= 1;
                 if work.running == 0 {
@@ -357,6 +358,17 @@ impl CommandProcessor {
             (Stage::Read | Stage::Before | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
             | (Stage::Run, What::ProgramEnds)
             | (Stage::End, What::Launch(_) | What::Host(..) | What::ProgramEnds) => true,
+        }
+    }
+
+    /// A module's part of a kernel has ended: where copies overlap it sends what it is to send behind.
+    fn part_ended<D: Data>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
+        let What::Launch(launch) = self.slots.get(slot).what else { return };
+        let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
+        if self.schedule.overlaps && around.is_some() {
+            let command = launch.command as u32;
+            let message = Message::Sends { slot, command, module };
+            out.send(out.now() + Ps(1), self.layout.command_processor(), self.layout.driver(), message);
         }
     }
 

@@ -37,7 +37,7 @@ impl Movement {
         };
         notes.extend(self.race_notes(program, &arrays));
         notes.extend(host_note(program));
-        (Schedule { around, copies: made.copies }, notes)
+        (Schedule { around, copies: made.copies, overlaps: false }, notes)
     }
 
     fn hull_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut Made) -> Vec<Around> {

@@ -74,7 +74,7 @@ impl Movement {
             Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),
             Command::Copy { .. } | Command::Host { .. } | Command::Barrier => Around::default(),
         });
-        Schedule { around: around.collect(), copies: Vec::new() }
+        Schedule { around: around.collect(), ..Schedule::default() }
     }
 
     fn home(&self, table: &PageTable, page: Page) -> ModuleId {
