@@ -25,7 +25,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     // What is sent behind the last kernel belongs to it: others are to have it.
     let opened = processor.kernels().iter().map(|kernel| kernel.start).min();
     if let (Some(opened), Some(last)) = (opened, processor.around_commands().last()) {
-        split.region = split.region.max(last.end - opened);
+        split.region = split.region.max(last.end.saturating_sub(opened));
     }
     TimeRecord::new(&split, whole)
 }

@@ -183,3 +183,19 @@ fn every_way_is_the_same_at_every_thread_count() {
         }
     }
 }
+
+#[test]
+fn what_moves_before_a_slow_launch_is_no_part_of_the_region() {
+    // The first page is one of its two writers', and moves to its only reader before the first kernel alone.
+    let load = || Cta::new().warp(|w| _ = w.read([0]));
+    let reader = (0..GPUS).map(|gpu| if gpu == 0 { load() } else { Cta::new() });
+    let writers = (0..GPUS).map(|gpu| match gpu {
+        1 | 2 => Cta::new().warp(|w| _ = w.write([gpu])),
+        _ => Cta::new(),
+    });
+    let program = over(vec![reader.collect(), writers.collect()]);
+    let record = run(&spec(&machine(&["host.launch_latency=1ms"]), "unified-memory-hints", &[], &program));
+    let record = record.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(record.paging.expect("pages move").prefetched_bytes, PAGE * 128);
+    assert!(record.time.region_s < 1e-3 && record.time.whole_s > 1e-3, "{:?}", record.time);
+}
