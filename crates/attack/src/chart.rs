@@ -122,7 +122,7 @@ impl Chart {
     fn at(&self, module: ModuleId, unit: Unit) -> usize {
         match unit {
             Unit::Sm(sm) => self.sm(module, sm.0),
-            Unit::Slice(_) | Unit::Controller => self.l2(module),
+            Unit::Slice(_) | Unit::Controller | Unit::CopyEngine => self.l2(module),
         }
     }
 
@@ -153,6 +153,7 @@ impl Chart {
             Packet::Flag { .. } => return None,
             Packet::Act { action, .. } => return Some(of_plan(*action)),
             Packet::Acted { .. } => return Some("done".to_owned()),
+            Packet::Chunk(chunk) => (chunk.first, format!("{} lines copied", chunk.lines)),
         };
         self.shows(line).then_some(label)
     }

@@ -120,7 +120,8 @@ impl PacketClass {
                 PacketClass::Fills
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
-            Packet::Act { .. } | Packet::Acted { .. } => PacketClass::Plans,
+            // A copy is part of a plan: what follows it waits for its end.
+            Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };
         self == PacketClass::All || self == class
     }

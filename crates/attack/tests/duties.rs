@@ -28,13 +28,20 @@ struct Duty {
     timed: Result<u64, &'static str>,
 }
 
-const DUTIES: [Duty; 10] = [
+const DUTIES: [Duty; 11] = [
     Duty {
         duty: "a request behind a parked one of its line parks too",
         rule: BrokenRule::RequestPassesParked,
         design: "hmg",
         shape: "CoWR+neighbour.gpu",
         timed: Ok(10),
+    },
+    Duty {
+        duty: "a request behind a store of its line that waits for a credit waits too",
+        rule: BrokenRule::LoadPassesStore,
+        design: "hmg",
+        shape: "CoWR.gpu",
+        timed: Ok(100),
     },
     Duty {
         duty: "a fill serves everyone who waited for its bytes",

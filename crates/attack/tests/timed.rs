@@ -141,6 +141,7 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::InvalidationPassesFill => of("hmg", 690, ""),
         BrokenRule::StorePassesMiss => of("hmg", 15, ""),
         BrokenRule::RequestPassesParked => of("software-flat", 110, ""),
+        BrokenRule::LoadPassesStore => of("hmg", 200, "CoWR"),
         BrokenRule::ReleaseDrainsOwnHomesOnly => Err("which homes its thread wrote is known to the explorer alone"),
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst | BrokenRule::ReplacementNotAwaited => {
             Err("its race is narrow: 6000 runs of its own tests did not meet it")

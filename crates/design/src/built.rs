@@ -5,6 +5,7 @@ use crate::Elision;
 use crate::capacity::CapacityPolicy;
 use crate::elision::Decider;
 use crate::links::TurningTimes;
+use crate::placement::{Movement, Sharing};
 use crate::scheduling::CtaCut;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -34,6 +35,8 @@ pub struct Built {
     pub cut: CtaCut,
     /// Who decides what happens at the boundaries of kernels.
     pub boundaries: Decider,
+    /// How memory is shared between GPUs.
+    pub sharing: Sharing,
 }
 
 /// Why a design does not fit a machine.
@@ -48,6 +51,8 @@ pub enum Unfit {
         /// Modules of the machine.
         modules: usize,
     },
+    /// Pages move between GPUs, and one of several modules would have to share them inside.
+    Pages,
     /// A directory entry cannot name every module.
     Directory {
         /// Modules that an entry names at most.
@@ -88,6 +93,9 @@ impl DesignConfig {
         if matches!(self.elision, Elision::Cpelide(_)) && modules > ModuleSet::MOST {
             return Err(Unfit::Elision { most: ModuleSet::MOST, modules });
         }
+        if self.placement.sharing().movement != Movement::Placed && machine.topology.modules_per_gpu > 1 {
+            return Err(Unfit::Pages);
+        }
         let stores = match machine.directory.allocate_on_store {
             AllocateOnStore::Literal => StoreAllocation::Literal,
             AllocateOnStore::SharersOnly => StoreAllocation::SharersOnly,
@@ -106,6 +114,7 @@ impl DesignConfig {
             turning: self.links.times(machine),
             cut: self.scheduling.cut(),
             boundaries: self.boundaries(machine),
+            sharing: self.placement.sharing(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::axis::{axis, option};
 use tombolo_machine::MachineConfig;
+use tombolo_machine::machine::FabricShape;
 use tombolo_types::{Ps, Rate};
 
 axis! {
@@ -74,6 +75,9 @@ impl Links {
         let link = &machine.gpu_link;
         match (link.lanes, link.rate.is_infinite()) {
             _ if !self.turn() || machine.topology.gpus == 1 => None,
+            _ if machine.fabric.shape == FabricShape::Tree => {
+                Some("fabric.shape is a tree, whose uplinks keep their lanes")
+            }
             (1, _) => Some("gpu_link.lanes is 1, and each way keeps one"),
             (_, true) => Some("gpu_link.rate is infinite, and no way is ever saturated"),
             (_, false) => None,
@@ -86,6 +90,7 @@ impl Links {
         if matches!(self, Links::Infinite(_)) {
             machine.module_link.rate = Rate::INFINITE;
             machine.gpu_link.rate = Rate::INFINITE;
+            machine.fabric.uplink_rate = Rate::INFINITE;
         }
         if machine.topology.modules_per_gpu == 1 {
             (machine.module_link.rate, machine.module_link.latency) = (Rate::INFINITE, Ps::ZERO);

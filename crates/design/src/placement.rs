@@ -1,12 +1,17 @@
-//! Placement: which module a page's memory is on.
+//! Placement: which module a page's memory is on, and what moves it.
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
-use tombolo_machine::MachineConfig;
+use tombolo_machine::{Conflict, MachineConfig, choice};
+use tombolo_protocol::Class;
+use tombolo_protocol::paging::{OnFault, Paging};
+use tombolo_types::Promise;
 
 axis! {
-    /// Which module a page's memory is on.
-    pub enum Placement { FirstTouch, InterleavedLine, InterleavedPage }
+    /// Which module a page's memory is on, and what moves it.
+    pub enum Placement {
+        FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads
+    } refused by conflict
 }
 
 option! {
@@ -24,13 +29,171 @@ option! {
     pub struct InterleavedPage = "interleaved-page" {}
 }
 
+option! {
+    /// That of the first GPU to touch it; then that of whoever touches it, by a fault. Source: GPS, section 6.
+    pub struct UnifiedMemory = "unified-memory" {
+        /// Whether readers get copies of their own until somebody writes. Source: CUDA's read-mostly advice.
+        read_mostly: bool = false,
+        /// Whether a page that thrashes stays where it is for a while. Source: NVIDIA's open driver, uvm_perf_thrashing.c.
+        pinning: bool = false,
+    }
+}
+
+option! {
+    /// That of the GPU that writes it; others use it from afar, or have it moved before a kernel. Source: GPS, section 6.
+    pub struct UnifiedMemoryHints = "unified-memory-hints" {
+        /// Whether pages move before a kernel to its only user or writer.
+        prefetch: bool = true,
+    }
+}
+
+option! {
+    /// Every GPU has a copy of all, and sends what it has written behind each kernel. Source: GPS, section 6.
+    pub struct Duplicated = "duplicated" {
+        /// What is sent.
+        copied: Copied = Copied::Hull,
+    }
+}
+
+option! {
+    /// That of the GPU that wrote it last, as of the kernel before. Source: GPS, section 6.
+    pub struct RemoteDemandLoads = "remote-demand-loads" {}
+}
+
+choice! {
+    /// What GPUs with copies of all memory send each other behind a kernel.
+    pub enum Copied {
+        /// Of each array, all between the first and the last byte that the GPU has written, to every other. Source: GPS,
+        /// section 6.
+        Hull = "hull",
+        /// What others read before it is written again, as a programmer who knows the halos would.
+        Needed = "needed",
+        /// Nothing, in no time: a bound, whose values are wrong. Source: GPS, section 6, infinite bandwidth.
+        Nothing = "nothing",
+    }
+}
+
+/// What moves pages, or what they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movement {
+    /// Nothing: a page stays where it was placed.
+    Placed,
+    /// Faults.
+    Faults,
+    /// Advice, taken before kernels where `prefetch` says so.
+    Hints {
+        /// Whether pages move before a kernel.
+        prefetch: bool,
+    },
+    /// Copies behind kernels.
+    Copies(Copied),
+    /// The last writer, before each kernel.
+    LatestWriter,
+}
+
+/// How memory is shared, as a model is built from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// What moves pages.
+    pub movement: Movement,
+    /// The rules of pages that move.
+    pub paging: Paging,
+    /// Whether pages that thrash are pinned.
+    pub pins: bool,
+}
+
+impl Sharing {
+    /// Whether GPUs see what others write before the kernel has ended.
+    pub fn shows_at_once(&self) -> bool {
+        match self.movement {
+            Movement::Placed | Movement::Faults | Movement::Hints { .. } => true,
+            Movement::Copies(_) | Movement::LatestWriter => false,
+        }
+    }
+
+    /// Whether a module's view of pages changes.
+    pub fn moves(&self) -> bool {
+        match self.movement {
+            Movement::Placed | Movement::Copies(_) => false,
+            Movement::Faults | Movement::Hints { .. } | Movement::LatestWriter => true,
+        }
+    }
+}
+
+impl Placement {
+    /// How memory is shared.
+    pub fn sharing(&self) -> Sharing {
+        let of = |movement, paging, pins| Sharing { movement, paging, pins };
+        let afar = Paging { on_fault: OnFault::MapRemotely, everybody: true, ..Paging::default() };
+        match *self {
+            Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
+                of(Movement::Placed, Paging::default(), false)
+            }
+            Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning }) => {
+                of(Movement::Faults, Paging { duplicates: read_mostly, ..Paging::default() }, pinning)
+            }
+            Placement::UnifiedMemoryHints(UnifiedMemoryHints { prefetch }) => {
+                of(Movement::Hints { prefetch }, afar, false)
+            }
+            Placement::Duplicated(Duplicated { copied }) => of(Movement::Copies(copied), Paging::default(), false),
+            Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
+        }
+    }
+
+    /// The most that can be promised with it, and why no more.
+    pub(crate) fn promise(&self) -> (Promise, &'static str) {
+        match self {
+            Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
+                (Promise::Ptx, "")
+            }
+            Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) => (Promise::Ptx, ""),
+            Placement::Duplicated(Duplicated { copied: Copied::Hull | Copied::Needed }) => {
+                (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone")
+            }
+            Placement::Duplicated(Duplicated { copied: Copied::Nothing }) => {
+                (Promise::Nothing, "nobody gets what others have written")
+            }
+            Placement::RemoteDemandLoads(_) => {
+                (Promise::Nothing, "of a page that two GPUs have written one finds its own bytes alone")
+            }
+        }
+    }
+}
+
+/// Pages move, or are in several memories, only where an L2 holds lines of its own memory alone: nobody drops them elsewhere.
+fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
+    if placement.sharing().movement == Movement::Placed {
+        return None;
+    }
+    let (options, facts) = (design.options(), design.coherence.facts());
+    let caches_others = [Class::GpuHome, Class::GpuRemote, Class::SystemRemote];
+    let reason = if caches_others.into_iter().any(|class| (facts.caches)(class, &options)) {
+        format!(
+            "{:?} asks for L2s that hold lines of their own memory alone, as coherence = \"memory-side\" has them; under {:?} \
+             a page that moves would leave lines in other L2s",
+            placement.word(),
+            design.coherence.protocol()
+        )
+    } else if !matches!(design.elision, crate::Elision::Never(_)) {
+        format!("{:?} says where pages are kernel by kernel, and a table of elision would not know", placement.word())
+    } else {
+        return None;
+    };
+    Some(Conflict { key, reason })
+}
+
 impl DesignConfig {
     /// Lines that are placed together on a machine, at least: a page, or, where lines are interleaved, one line. Where
     /// there is a directory it is one of its regions, for an entry needs one home.
     pub fn lines_together(&self, machine: &MachineConfig) -> u64 {
         let lines_per_page = machine.page_bytes / machine.line.bytes();
         match self.placement {
-            Placement::FirstTouch(_) | Placement::InterleavedPage(_) => lines_per_page,
+            Placement::FirstTouch(_)
+            | Placement::InterleavedPage(_)
+            | Placement::UnifiedMemory(_)
+            | Placement::UnifiedMemoryHints(_)
+            | Placement::Duplicated(_)
+            | Placement::RemoteDemandLoads(_) => lines_per_page,
             Placement::InterleavedLine(_) if self.coherence.facts().directory => {
                 u64::from(machine.directory.lines_per_entry).min(lines_per_page)
             }

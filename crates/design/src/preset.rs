@@ -34,5 +34,11 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "numa-no-invalidation",
     "numa-aware-cache",
     "numa-turning-links",
-    "numa-aware"
+    "numa-aware",
+    "unified-memory",
+    "unified-memory-hints",
+    "remote-demand-loads",
+    "memcpy",
+    "memcpy-needed",
+    "infinite-bandwidth"
 );

@@ -42,12 +42,16 @@ impl Quantity for Promises {
     }
 }
 
-/// No more than what the protocol gives with the design's options.
+/// No more than what the protocol gives with the design's options, and no more than what the placement gives.
 pub(crate) fn conflict(design: &DesignConfig) -> Option<Conflict> {
     let options = design.options();
-    let most = design.coherence.facts().promise_with(&options);
-    (design.promises.strongest() > most).then(|| Conflict {
-        key: "promises",
-        reason: format!("{}; it can promise {:?} at most", design.coherence.weakness(), most.word()),
-    })
+    let of_coherence = design.coherence.facts().promise_with(&options);
+    let (of_placement, why) = design.placement.promise();
+    let (most, weakness) = if of_placement < of_coherence {
+        (of_placement, why.to_owned())
+    } else {
+        (of_coherence, design.coherence.weakness())
+    };
+    (design.promises.strongest() > most)
+        .then(|| Conflict { key: "promises", reason: format!("{weakness}; it can promise {:?} at most", most.word()) })
 }

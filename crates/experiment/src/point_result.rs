@@ -198,6 +198,8 @@ fn run_paths() -> Vec<String> {
             elidable_invalidations: Some(0),
             ..Default::default()
         }),
+        paging: Some(Default::default()),
+        copies: Some(Default::default()),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

@@ -1,7 +1,7 @@
 //! What must hold between the values of a machine.
 
 use crate::error::ConfigError;
-use crate::machine::{MachineConfig, SetIndex};
+use crate::machine::{FabricShape, MachineConfig, SetIndex};
 use crate::tree::Table;
 use tombolo_types::Ps;
 
@@ -40,8 +40,12 @@ const LANES_LIMIT: u64 = 64;
 /// Most bytes of a part of a message: assumed, sixteen times the largest line. A whole message, with its header, its mask
 /// and its line in whole flits, then has fewer than the 64 KB that the model has room to count.
 const MESSAGE_LIMIT: u64 = 4096;
+/// Most bytes that a copy moves at a time: half of what the model has room to count in a message, for the headers.
+const CHUNK_LIMIT: u64 = 1 << 15;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
 const QUEUE_LIMIT: u64 = 1 << 16;
+/// Most entries of a module's TLB: assumed, those that cover 16 GB with pages of 64 KB.
+const TLB_LIMIT: u64 = 1 << 18;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
 pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 
@@ -190,7 +194,16 @@ impl MachineConfig {
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
             .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
+            .or_else(|| self.fabric_conflict())
             .or_else(|| self.message_conflict())
+    }
+
+    fn fabric_conflict(&self) -> Option<Conflict> {
+        let (gpus, fabric) = (self.topology.gpus, &self.fabric);
+        let divides = fabric.gpus_per_leaf > 0 && gpus.is_multiple_of(fabric.gpus_per_leaf);
+        demand(fabric.shape == FabricShape::Switch || divides, "fabric.gpus_per_leaf", || {
+            format!("{gpus} GPUs cannot be shared equally among leaves of as many")
+        })
     }
 
     fn message_conflict(&self) -> Option<Conflict> {
@@ -204,6 +217,24 @@ impl MachineConfig {
         ]
         .into_iter()
         .find_map(|(key, bytes)| at_most(bytes, MESSAGE_LIMIT, key))
+        .or_else(|| self.copy_conflict())
+    }
+
+    fn copy_conflict(&self) -> Option<Conflict> {
+        let (copy, line) = (&self.copy, self.line.bytes());
+        demand(copy.payload.0 >= line, "copy.payload", || format!("a packet carries a line of {line} bytes at least"))
+            .or_else(|| {
+                let whole = copy.chunk.0 >= line && copy.chunk.0.is_multiple_of(line);
+                demand(whole, "copy.chunk", || format!("it must be whole lines of {line} bytes"))
+            })
+            .or_else(|| at_most(copy.chunk.0, CHUNK_LIMIT, "copy.chunk"))
+            .or_else(|| {
+                let bytes = copy.chunk.0 + copy.chunk.0.div_ceil(copy.payload.0) * self.messages.header_bytes.0;
+                demand(bytes < CHUNK_LIMIT * 2, "copy.chunk", || {
+                    format!("with its headers it has {bytes} bytes; fewer than {} can be counted", CHUNK_LIMIT * 2)
+                })
+            })
+            .or_else(|| demand(self.paging.batch > 0, "paging.batch", || "a batch has a fault".to_owned()))
     }
 
     fn dram_conflict(&self) -> Option<Conflict> {
@@ -247,7 +278,6 @@ impl MachineConfig {
             ("l2.posted_stores", self.l2.posted_stores),
             ("dram.queue_depth", self.dram.queue_depth),
             ("tlb.l1_entries", self.tlb.l1_entries),
-            ("tlb.l2_entries", self.tlb.l2_entries),
             ("tlb.walkers", self.tlb.walkers),
         ];
         let too_many = |limit| move |(key, value): (_, u32)| at_most(value.into(), limit, key);
@@ -255,6 +285,7 @@ impl MachineConfig {
             .into_iter()
             .find_map(too_many(MISS_LIMIT))
             .or_else(|| queues.into_iter().find_map(too_many(QUEUE_LIMIT)))
+            .or_else(|| at_most(self.tlb.l2_entries.into(), TLB_LIMIT, "tlb.l2_entries"))
             .or_else(|| {
                 demand(self.l2.mshrs >= MISS_LEVELS, "l2.mshrs", || {
                     format!("at least {MISS_LEVELS}: requests of SMs, of other modules and at a home each need one")

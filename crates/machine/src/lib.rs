@@ -33,6 +33,7 @@ pub mod quantity;
 mod resolved;
 pub mod scale;
 pub mod section;
+pub mod sharing;
 pub mod spelling;
 pub mod tree;
 

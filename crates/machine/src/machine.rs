@@ -9,6 +9,7 @@ use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
 use crate::section::{Key, Reader, Section, section};
+use crate::sharing::{CopyConfig, PagingConfig};
 use crate::tree::Table;
 use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
@@ -43,6 +44,8 @@ pub struct MachineConfig {
     /// port, switch included. What crosses from a module to another GPU's module also pays
     /// `module_link.latency` once at each end, to and from its GPU's port.
     pub gpu_link: GpuLinkConfig,
+    /// What joins the links of the GPUs.
+    pub fabric: FabricConfig,
     /// The DRAM of a module.
     pub dram: DramConfig,
     /// The memory-side cache of a module, where there is one.
@@ -53,6 +56,10 @@ pub struct MachineConfig {
     pub host: HostConfig,
     /// Sizes of the messages on links.
     pub messages: MessageConfig,
+    /// Pages that move.
+    pub paging: PagingConfig,
+    /// Copies from GPU to GPU.
+    pub copy: CopyConfig,
     /// What moving data takes, by component.
     pub energy: EnergyConfig,
     /// The fraction of the described machine that this one is.
@@ -265,6 +272,31 @@ section! {
     }
 }
 
+choice! {
+    /// What joins the links of the GPUs.
+    pub enum FabricShape {
+        /// One switch.
+        Switch = "switch",
+        /// Switches of a few neighbouring GPUs each, the leaves, which a root joins.
+        Tree = "tree",
+    }
+}
+
+section! {
+    /// What joins the links of the GPUs.
+    pub struct FabricConfig {
+        /// One switch, or a tree of switches. Source of the default: as NVSwitch, and as NUMA-aware GPUs, Figure 1.
+        shape: FabricShape = FabricShape::Switch,
+        /// GPUs of a leaf of a tree; it divides the GPUs of the machine. Source of the default: not used by one switch.
+        gpus_per_leaf: u8 = 1,
+        /// Uplink of a leaf, each way, which its GPUs share. Source of the default: not used by one switch.
+        uplink_rate: Rate = Rate::INFINITE,
+        /// One way of an uplink and the switch at its end, without queueing or serialisation. From leaf to leaf it comes
+        /// twice on top of `gpu_link.latency`. Source of the default: not used by one switch.
+        uplink_latency: Ps = Ps::ZERO,
+    }
+}
+
 section! {
     /// The DRAM of a module.
     pub struct DramConfig {
@@ -424,6 +456,21 @@ impl Topology {
     }
 }
 
+impl FabricConfig {
+    /// The leaf of a tree that `gpu` hangs from; of one switch, 0.
+    pub fn leaf_of(&self, gpu: GpuId) -> u8 {
+        match self.shape {
+            FabricShape::Switch => 0,
+            FabricShape::Tree => gpu.0 / self.gpus_per_leaf,
+        }
+    }
+
+    /// What the uplinks between two GPUs add to `gpu_link.latency`, one way.
+    pub fn detour(&self, from: GpuId, to: GpuId) -> Ps {
+        if self.leaf_of(from) == self.leaf_of(to) { Ps::ZERO } else { self.uplink_latency + self.uplink_latency }
+    }
+}
+
 impl SmConfig {
     /// Cycles that one sub-core is busy issuing a warp instruction of `class`.
     pub fn cycles(&self, class: ComputeClass) -> Fraction {
@@ -481,9 +528,9 @@ macro_rules! sections {
     ($each:ident) => {
         $each! {
             topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
-            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: GpuLinkConfig, dram: DramConfig,
-            memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
-            energy: EnergyConfig,
+            crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: GpuLinkConfig, fabric: FabricConfig,
+            dram: DramConfig, memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
+            paging: PagingConfig, copy: CopyConfig, energy: EnergyConfig,
         }
     };
 }

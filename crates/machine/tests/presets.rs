@@ -274,6 +274,36 @@ fn numa_gpus_with_other_numbers_of_sockets_differ_in_nothing_else() {
 }
 
 #[test]
+fn table_1_of_gps_and_the_links_of_its_figures() {
+    let one = machine("gps-1").unwrap().check().unwrap();
+    assert_eq!((one.topology.gpus, one.topology.modules_per_gpu, one.topology.sms_per_module), (1, 1, 80));
+    assert_eq!((one.line.bytes(), one.l2.bytes, one.dram.bytes, one.page_bytes), (128, 6 << 20, 16 << 30, 64 << 10));
+    assert_eq!((one.sm.warp_width, one.sm.threads), (32, 2048));
+    assert!(u64::from(one.tlb.l2_entries) * one.page_bytes >= one.dram.bytes, "the TLB covers the memory");
+    let per_line = |m: &MachineConfig| (m.messages.header_bytes.0 + m.line.bytes()) as f64;
+    for (name, gpus, rate, efficiency) in [
+        ("gps-4-pcie3", 4, 15_750_000_000, 128.0 / 152.0),
+        ("gps-4-pcie4", 4, 31_500_000_000, 128.0 / 152.0),
+        ("gps-4-pcie5", 4, 63_000_000_000, 128.0 / 152.0),
+        ("gps-4-pcie6", 4, 128_000_000_000, 128.0 / 152.0),
+        ("gps-4-nvlink", 4, 150_000_000_000, 128.0 / 144.0),
+        ("gps-16-pcie6", 16, 128_000_000_000, 128.0 / 152.0),
+        ("gps-16-pcie6-tree", 16, 128_000_000_000, 128.0 / 152.0),
+    ] {
+        let many = machine(name).unwrap().check().unwrap();
+        assert_eq!((many.topology.gpus, many.gpu_link.rate), (gpus, Rate(rate)), "{name}");
+        assert!((many.line.bytes() as f64 / per_line(&many) - efficiency).abs() < 1e-12, "{name}");
+        // One GPU's share of it, links aside, is the baseline.
+        let mut alone = many.clone();
+        alone.topology.gpus = 1;
+        (alone.name, alone.description) = (one.name.clone(), one.description.clone());
+        let links = one.clone();
+        (alone.gpu_link, alone.messages, alone.fabric) = (links.gpu_link, links.messages, links.fabric);
+        assert_eq!(alone, one, "{name}");
+    }
+}
+
+#[test]
 fn a_hypothetical_gpu_has_all_resources_of_its_sockets() {
     let socket = machine("numa-1").unwrap().check().unwrap();
     for factor in [2_u16, 4, 8] {

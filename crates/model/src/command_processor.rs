@@ -15,6 +15,7 @@
 use crate::boundaries::Boundaries;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
+use crate::schedule::Schedule;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::boundary::Steps;
@@ -31,6 +32,8 @@ enum State {
     Reading(Launch),
     /// The steps of a boundary.
     Boundary(Side, Then),
+    /// What the schedule puts before or behind a kernel, begun at this time.
+    Around(Launch, Ps, bool),
     /// A kernel; how many modules still run it.
     Running(Launch, u8),
 }
@@ -41,7 +44,7 @@ enum Then {
     /// A kernel.
     Launch(Launch),
     /// The end of a kernel.
-    Ended,
+    Ended(Launch),
     /// What the host does, begun at this time.
     Host(HostCommand, Ps),
     /// The end of the program, begun at this time.
@@ -168,6 +171,8 @@ pub struct CommandProcessor {
     started: Ps,
     copied: Vec<Stretch>,
     kernels: Vec<KernelTime>,
+    schedule: Arc<Schedule>,
+    exposed: Ps,
 }
 
 impl CommandProcessor {
@@ -177,6 +182,7 @@ impl CommandProcessor {
         layout: Layout,
         program: Arc<dyn Program>,
         boundaries: Boundaries,
+        schedule: Arc<Schedule>,
         links_turn: bool,
     ) -> CommandProcessor {
         CommandProcessor {
@@ -203,6 +209,8 @@ impl CommandProcessor {
             started: Ps::ZERO,
             copied: Vec::new(),
             kernels: Vec::new(),
+            schedule,
+            exposed: Ps::ZERO,
         }
     }
 
@@ -231,10 +239,16 @@ impl CommandProcessor {
                 };
                 *left -= 1;
                 if *left == 0 {
-                    let command = launch.command;
-                    let steps = self.boundaries.after(command, self.packets - 1, topology, out.now());
-                    self.run(steps, Then::Ended, protocol, topology, out);
+                    let launch = *launch;
+                    let steps = self.boundaries.after(launch.command, self.packets - 1, topology, out.now());
+                    self.run(steps, Then::Ended(launch), protocol, topology, out);
                 }
+            }
+            Message::AroundDone { .. } => {
+                let State::Around(launch, since, behind) = self.state else { panic!("nothing was around a command") };
+                self.exposed += out.now() - since;
+                self.copied.push(Stretch { start: since, end: out.now() });
+                if behind { self.kernel_ended(out) } else { self.launch(launch, out) }
             }
             Message::PhaseDone { module, lost } => {
                 self.boundaries.acted(module, lost);
@@ -273,6 +287,11 @@ impl CommandProcessor {
         &self.kernels
     }
 
+    /// How long the program has waited for what its schedule does around commands.
+    pub fn exposed(&self) -> Ps {
+        self.exposed
+    }
+
     /// When each copy ran, in order.
     pub fn copies(&self) -> &[Stretch] {
         &self.copied
@@ -293,12 +312,13 @@ impl CommandProcessor {
             State::Boundary(side, then) => {
                 let whose = match then {
                     Then::Launch(Launch { kernel, .. }) => format!("the launch of kernel {kernel}"),
-                    Then::Ended => "the end of a kernel".to_owned(),
+                    Then::Ended(_) => "the end of a kernel".to_owned(),
                     Then::Host(HostCommand { command, .. }, _) => format!("command {command}, of the host,"),
                     Then::ProgramEnds(_) => "the end of the program".to_owned(),
                 };
                 format!("{whose} lacks {} acknowledgments", side.missing())
             }
+            State::Around(launch, ..) => format!("what is around kernel {} is under way", launch.kernel),
             State::Running(_, left) => format!("{left} modules have not ended their kernel"),
         }
     }
@@ -391,13 +411,17 @@ impl CommandProcessor {
         }
         self.boundaries.ran(out.now());
         match *then {
-            Then::Launch(launch) => self.launch(launch, out),
-            Then::Ended => {
+            Then::Launch(launch) => {
+                if !self.around(launch, false, out) {
+                    self.launch(launch, out);
+                }
+            }
+            Then::Ended(launch) => {
                 let kernel = self.kernels.last_mut().expect("a kernel was launched before it ended");
                 kernel.end = out.now();
-                self.state = State::Idle;
-                self.tell_links(out.now() + Ps(1), LinkEvent::End, out);
-                self.later(out.now(), out);
+                if !self.around(launch, true, out) {
+                    self.kernel_ended(out);
+                }
             }
             Then::Host(command, start) => self.host(command, start, out),
             Then::ProgramEnds(start) => {
@@ -423,6 +447,25 @@ impl CommandProcessor {
         }
     }
 
+    /// Has the driver do what the schedule puts before or behind a command, where there is any.
+    fn around<D: Data>(&mut self, launch: Launch, behind: bool, out: &mut Out<'_, D>) -> bool {
+        let around = self.schedule.around(launch.command);
+        let has = around.is_some_and(|one| if behind { !one.copies.is_empty() } else { !one.moves.is_empty() });
+        if has {
+            let command = launch.command as u32;
+            let at = out.now() + Ps(1);
+            out.send(at, self.layout.command_processor(), self.layout.driver(), Message::Around { command, behind });
+            self.state = State::Around(launch, out.now(), behind);
+        }
+        has
+    }
+
+    fn kernel_ended<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        self.state = State::Idle;
+        self.tell_links(out.now() + Ps(1), LinkEvent::End, out);
+        self.later(out.now(), out);
+    }
+
     fn tell_links<D: Data>(&self, at: Ps, event: LinkEvent, out: &mut Out<'_, D>) {
         if self.links_turn {
             out.send(at, self.layout.command_processor(), self.layout.switch(), Message::Link(event));
@@ -434,7 +477,12 @@ impl CommandProcessor {
         let delay = if self.kernels.is_empty() { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.started + delay;
         let at = opened.max(out.now() + self.broadcast);
+        let remaps = self.schedule.around(launch.command).is_some_and(|around| !around.remaps.is_empty());
         for module in (0..self.layout.modules).map(ModuleId) {
+            if remaps {
+                let to = self.layout.controller(module);
+                out.send(at, self.layout.command_processor(), to, Message::Remap { command: launch.command as u32 });
+            }
             out.send(at, self.layout.command_processor(), self.layout.controller(module), Message::Launch { kernel });
         }
         self.tell_links(at, LinkEvent::Launch, out);

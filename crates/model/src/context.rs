@@ -12,6 +12,7 @@ use crate::message::{LineRequest, Message, Out, Packet, Payload};
 use crate::outstanding::{Asker, Tickets};
 use crate::port::{Parcel, Port};
 use crate::posted::StoreReturn;
+use crate::residence::Residence;
 use crate::site::Site;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
@@ -27,6 +28,8 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 pub struct SmShared {
     /// Translation behind the SMs' TLBs.
     pub translation: Translation,
+    /// Who waits for pages, and what is under way to them.
+    pub pages: Residence,
     /// How the ways of each L1 are shared, as the module's controller has told it last.
     pub l1_ways: Split,
 }
@@ -34,7 +37,11 @@ pub struct SmShared {
 impl SmShared {
     /// Idle, under the split of a module's ways.
     pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
-        SmShared { translation: Translation::new(crate::convert::translation(&site.machine)), l1_ways: *ways.l1() }
+        SmShared {
+            translation: Translation::new(crate::convert::translation(&site.machine)),
+            pages: Residence::default(),
+            l1_ways: *ways.l1(),
+        }
     }
 }
 

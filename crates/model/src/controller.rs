@@ -5,6 +5,7 @@ use crate::departure::Departure;
 use crate::message::{Message, Packet, SyncKind};
 use crate::outstanding::Asker;
 use crate::pace::{KernelStats, Pace};
+use crate::page_moves;
 use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::{Contents, Watch};
@@ -191,6 +192,12 @@ impl Controller {
         }
     }
 
+    /// The driver waits until what the module has sent is taken at the end of its way. `number`: what it is answered under.
+    pub fn await_stores<C: Coherence, D: Contents>(&mut self, number: u16, parts: &mut Parts<'_, '_, C, D>) {
+        let driver = parts.site.layout.driver();
+        self.act(Part::whole(Action::AwaitStores), Waiter::new(driver, number), parts);
+    }
+
     /// What came over the links.
     pub fn arrive<C: Coherence, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
@@ -373,6 +380,9 @@ impl Controller {
                 collector,
                 Message::PhaseDone { module: parts.site.module, lost },
             );
+        } else if collector == parts.site.layout.driver() {
+            let page = parts.sm_shared.pages.drained(collection);
+            page_moves::answer(page, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
             let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);

@@ -2,7 +2,9 @@
 
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::WayPartitionConfig;
-use crate::{crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, switch, tlb, translation};
+use crate::{
+    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, switch, tlb, translation, tree,
+};
 use std::sync::Arc;
 use tombolo_design::Capacity;
 use tombolo_design::capacity::{CapacityPolicy, Shared};
@@ -84,6 +86,16 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
         flit: Bytes(machine.messages.flit_bytes),
         crossing: Ps::ZERO,
     }
+}
+
+/// The uplinks of a tree of switches, where the fabric is one.
+pub fn tree(machine: &MachineConfig) -> Option<tree::TreeConfig> {
+    let fabric = &machine.fabric;
+    (fabric.shape == machine::FabricShape::Tree).then(|| tree::TreeConfig {
+        gpus_per_leaf: fabric.gpus_per_leaf,
+        uplinks: switch::SwitchConfig { rate: fabric.uplink_rate, ..switch(machine) },
+        latency: fabric.uplink_latency,
+    })
 }
 
 /// A module's port to the other modules.

@@ -1,5 +1,5 @@
-//! What stands between the modules of different GPUs: each GPU's link to one non-blocking switch, both ways of it in
-//! one component.
+//! What stands between the modules of different GPUs: each GPU's link to one non-blocking switch, or to the leaf of a tree
+//! of them ([`crate::tree`]), both ways of it in one component.
 //!
 //! Links of fixed rates are reserved as a packet comes. Links whose lanes turn ([`crate::turning_link`]) hold their
 //! packets until their turn comes, for what a packet will find then is not known before. They tell the modules how
@@ -10,6 +10,7 @@ use crate::link::{Link, LinkConfig, LinkStats};
 use crate::message::{LinkEvent, Message, Out, Packet, Route};
 use crate::switch::Switch;
 use crate::timeline::LinkTimeline;
+use crate::tree::Tree;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
 use tombolo_design::links::TurningTimes;
 use tombolo_machine::MachineConfig;
@@ -32,7 +33,10 @@ enum Links<D: Data> {
     Fixed {
         /// By GPU: toward the switch.
         ports: Vec<Link>,
+        /// The ways out to the GPUs: of the one switch, or of all leaves.
         switch: Switch,
+        /// Between leaves.
+        tree: Option<Tree>,
     },
     Turning(TurningLinks<D>),
 }
@@ -57,7 +61,11 @@ impl<D: Data> Fabric<D> {
         let links = match turning {
             None => {
                 let port = Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO });
-                Links::Fixed { ports: vec![port; gpus], switch: Switch::new(crate::convert::switch(machine)) }
+                Links::Fixed {
+                    ports: vec![port; gpus],
+                    switch: Switch::new(crate::convert::switch(machine)),
+                    tree: crate::convert::tree(machine).map(Tree::new),
+                }
             }
             Some(TurningTimes { sample_time, switch_time }) => {
                 let (rate, lanes) = (machine.gpu_link.rate, machine.gpu_link.lanes);
@@ -94,9 +102,13 @@ impl<D: Data> Fabric<D> {
         let (bytes, traffic) = (Bytes(u64::from(route.bytes)), packet.facts().traffic);
         let (id, now) = (self.layout.switch(), out.now());
         match &mut self.links {
-            Links::Fixed { ports, switch } => {
+            Links::Fixed { ports, switch, tree } => {
                 let inside = ports[usize::from(from.0)].send(now, traffic, bytes);
-                let left = switch.forward(now, inside, (from, to), traffic, bytes);
+                let met = match tree {
+                    Some(tree) => tree.climb(now, inside, (from, to), traffic, bytes),
+                    None => inside,
+                };
+                let left = switch.forward(now, met, (from, to), traffic, bytes);
                 if let Some(timeline) = &mut self.timeline {
                     timeline[usize::from(from.0)][Way::Out as usize].sent(inside, bytes);
                     timeline[usize::from(to.0)][Way::In as usize].sent(left, bytes);
@@ -182,6 +194,14 @@ impl<D: Data> Fabric<D> {
             (Links::Fixed { ports, .. }, Way::Out) => *ports[index].stats(),
             (Links::Fixed { switch, .. }, Way::In) => switch.stats(gpu).left,
             (Links::Turning(turning), _) => *turning.links[index].stats(way),
+        }
+    }
+
+    /// Counters of the uplink of a leaf, up and down; none where there is but one switch.
+    pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
+        match &self.links {
+            Links::Fixed { tree, .. } => tree.as_ref().map(|tree| tree.stats(leaf)),
+            Links::Turning(_) => None,
         }
     }
 

@@ -56,6 +56,11 @@ impl Flags {
         if self.knows(flag) { flag } else { Flag::NONE }
     }
 
+    /// All events of a line.
+    pub fn events(&self, line: Line) -> &[Flag] {
+        self.by_line.get(&line).map(|line| &line.events[..]).unwrap_or_default()
+    }
+
     /// The events of `line` that a copy which leaves now for `module` brings there for the first time.
     pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
         let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! Which component has which id: modules first (SMs, then L2 slices, then the controller of each), then the
-//! switch, then the command processor. Ids belong to components, whichever partition holds them.
+//! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), then
+//! the switch, the command processor and the driver. Ids belong to components, whichever partition holds them.
 
 use tombolo_types::{ComponentId, ModuleId, SmId};
 
@@ -23,6 +23,8 @@ pub enum Unit {
     Slice(u16),
     /// What runs a module's synchronisation and dispatches its CTAs.
     Controller,
+    /// What copies memory to other modules and from them.
+    CopyEngine,
 }
 
 /// A component, by what it is.
@@ -34,17 +36,19 @@ pub enum Place {
     Switch,
     /// The command processor.
     CommandProcessor,
+    /// What serves faults.
+    Driver,
 }
 
 impl Layout {
     /// Components of one module.
     pub fn stride(self) -> u16 {
-        self.sms + self.slices + 1
+        self.sms + self.slices + 2
     }
 
     /// All components.
     pub fn count(self) -> usize {
-        usize::from(self.modules) * usize::from(self.stride()) + 2
+        usize::from(self.modules) * usize::from(self.stride()) + 3
     }
 
     /// The first component of a module: its SM 0.
@@ -67,6 +71,11 @@ impl Layout {
         ComponentId(self.base(module) + self.sms + self.slices)
     }
 
+    /// Id of a module's copy engine.
+    pub fn copy_engine(self, module: ModuleId) -> ComponentId {
+        ComponentId(self.base(module) + self.sms + self.slices + 1)
+    }
+
     /// Id of the switch.
     pub fn switch(self) -> ComponentId {
         ComponentId(u16::from(self.modules) * self.stride())
@@ -77,6 +86,11 @@ impl Layout {
         ComponentId(u16::from(self.modules) * self.stride() + 1)
     }
 
+    /// Id of the driver.
+    pub fn driver(self) -> ComponentId {
+        ComponentId(u16::from(self.modules) * self.stride() + 2)
+    }
+
     /// What a component is.
     pub fn place(self, component: ComponentId) -> Place {
         if component == self.switch() {
@@ -85,11 +99,15 @@ impl Layout {
         if component == self.command_processor() {
             return Place::CommandProcessor;
         }
+        if component == self.driver() {
+            return Place::Driver;
+        }
         let (module, within) = (component.0 / self.stride(), component.0 % self.stride());
         let unit = match within.checked_sub(self.sms) {
             None => Unit::Sm(SmId(within)),
             Some(slice) if slice < self.slices => Unit::Slice(slice),
-            Some(_) => Unit::Controller,
+            Some(slice) if slice == self.slices => Unit::Controller,
+            Some(_) => Unit::CopyEngine,
         };
         Place::Module(ModuleId(module as u8), unit)
     }
@@ -112,8 +130,10 @@ mod tests {
                 Place::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),
                 Place::Module(module, Unit::Slice(slice)) => layout.slice(module, slice),
                 Place::Module(module, Unit::Controller) => layout.controller(module),
+                Place::Module(module, Unit::CopyEngine) => layout.copy_engine(module),
                 Place::Switch => layout.switch(),
                 Place::CommandProcessor => layout.command_processor(),
+                Place::Driver => layout.driver(),
             };
             assert_eq!(back, id);
         }

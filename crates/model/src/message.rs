@@ -9,8 +9,9 @@ use crate::turning_link::Way;
 use tombolo_engine::Outbox;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::drain::Pool;
+use tombolo_protocol::paging::Mapping;
 use tombolo_protocol::{Action, Data, Request};
-use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Scope, SmId};
+use tombolo_types::{ComponentId, GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
 
 /// Where a component's messages go while it handles an event.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -129,6 +130,30 @@ pub enum Packet<D: Data> {
         /// Which collection.
         collection: u16,
     },
+    /// Part of a copy between memories.
+    Chunk(Chunk),
+}
+
+/// Some lines of a copy, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Which copy, for who has asked for it.
+    pub copy: CopyName,
+    /// The first line.
+    pub first: Line,
+    /// How many.
+    pub lines: u16,
+    /// Whether it is the last of its copy.
+    pub is_last: bool,
+}
+
+/// A copy, for who has asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyName {
+    /// Of a page that moves.
+    Page(Page),
+    /// Of the program's schedule: its index there.
+    Listed(u32),
 }
 
 /// Which component of the target module receives a packet.
@@ -142,6 +167,8 @@ pub enum Receiver {
     Origin(Origin, Line),
     /// The controller.
     Controller,
+    /// The copy engine.
+    CopyEngine,
 }
 
 /// What a packet carries, for its size on a link.
@@ -153,6 +180,8 @@ pub enum Payload {
     Grains(u32),
     /// Some bytes of a line, and which they are: this many grains.
     Masked(u32),
+    /// So many lines of a copy, in packets of its own size.
+    Lines(u16),
     /// An invalidation, an acknowledgment, a phase of a plan.
     Control,
     /// Nothing of its own: its bytes are those of the fill behind it.
@@ -200,9 +229,11 @@ impl<D: Data> Packet<D> {
             Packet::Flag { line, .. } => (Receiver::Slice(line), Payload::Nothing),
             Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),
             Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Payload::Control),
+            Packet::Chunk(Chunk { lines, .. }) => (Receiver::CopyEngine, Payload::Lines(lines)),
         };
         let traffic = match payload {
             Payload::Grains(grains) | Payload::Masked(grains) => Traffic::Data { grains },
+            Payload::Lines(lines) => Traffic::Data { grains: u32::from(lines) * Mask::ALL.grains() },
             Payload::Read | Payload::Control | Payload::Nothing => Traffic::Control,
         };
         Facts { receiver, traffic, payload }
@@ -229,6 +260,17 @@ pub enum SyncKind {
     Acquire,
     /// The protocol's release plan.
     Release,
+}
+
+/// A module's part of the move of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagingOrder {
+    /// Use it no more, and say when nothing is under way to it.
+    Unmap,
+    /// Write its dirty bytes to memory, and drop its lines.
+    WriteBack,
+    /// See it so from now on; `None`: it is the host's.
+    Map(Option<Mapping>),
 }
 
 /// What happens to the links between GPUs and the switch whose lanes turn.
@@ -408,6 +450,75 @@ pub enum Message<D: Data> {
     },
     /// To the command processor: a module has run its CTAs.
     KernelDone,
+    /// To a controller, from the driver: its part of the move of a page.
+    Paging {
+        /// Which page.
+        page: Page,
+        /// What to do.
+        order: PagingOrder,
+    },
+    /// To a controller: something that the module's part of a move waits for is over.
+    PageQuiet {
+        /// Which page.
+        page: Page,
+    },
+    /// To the driver: a module has made an access that it may not make.
+    Fault {
+        /// Which page.
+        page: Page,
+        /// Which module.
+        module: ModuleId,
+        /// Whether it is a store or an atomic.
+        writes: bool,
+    },
+    /// To the driver: a part of the step at hand of a page's move is done.
+    PagingDone {
+        /// Which page.
+        page: Page,
+    },
+    /// To the driver, from itself: its work on a batch of faults is over.
+    Serviced,
+    /// To the driver, from itself: the shootdown of a page begins.
+    Shootdown {
+        /// Which page.
+        page: Page,
+    },
+    /// To a copy engine: copy.
+    Copy {
+        /// Which copy.
+        copy: CopyName,
+        /// To this module, or (`None`) to the host.
+        to: Option<ModuleId>,
+    },
+    /// To a copy engine: take a page that the host has.
+    TakePage {
+        /// Which page.
+        page: Page,
+    },
+    /// To a copy engine, from itself: go on.
+    CopyOn,
+    /// To the driver: a copy is wholly in memory.
+    Copied {
+        /// Which copy.
+        copy: CopyName,
+    },
+    /// To the driver, from the command processor: do what comes before or behind a command.
+    Around {
+        /// The command.
+        command: u32,
+        /// Which side of it.
+        behind: bool,
+    },
+    /// To the command processor: that is done.
+    AroundDone {
+        /// The command.
+        command: u32,
+    },
+    /// To a controller: pages that a command finds elsewhere.
+    Remap {
+        /// The command.
+        command: u32,
+    },
     /// To the command processor: go on with the next command.
     #[default]
     Next,

@@ -2,9 +2,11 @@
 
 use crate::context::{SliceContext, SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
+use crate::copy_engine::CopyEngine;
 use crate::departure::Departure;
 use crate::layout::Unit;
-use crate::message::{Message, Out, Packet};
+use crate::message::{Message, Out, Packet, PagingOrder};
+use crate::page_moves;
 use crate::parts::Parts;
 use crate::site::Site;
 use crate::slice::{Slice, Wanted};
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
+use tombolo_protocol::paging::{Access, Mapping};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Ps, SmId};
 
@@ -25,6 +28,7 @@ pub struct Module<C, D: Contents> {
     slices: Vec<Slice<D>>,
     slice_shared: SliceShared<D>,
     controller: Controller,
+    copy_engine: CopyEngine,
 }
 
 impl<C: Coherence, D: Contents> Module<C, D> {
@@ -38,6 +42,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
             slice_shared,
             controller: Controller::new(layout.controller(id), built.cut, program),
+            copy_engine: CopyEngine::new(&site),
             site,
         }
     }
@@ -77,6 +82,11 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         &self.controller
     }
 
+    /// Its copy engine.
+    pub fn copy_engine(&self) -> &CopyEngine {
+        &self.copy_engine
+    }
+
     /// Starts to load what an event of one of its components will look at first into the host's caches.
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
@@ -97,6 +107,33 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         }
     }
 
+    /// What a message says of pages the module's map learns before anybody acts on it. Where pages are found elsewhere the
+    /// L2 drops their lines first, at their old home.
+    #[inline]
+    fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
+        match *message {
+            Message::Paging { page, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
+                self.site.map.refuse(page);
+            }
+            Message::Paging { page, order: PagingOrder::Map(mapping) } => self.site.map.map(page, mapping),
+            Message::Remap { command } => self.remap(command as usize, out),
+            _ => {}
+        }
+    }
+
+    /// Pages that this module finds elsewhere from a command on.
+    fn remap(&mut self, command: usize, out: &mut Out<'_, D>) {
+        let schedule = Arc::clone(&self.site.schedule);
+        let Some(around) = schedule.around(command) else { return };
+        let here = self.site.module;
+        for remap in around.remaps.iter().filter(|remap| remap.at == here) {
+            let Module { site, sms, sm_shared, slices, slice_shared, .. } = self;
+            page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, slices, slice_shared, out });
+            let mapping = Mapping { home: remap.home, access: Access::Write };
+            self.site.map.map(remap.page, Some(mapping));
+        }
+    }
+
     #[inline]
     fn view(&self) -> SliceView<'_, C, D> {
         SliceView { site: &self.site, shared: &self.slice_shared }
@@ -104,7 +141,8 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 
     /// Handles an event of one of its components.
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        let Module { site, sms, sm_shared, slices, slice_shared, controller } = self;
+        self.tell_map(&event.message, out);
+        let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sms, sm_shared, slices, slice_shared, out };
         if event.time >= parts.slice_shared.ways.next_sample() {
@@ -114,12 +152,12 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         match (&event.message, unit) {
             (Message::Arrive { route, packet }, _) => {
                 if let Some(inside) = parts.slice_shared.port.receive(*route, packet, parts.out) {
-                    enter(unit, route.source, packet, inside, (controller, &mut parts));
+                    enter(unit, route.source, packet, inside, (controller, copy_engine, &mut parts));
                 }
             }
             (Message::Enter { source, packet }, _) => {
                 let now = parts.out.now();
-                enter(unit, *source, packet, now, (controller, &mut parts));
+                enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
             (message, Unit::Sm(sm)) => {
                 let sm = usize::from(sm.0);
@@ -131,7 +169,11 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             (message, Unit::Slice(slice)) => {
                 parts.at_slice(usize::from(slice), |slice, here| at_slice(slice, message, here));
             }
+            (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
+            (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),
+            (Message::Remap { .. }, Unit::Controller) => {}
             (message, Unit::Controller) => controller.handle(*message, &mut parts),
+            (message, Unit::CopyEngine) => copy_engine.handle(message, &mut parts),
         }
     }
 }
@@ -142,13 +184,17 @@ fn enter<C: Coherence, D: Contents>(
     source: ModuleId,
     packet: &Packet<D>,
     ready: Ps,
-    (controller, parts): (&mut Controller, &mut Parts<'_, '_, C, D>),
+    (controller, copy_engine, parts): (&mut Controller, &mut CopyEngine, &mut Parts<'_, '_, C, D>),
 ) {
     match unit {
         Unit::Slice(slice) => {
             parts.at_slice(usize::from(slice), |slice, here| slice.arrive(source, packet, ready, here));
         }
         Unit::Controller => controller.arrive(*packet, parts),
+        Unit::CopyEngine => match *packet {
+            Packet::Chunk(chunk) => copy_engine.arrive(chunk, ready, parts),
+            other => panic!("{}: a copy engine got {other:?}", parts.site.module),
+        },
         Unit::Sm(sm) => {
             let (grains, message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
@@ -205,6 +251,7 @@ fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
         | Packet::Flag { .. }
         | Packet::Invalidate { .. }
         | Packet::Act { .. }
-        | Packet::Acted { .. } => panic!("an SM got {packet:?}"),
+        | Packet::Acted { .. }
+        | Packet::Chunk(_) => panic!("an SM got {packet:?}"),
     }
 }

@@ -97,6 +97,20 @@ impl PageTable {
         }
     }
 
+    /// Every page with the module that it was placed at, ascending, where pages were placed one by one.
+    pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
+        let (segments, sparse) = match &self.placement {
+            Placement::Table { segments, sparse } => (&segments[..], Some(sparse)),
+            Placement::Interleaved { .. } | Placement::Everywhere => (&[][..], None),
+        };
+        let dense = segments.iter().flat_map(|segment| (segment.first..).zip(&segment.homes));
+        let dense = dense.filter(|(_, home)| **home != UNPLACED).map(|(page, &home)| (page, home));
+        let sparse = sparse.into_iter().flatten().map(|(&page, &home)| (page, home));
+        let mut all: Vec<(u64, u8)> = dense.chain(sparse).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
+    }
+
     /// The home module of `line` as module `at` sees it; `None` for a page that nobody placed.
     #[inline]
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {

@@ -2,7 +2,7 @@
 
 use crate::credits::{Credits, CreditsStats, Generation};
 use std::collections::VecDeque;
-use tombolo_types::{Ps, Scope, SmId};
+use tombolo_types::{Page, Ps, Scope, SmId};
 
 /// Shape of an SM's posted stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Drainer {
     },
     /// The controller, at the end of a kernel.
     Kernel,
+    /// The controller, where the module is to use a page no more.
+    Page(Page),
 }
 
 /// A store credit on its way back to an SM.

@@ -1,14 +1,17 @@
 //! What no event changes and every component of a module reads: where it is, and of which machine.
 
 use crate::boundaries::Extents;
+use crate::cargo::Cargo;
 use crate::layout::Layout;
 use crate::map::Map;
 use crate::message::{Origin, Receiver};
+use crate::schedule::Schedule;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
+use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Coherence, Homes, Topology};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
 
@@ -30,6 +33,12 @@ pub struct Site<C, D: Contents> {
     pub watch: D::Watch,
     /// The lines of ranged operations at boundaries.
     pub extents: Extents,
+    /// What is done around the program's commands.
+    pub schedule: Arc<Schedule>,
+    /// The rules of pages that move.
+    pub paging: Paging,
+    /// Contents of lines on their way between memories.
+    pub cargo: Cargo<D>,
 }
 
 impl<C: Coherence, D: Contents> Site<C, D> {
@@ -68,6 +77,7 @@ impl<C: Coherence, D: Contents> Site<C, D> {
             Receiver::Origin(origin, line) if origin.module != target => self.slice_of(target, line),
             Receiver::Origin(Origin { sm, .. }, _) | Receiver::Sm(sm) => self.layout.sm(target, sm),
             Receiver::Controller => self.layout.controller(target),
+            Receiver::CopyEngine => self.layout.copy_engine(target),
         }
     }
 
@@ -79,7 +89,11 @@ impl<C: Coherence, D: Contents> Site<C, D> {
     /// How long a notice without weight takes to another module: flow control rides on other packets.
     pub fn notice_latency(&self, target: ModuleId) -> Ps {
         let hop = self.machine.module_link.latency;
-        if self.is_beyond(target) { hop + hop + self.machine.gpu_link.latency } else { hop }
+        if !self.is_beyond(target) {
+            return hop;
+        }
+        let [from, to] = [self.module, target].map(|module| self.machine.topology.gpu_of(module));
+        hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)
     }
 
     /// Where the result of an atomic on a line goes from here on its way to the module that issued it: back as the

@@ -70,6 +70,8 @@ counters! {
         statistics {
             /// Times that a warp was parked for a miss register, a line or a store credit.
             parks,
+            /// Of these, for a page that its module may not use so.
+            page_waits,
             /// Events in which a warp, woken for a resource, found it gone: always zero.
             retries,
             /// Issue events of sub-cores.
@@ -171,6 +173,8 @@ impl Digest {
             Place::Module(module, Unit::Controller) => (3, module.0, 0),
             Place::Switch => (4, 0, 0),
             Place::CommandProcessor => (5, 0, 0),
+            Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
+            Place::Driver => (7, 0, 0),
         };
         let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
         self.mix(at.0.wrapping_add(place.wrapping_mul(SPREAD)));

@@ -50,6 +50,11 @@ impl Translation {
         }
     }
 
+    /// Forgets a page.
+    pub fn forget(&mut self, page: Page) {
+        self.tlb.invalidate(page);
+    }
+
     /// Counters so far.
     pub fn stats(&self) -> TranslationStats {
         TranslationStats { tlb: *self.tlb.stats(), walkers: *self.walkers.stats() }

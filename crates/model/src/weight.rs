@@ -16,6 +16,11 @@ pub struct Weights {
     data: [Bytes; GRAINS],
     /// By grains carried: a header, they, and which they are.
     partial: [Bytes; GRAINS],
+    /// Of a line, of a copy's packet at most, and of its header.
+    line: u64,
+    payload: u64,
+    header: u64,
+    flit: u64,
 }
 
 impl Weights {
@@ -29,6 +34,10 @@ impl Weights {
             control: flits(sizes.control_bytes.0),
             data: std::array::from_fn(|grains| flits(data(grains))),
             partial: std::array::from_fn(|grains| flits(data(grains) + sizes.mask_bytes.0)),
+            line: machine.line.bytes(),
+            payload: machine.copy.payload.0,
+            header: sizes.header_bytes.0,
+            flit: sizes.flit_bytes,
         }
     }
 
@@ -43,6 +52,14 @@ impl Weights {
         self.control
     }
 
+    /// Of so many lines of a copy, in packets of its own size.
+    pub fn copied(&self, lines: u64) -> Bytes {
+        let bytes = lines * self.line;
+        let packet = |payload: u64| (payload + self.header).next_multiple_of(self.flit);
+        let rest = bytes % self.payload;
+        Bytes(bytes / self.payload * packet(self.payload) + if rest > 0 { packet(rest) } else { 0 })
+    }
+
     /// Of a packet that carries this.
     #[inline]
     pub fn of(&self, payload: Payload) -> Bytes {
@@ -51,6 +68,7 @@ impl Weights {
             Payload::Grains(grains) => self.data[grains as usize],
             Payload::Masked(grains) => self.partial[grains as usize],
             Payload::Control => self.control,
+            Payload::Lines(lines) => self.copied(lines.into()),
             Payload::Nothing => Bytes(0),
         }
     }

@@ -77,6 +77,8 @@ pub enum BrokenRule {
     FillForgetsOthers,
     /// A request passes one that is parked on its line's miss.
     RequestPassesParked,
+    /// A load passes a store of its line that waits for a credit.
+    LoadPassesStore,
     /// An invalidation of a region reaches one of its lines only.
     InvalidationReachesOneLine,
     /// A release does not wait for dirty bytes of a line whose miss is pending.
@@ -97,7 +99,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 45] = [
+    pub const ALL: [BrokenRule; 46] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -135,6 +137,7 @@ impl BrokenRule {
         BrokenRule::InvalidationPassesFill,
         BrokenRule::FillForgetsOthers,
         BrokenRule::RequestPassesParked,
+        BrokenRule::LoadPassesStore,
         BrokenRule::InvalidationReachesOneLine,
         BrokenRule::ReleaseForgetsPending,
         BrokenRule::AtomicKeepsL2,

@@ -12,7 +12,8 @@
 //!    [`Event::Request`], in order, and nothing else of that line in between. An [`Event::Flush`] that was refused
 //!    meanwhile runs again between the waiters and the parked; its release waits for what it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
-//!    one of the same line parks too.
+//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel ([`up`])
+//!    waits behind it.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
 //!    [`Event::ReplaceEntry`], which takes lines with it where [`Coherence::tracks_own`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
@@ -63,6 +64,12 @@ pub const CHANNELS: Channels = Channels {
     up_with_downgrades: Delivery::FifoPerRegion,
     control: Delivery::Unordered,
 };
+
+/// The order that requests toward a home keep.
+#[inline]
+pub fn up(protocol: &impl Coherence) -> Delivery {
+    if protocol.downgrades() { CHANNELS.up_with_downgrades } else { CHANNELS.up }
+}
 
 /// Whether invalidations keep the order of [`Channels::down`] with fills.
 pub fn invalidations_keep_order(protocol: &impl Coherence) -> bool {

@@ -20,9 +20,17 @@ pub enum Tried {
 
 /// The arrival of one request at an L2.
 pub trait Arrival {
-    /// What a host of bounded resources may lack for it.
+    /// What a host of bounded resources may lack for it, beside a store credit.
     type Lack;
 
+    /// Whether it is a read.
+    fn is_read(&self) -> bool;
+    /// Whether a store waits here for a credit that comes before it on a channel ([`crate::coherence::up`]).
+    fn follows_waiting(&self) -> bool;
+    /// Whether it needs no store credit, or finds one.
+    fn has_credit(&self) -> bool;
+    /// Has it wait for a credit, or behind who does.
+    fn wait(&mut self);
     /// Whether requests are parked on the pending miss of its line.
     fn has_parked(&self) -> bool;
     /// Parks it there, behind the others.
@@ -34,15 +42,30 @@ pub trait Arrival {
     fn run(&mut self) -> Result<Tried, Self::Lack>;
 }
 
-/// A request arrives at an L2, or runs again there: behind one that is parked on its line's miss it parks too, and so
-/// does one that the protocol refuses.
+/// Whether a request may pass a store that waits for a credit and came before it on its channel: none may. Those of other
+/// channels may. The line's order at its L2 is then that of arrival, whoever waits.
+#[inline]
+pub fn passes_waiting(protocol: &impl Coherence, is_read: bool) -> bool {
+    is_read && protocol.broken(BrokenRule::LoadPassesStore)
+}
+
+/// A request arrives at an L2, or runs again there. Behind a store that waits for a credit it waits too; behind one that
+/// is parked on its line's miss it parks too, and so does one that the protocol refuses.
 ///
 /// # Errors
 /// Says what the host lacks. Nothing has changed.
 #[inline]
 pub fn take<A: Arrival>(protocol: &impl Coherence, arrival: &mut A) -> Result<(), A::Lack> {
+    if arrival.follows_waiting() && !passes_waiting(protocol, arrival.is_read()) {
+        arrival.wait();
+        return Ok(());
+    }
     let waits_its_turn = arrival.has_parked() && !protocol.broken(BrokenRule::RequestPassesParked);
-    if waits_its_turn || arrival.run()? == Tried::Stalled {
+    if waits_its_turn {
+        arrival.park();
+    } else if !arrival.has_credit() {
+        arrival.wait();
+    } else if arrival.run()? == Tried::Stalled {
         arrival.park();
     }
     Ok(())
@@ -199,6 +222,10 @@ mod tests {
     #[derive(Default)]
     struct Log {
         told: Vec<String>,
+        /// Whether it is a read, whether a store ahead of it waits, and whether it lacks a credit itself.
+        is_read: bool,
+        follows_waiting: bool,
+        lacks_credit: bool,
         /// Whether something is parked, and what becomes of a request that is tried.
         has_parked: bool,
         stalls: bool,
@@ -234,6 +261,22 @@ mod tests {
 
     impl Arrival for Log {
         type Lack = ();
+
+        fn is_read(&self) -> bool {
+            self.is_read
+        }
+
+        fn follows_waiting(&self) -> bool {
+            self.follows_waiting
+        }
+
+        fn has_credit(&self) -> bool {
+            !self.lacks_credit
+        }
+
+        fn wait(&mut self) {
+            self.tell("wait".to_owned());
+        }
 
         fn has_parked(&self) -> bool {
             self.has_parked
@@ -333,6 +376,21 @@ mod tests {
         assert_eq!(told(false, true, None), ["run", "park"]);
         assert_eq!(told(true, false, None), ["park"]);
         assert_eq!(told(true, false, Some(BrokenRule::RequestPassesParked)), ["run"]);
+    }
+
+    #[test]
+    fn nothing_passes_a_store_of_its_channel_that_waits_for_a_credit() {
+        let told = |log: Log, rule| {
+            let mut log = log;
+            take(&hmg(rule), &mut log).expect("nothing is lacking");
+            log.told
+        };
+        let behind = |is_read| Log { is_read, follows_waiting: true, has_parked: true, ..Log::default() };
+        assert_eq!(told(Log { lacks_credit: true, ..Log::default() }, None), ["wait"]);
+        assert_eq!(told(Log { lacks_credit: true, has_parked: true, ..Log::default() }, None), ["park"]);
+        assert_eq!([true, false].map(|is_read| told(behind(is_read), None)), [["wait"], ["wait"]]);
+        let broken = Some(BrokenRule::LoadPassesStore);
+        assert_eq!([true, false].map(|is_read| told(behind(is_read), broken)), [["park"], ["wait"]]);
     }
 
     #[test]

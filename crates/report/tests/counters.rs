@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tombolo_machine::{Description, MachineConfig};
 use tombolo_report::counter::{COUNTERS, find};
 use tombolo_system::RunSpec;
 use tombolo_workload::bench::{self, Mode, Request};
@@ -20,15 +21,11 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The record of a small run, whose boundaries are counted.
-fn record() -> Value {
-    let scale = tombolo_machine::Scale::new(1, 32).expect("a scale");
-    let machine = tombolo_machine::machine("hmg-4x4").and_then(|mut machine| {
-        machine.set("memory_cache.bytes", "16MB")?;
-        machine.check()?.scaled(scale)
-    });
-    let machine = Arc::new(machine.expect("a preset is sound"));
-    let design = tombolo_design::design("hmg").and_then(|design| design.check()).expect("a preset is sound");
+/// The record of a small run.
+fn record(machine: Description<MachineConfig>, share: u64, design: &str) -> Value {
+    let scale = tombolo_machine::Scale::new(1, share).expect("a scale");
+    let machine = Arc::new(machine.check().and_then(|machine| machine.scaled(scale)).expect("a preset is sound"));
+    let design = tombolo_design::design(design).and_then(|design| design.check()).expect("a preset is sound");
     let workload = bench::find("pathfinder").expect("a workload");
     let given = [("columns", "4096"), ("rows", "12")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
@@ -38,10 +35,18 @@ fn record() -> Value {
     serde_json::to_value(tombolo_system::run_logged(&spec).expect("it runs").0).expect("a record is JSON")
 }
 
+/// Of a run whose boundaries are counted, and of one whose pages move.
+fn records() -> [Value; 2] {
+    let mut cached = tombolo_machine::machine("hmg-4x4").expect("a preset");
+    cached.set("memory_cache.bytes", "16MB").expect("a key");
+    let apart = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
+    [record(cached, 32, "hmg"), record(apart, 40, "unified-memory-hints")]
+}
+
 #[test]
 fn the_table_names_each_number_of_a_record_and_nothing_else() {
     let mut found = BTreeSet::new();
-    numbers("", &record(), &mut found);
+    records().iter().for_each(|record| numbers("", record, &mut found));
     let named: BTreeSet<String> = COUNTERS.iter().map(|counter| counter.path.to_owned()).collect();
     let missing: Vec<_> = found.difference(&named).collect();
     let stale: Vec<_> = named.difference(&found).collect();

@@ -30,6 +30,11 @@ impl Cta {
         })
     }
 
+    /// Whether it waits for a flag.
+    fn waits(&self) -> bool {
+        self.stream.ops.iter().any(|op| matches!(op, Op::WaitUntil { .. }))
+    }
+
     /// Adds a warp.
     pub fn warp(mut self, write: impl FnOnce(&mut Warp<'_>)) -> Cta {
         let start = self.stream.ops.len() as u32;
@@ -225,6 +230,16 @@ impl Directed {
         Arc::new(Directed::build(kernels, copies))
     }
 
+    /// The same kernels, launched in this order.
+    ///
+    /// # Panics
+    /// Where others hold the program, too.
+    pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
+        let program = Arc::into_inner(self).expect("nobody else holds it");
+        let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0 }).collect();
+        Arc::new(Directed { commands, ..program })
+    }
+
     fn build(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Directed {
         let info = |ctas: &Vec<Cta>| KernelInfo {
             name: "directed".into(),
@@ -232,7 +247,7 @@ impl Directed {
             threads_per_cta: 32 * ctas.iter().map(|cta| cta.stream.warps.len()).max().unwrap_or(1) as u32,
             shared_bytes: 0,
             registers: 16,
-            class: KernelClass::Independent,
+            class: if ctas.iter().any(Cta::waits) { KernelClass::Cooperative } else { KernelClass::Independent },
         };
         let launches = (0..kernels.len() as u32).map(|kernel| Command::Launch { kernel, stream: 0 });
         let copies = copies.iter().map(|&bytes| Command::Copy { address: 0, bytes, to_device: false });

@@ -8,8 +8,10 @@
 //!   over time. [`time`]: kernels, copies and launches told apart. `launches`: each launch and each GPU.
 //! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
 //!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
+//! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
+//! - `schedule`: what a way to share memory puts around a program's commands. [`paging`]: what it took.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -23,12 +25,15 @@ pub mod energy;
 pub mod labels;
 mod launches;
 mod links;
+pub mod movement;
 pub mod oracle;
+pub mod paging;
 pub mod partition;
 pub mod placement;
 pub mod record;
 pub mod run;
 pub mod sample;
+mod schedule;
 pub mod sharing;
 pub mod survey;
 pub mod time;
@@ -38,7 +43,7 @@ mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Resident, RunError, RunSpec, run, run_checked, run_logged, run_timed, run_warm, run_watched};
+pub use run::{Broken, Resident, RunError, RunSpec, run, run_checked, run_logged, run_timed, run_warm, run_watched};
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

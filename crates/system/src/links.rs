@@ -25,7 +25,7 @@ pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<
     fabric
 }
 
-/// Each way of each GPU's link, then the way out of each module, of a run that ended at `end`.
+/// Each way of each GPU's link, each way of each leaf's uplink, then the way out of each module, of a run that ended at `end`.
 pub(crate) fn records<C: Coherence, D: Contents>(
     machine: &MachineConfig,
     fabric: &Fabric<D>,
@@ -48,8 +48,12 @@ pub(crate) fn records<C: Coherence, D: Contents>(
             links.push(record(format!("{gpu}.{word}"), &fabric.stats(gpu, way), lanes));
         }
     }
+    let one = LaneStats { turned: 0, lane_time: end.0 };
+    for leaf in 0..=machine.fabric.leaf_of(GpuId(machine.topology.gpus - 1)) {
+        let ways = fabric.uplink_stats(leaf).into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
+        links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
+    }
     for module in modules {
-        let one = LaneStats { turned: 0, lane_time: end.0 };
         links.push(record(format!("{}.out", module.id()), module.slice_shared().port.stats(), one));
     }
     links

@@ -7,6 +7,7 @@ use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::{broadcast_latency, host_latency};
+use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
@@ -26,14 +27,21 @@ pub struct Hub<C, D: Contents> {
     pub fabric: Fabric<D>,
     /// Runs the program's commands.
     pub command_processor: CommandProcessor,
+    /// Serves faults, and moves what the schedule says.
+    pub driver: Driver,
     protocol: C,
     map: Map,
 }
 
 impl<C, D: Contents> Hub<C, D> {
     /// A hub of these.
-    pub fn new(fabric: Fabric<D>, command_processor: CommandProcessor, protocol: C, map: Map) -> Hub<C, D> {
-        Hub { fabric, command_processor, protocol, map }
+    pub fn new(
+        fabric: Fabric<D>,
+        command_processor: CommandProcessor,
+        driver: Driver,
+        (protocol, map): (C, Map),
+    ) -> Hub<C, D> {
+        Hub { fabric, command_processor, driver, protocol, map }
     }
 }
 
@@ -66,6 +74,7 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
                 Message::Link(event) => self.hub().fabric.handle(event, out),
                 other => panic!("the switch got {other:?}"),
             },
+            Place::Driver => self.hub().driver.handle(event.message, out),
             Place::CommandProcessor => {
                 let hub = self.hub();
                 hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
@@ -146,7 +155,7 @@ impl Cut {
         let hub = if self.whole { 0 } else { u16::from(layout.modules.div_ceil(self.modules)) };
         let home = |place| match place {
             Place::Module(module, _) => u16::from(module.0 / self.modules),
-            Place::Switch | Place::CommandProcessor => hub,
+            Place::Switch | Place::CommandProcessor | Place::Driver => hub,
         };
         layout.places().into_iter().map(home).collect()
     }

@@ -7,6 +7,7 @@
 //! fixed winner would be home to everything that all share. Migration costs no time (readings: the
 //! region of interest excludes it).
 
+use crate::movement::Walk;
 use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
-use tombolo_types::{ModuleId, Page};
+use tombolo_types::{Line, ModuleId, Page};
 
 /// Places the pages of a program on a machine as a design says.
 ///
@@ -42,7 +43,7 @@ pub fn place_beside(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), modules, readers);
     Ok(Arc::new(match design.placement {
-        Placement::FirstTouch(_) => {
+        Placement::FirstTouch(_) | Placement::UnifiedMemory(_) | Placement::RemoteDemandLoads(_) => {
             let mut first = FirstTouch::new(modules, lines_per_page);
             let mut all: Vec<&mut dyn Reader> = vec![&mut first];
             for reader in readers.iter_mut() {
@@ -50,6 +51,19 @@ pub fn place_beside(
             }
             walk(&mut all)?;
             first.pages()
+        }
+        Placement::UnifiedMemoryHints(_) => {
+            let mut moved = Walk::new(program, modules, lines_per_page);
+            let mut all: Vec<&mut dyn Reader> = vec![&mut moved];
+            for reader in readers.iter_mut() {
+                all.push(&mut **reader);
+            }
+            walk(&mut all)?;
+            moved.finish().hints(program).1
+        }
+        Placement::Duplicated(_) => {
+            walk(readers)?;
+            PageTable::everywhere(lines_per_page)
         }
         Placement::InterleavedPage(_) => {
             walk(readers)?;
@@ -107,9 +121,29 @@ impl FirstTouch {
     }
 
     /// The pages, each where it was first touched.
-    pub fn pages(mut self) -> PageTable {
+    pub fn pages(self) -> PageTable {
+        let lines_per_page = self.lines_per_page;
+        PageTable::from_first_touch(self.touches(), lines_per_page)
+    }
+
+    /// The pages with the module that first touched each.
+    pub fn touches(mut self) -> Vec<(Page, ModuleId)> {
         self.close();
-        PageTable::from_first_touch(self.touches, self.lines_per_page)
+        self.touches
+    }
+
+    /// Of CTA number `rank` of `module`: these lines are touched, each at a place of its stream.
+    pub fn note(&mut self, module: ModuleId, rank: u32, lines: impl Iterator<Item = (u32, Line)>) {
+        let shift = self.lines_per_page.trailing_zeros();
+        let mut latest = None;
+        for (place, line) in lines {
+            let page = Page(line.0 >> shift);
+            if latest.replace(page) != Some(page) && !self.placed.contains(&page) {
+                let touch = Touch { rank, place, turn: turn(page, module.0, self.modules), module };
+                // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
+                self.new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
+            }
+        }
     }
 
     /// The launch at hand has ended: its new pages are placed.
@@ -128,15 +162,6 @@ impl Reader for FirstTouch {
     }
 
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {
-        let shift = self.lines_per_page.trailing_zeros();
-        let mut latest = None;
-        for (place, access) in (0..).zip(&stream.accesses) {
-            let page = Page(access.line.0 >> shift);
-            if latest.replace(page) != Some(page) && !self.placed.contains(&page) {
-                let touch = Touch { rank, place, turn: turn(page, module.0, self.modules), module };
-                // Module by module, for neighbouring CTAs are decoded together: a page goes to the earliest touch.
-                self.new.entry(page).and_modify(|best| *best = touch.min(*best)).or_insert(touch);
-            }
-        }
+        self.note(module, rank, (0..).zip(stream.accesses.iter().map(|access| access.line)));
     }
 }

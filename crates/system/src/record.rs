@@ -3,6 +3,7 @@
 use crate::checker::Checked;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
+use crate::paging::{CopiesRecord, PagingRecord};
 use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -255,6 +256,12 @@ pub struct RunRecord {
     /// What was done and elided at kernel boundaries; absent where nothing elides and nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elision: Option<ElisionRecord>,
+    /// Pages that moved; absent of designs whose pages stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<PagingRecord>,
+    /// Copies from GPU to GPU; absent of designs that make none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopiesRecord>,
     /// What passed between the levels; of machines with caches in front of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,

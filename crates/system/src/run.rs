@@ -6,34 +6,42 @@ use crate::energy::{Energy, Moved};
 use crate::labels::LabelError;
 use crate::launches;
 use crate::links;
+use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
 use crate::record::{
     DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
+use crate::schedule::{Scheduled, scheduled};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use std::sync::Arc;
 use std::time::Instant;
 use tombolo_design::elision::Decider;
+use tombolo_design::placement::{Movement, Sharing};
 use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, EngineStats, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::boundaries::{Boundaries, Extents};
+use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::controller::residency;
+use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
+use tombolo_model::schedule::Schedule;
 use tombolo_model::site::Site;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
+use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::options::Options;
+use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{KernelClass, Program, StreamError};
 use tombolo_types::{Bytes, Line, ModuleId, Ps};
@@ -151,27 +159,48 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 }
 
 /// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
-/// [`run`], but for what it cost and what was found. `broken_rule`: one broken on purpose, to see it caught.
+/// [`run`], but for what it cost and what was found. `broken`: a rule broken on purpose, to see it caught.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_checked(spec: &RunSpec, broken_rule: Option<BrokenRule>) -> Result<RunRecord, RunError> {
+pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecord, RunError> {
     let checker = Arc::new(Checker::new(spec.machine.line, spec.program.arrays()));
-    let record = run_watched::<Versions>(spec, &checker, broken_rule)?;
+    let record = run_watched::<Versions>(spec, &checker, broken)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken_rule`: one broken
-/// on purpose.
+/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken`: a rule broken on
+/// purpose.
 ///
 /// # Errors
 /// See [`RunError`].
 pub fn run_watched<D: Contents>(
     spec: &RunSpec,
     watch: &D::Watch,
-    broken_rule: Option<BrokenRule>,
+    broken: impl Into<Broken>,
 ) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<D>(spec, Extras { broken_rule, ..Extras::default() }, watch)?.record)
+    Ok(dispatch::<D>(spec, Extras { broken: broken.into(), ..Extras::default() }, watch)?.record)
+}
+
+/// Rules that are broken on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// Of coherence.
+    pub rule: Option<BrokenRule>,
+    /// Of pages that move.
+    pub paging: Option<BrokenPaging>,
+}
+
+impl From<Option<BrokenRule>> for Broken {
+    fn from(rule: Option<BrokenRule>) -> Broken {
+        Broken { rule, paging: None }
+    }
+}
+
+impl From<BrokenPaging> for Broken {
+    fn from(paging: BrokenPaging) -> Broken {
+        Broken { rule: None, paging: Some(paging) }
+    }
 }
 
 /// Optional inputs: warm caches, an injected fault, a timeline.
@@ -179,8 +208,8 @@ pub fn run_watched<D: Contents>(
 struct Extras<'a> {
     /// What memory-side caches hold at the start.
     resident: &'a [Resident],
-    /// A broken rule.
-    broken_rule: Option<BrokenRule>,
+    /// What is broken.
+    broken: Broken,
     /// Length of the timeline's windows, where there is to be one.
     window: Option<Ps>,
     /// Whether boundaries are kept.
@@ -199,7 +228,8 @@ struct Finished {
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     check(spec)?;
-    let built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
+    let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
+    built.sharing.paging.broken = extras.broken.paging;
     let elides = matches!(built.boundaries, Decider::Table { .. });
     let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {
@@ -208,8 +238,9 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
         (None, None) => place(&spec.machine, &spec.design, &*spec.program)?,
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
-    let (name, options) = (built.protocol, Options { broken_rule: extras.broken_rule, ..built.options });
-    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, extras, watch };
+    let (name, options) = (built.protocol, Options { broken_rule: extras.broken.rule, ..built.options });
+    let scheduled = scheduled(spec, &built.sharing)?;
+    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
 }
@@ -222,6 +253,9 @@ impl RunError {
             Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
             Unfit::Elision { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
+            )),
+            Unfit::Pages => RunError::DoesNotFit(format!(
+                "design {design} moves pages between GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
@@ -249,6 +283,14 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         let resident = residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
         let room = u64::from(resident) * machine.topology.sms() as u64;
         let modules = machine.topology.modules() as u64;
+        let alone = machine.topology.gpus == 1 || spec.design.placement.sharing().shows_at_once();
+        if kernel.class == KernelClass::Cooperative && !alone {
+            return Err(RunError::DoesNotFit(format!(
+                "kernel {}: its CTAs wait for each other, and under design {} a GPU sees what another one writes behind a \
+                 kernel alone",
+                kernel.name, spec.design.name
+            )));
+        }
         let largest_share = u64::from(kernel.ctas).div_ceil(modules) * modules;
         if kernel.class == KernelClass::Cooperative && largest_share > room {
             return Err(RunError::DoesNotFit(format!(
@@ -268,6 +310,7 @@ struct Simulation<'a, D: Contents> {
     boundaries: Boundaries,
     /// What is known of the program, where boundaries are kept.
     known: Option<Known>,
+    scheduled: Scheduled,
     extras: Extras<'a>,
     watch: &'a D::Watch,
 }
@@ -276,14 +319,18 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, built, pages, boundaries, known, extras, watch } = self;
+        let Simulation { spec, built, pages, boundaries, known, scheduled, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
+        let Scheduled { schedule, notes } = scheduled;
+        let driver = driver(&built, &pages, &schedule);
         let map = Map::new(&machine, pages);
-        let mut modules = modules::<_, D>(spec, &built, protocol, (&map, boundaries.extents()), watch);
+        let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
+        let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         let fabric = links::fabric(&built, layout, extras.window);
-        let mut engine = build(spec, &built, (fabric, boundaries), protocol, &map, modules);
+        let hub = Beside { fabric, boundaries, driver, schedule };
+        let mut engine = build(spec, &built, hub, protocol, &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -292,9 +339,34 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
-        let record = RunRecord { elision, ..record };
+        let record = RunRecord { elision, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
+}
+
+/// What modules have in common.
+struct Shared<'a, D: Contents> {
+    map: &'a Map,
+    extents: &'a Extents,
+    schedule: &'a Arc<Schedule>,
+    driver: &'a Driver,
+    watch: &'a D::Watch,
+}
+
+/// What stands beside them.
+struct Beside<D: Contents> {
+    fabric: Fabric<D>,
+    boundaries: Boundaries,
+    driver: Driver,
+    schedule: Arc<Schedule>,
+}
+
+/// The driver, idle.
+fn driver(built: &Built, pages: &Arc<PageTable>, schedule: &Arc<Schedule>) -> Driver {
+    let Sharing { paging, pins, .. } = built.sharing;
+    let (machine, layout) = (&*built.machine, layout(&built.machine));
+    let (pages, schedule) = (Arc::clone(pages), Arc::clone(schedule));
+    Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule })
 }
 
 /// The modules, idle.
@@ -302,14 +374,30 @@ fn modules<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
-    (map, extents): (&Map, &Extents),
-    watch: &D::Watch,
+    shared: &Shared<'_, D>,
 ) -> Vec<Module<C, D>> {
     let layout = layout(&built.machine);
+    let (sharing, cargo) = (&built.sharing, Cargo::default());
     let module = |module| {
-        let (machine, map, watch, extents) = (Arc::clone(&built.machine), map.clone(), watch.clone(), extents.clone());
-        let weights = Weights::new(&machine);
-        let site = Site { module, protocol, layout, machine, map, weights, watch, extents };
+        let machine = Arc::clone(&built.machine);
+        let mut map = shared.map.clone();
+        if sharing.moves() {
+            map = map.seen(View::new(module, sharing.paging.everybody));
+            shared.driver.hosted().for_each(|page| map.refuse(page));
+        }
+        let site = Site {
+            module,
+            protocol,
+            layout,
+            map,
+            weights: Weights::new(&machine),
+            machine,
+            watch: shared.watch.clone(),
+            extents: shared.extents.clone(),
+            schedule: Arc::clone(shared.schedule),
+            paging: sharing.paging,
+            cargo: cargo.clone(),
+        };
         Module::new(site, built, Arc::clone(&spec.program))
     };
     (0..layout.modules).map(ModuleId).map(module).collect()
@@ -327,16 +415,17 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
 fn build<C: Coherence, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    (fabric, boundaries): (Fabric<D>, Boundaries),
+    Beside { fabric, boundaries, driver, schedule }: Beside<D>,
     protocol: C,
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(machine);
-    let command_processor = CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, turns);
+    let command_processor =
+        CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine);
-    let hub = Hub::new(fabric, command_processor, protocol, map.clone());
+    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
     let partitions = cut.partitions(layout, modules, hub);
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine));
     let id = layout.command_processor();
@@ -386,7 +475,7 @@ impl Ended<'_> {
             dram.add(module.slice_shared().memory.dram());
             memory_cache.add(module.slice_shared().memory.cache());
         }
-        let processor = &hub.command_processor;
+        let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
         let digests = Self::digests(parts, (&sm, &l2), &links, end);
@@ -422,6 +511,8 @@ impl Ended<'_> {
             memory_cache,
             traffic_flits: self.traffic(traffic, &modules),
             elision: None,
+            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
+            copies: self.copies(&modules, processor),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -456,6 +547,20 @@ impl Ended<'_> {
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
         [digest, statistics]
+    }
+
+    /// Of a design that copies.
+    fn copies<C: Coherence, D: Contents>(
+        &self,
+        modules: &[&Module<C, D>],
+        processor: &CommandProcessor,
+    ) -> Option<CopiesRecord> {
+        let copies = match self.spec.design.placement.sharing().movement {
+            Movement::Copies(_) | Movement::Hints { .. } => true,
+            Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
+        };
+        let engines = modules.iter().map(|module| &module.copy_engine().stats);
+        copies.then(|| CopiesRecord::new(engines, processor.exposed()))
     }
 
     /// In flits, of a machine with caches in front of memory.

@@ -4,10 +4,11 @@
 //! order in which it runs them. So what readers find is the same for every design that cuts grids alike, every thread
 //! count and every run.
 //!
-//! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]).
+//! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]),
+//! what moves between memories ([`crate::movement`]).
 
 use tombolo_design::scheduling::CtaCut;
-use tombolo_types::stream::{Accesses, Command, CtaStream, Op, Program, StreamError};
+use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
 
 /// A launch of the walk.
@@ -75,6 +76,11 @@ pub enum Touch {
 
 /// Each line transaction of a CTA, warp after warp.
 pub fn touches(stream: &CtaStream) -> impl Iterator<Item = (Touch, Line)> + '_ {
+    accesses(stream).map(|(touch, access)| (touch, access.line))
+}
+
+/// The same, with the bytes that are touched.
+pub fn accesses(stream: &CtaStream) -> impl Iterator<Item = (Touch, Access)> + '_ {
     let touched = |op: &Op| match *op {
         Op::Load { accesses, .. } => Some((Touch::Load, accesses)),
         Op::Store { accesses, .. } => Some((Touch::Store, accesses)),
@@ -83,10 +89,10 @@ pub fn touches(stream: &CtaStream) -> impl Iterator<Item = (Touch, Line)> + '_ {
         Op::Compute { .. } | Op::Fence { .. } | Op::Shared { .. } | Op::Barrier => None,
         Op::Use { .. } | Op::Signal { .. } => None,
     };
-    let lines = |(touch, accesses): (Touch, Accesses)| {
-        stream.accesses[accesses.range()].iter().map(move |access| (touch, access.line))
+    let each = |(touch, accesses): (Touch, Accesses)| {
+        stream.accesses[accesses.range()].iter().map(move |&access| (touch, access))
     };
-    stream.ops.iter().filter_map(touched).flat_map(lines)
+    stream.ops.iter().filter_map(touched).flat_map(each)
 }
 
 #[cfg(test)]

@@ -197,3 +197,37 @@ fn a_store_credit_that_comes_back_first_is_heard_of_first() {
     let (alone, beside) = (time("sm.posted_stores=1", 0), time("sm.posted_stores=2", 1));
     assert!(alone > 15e-6 && beside < alone + 0.5e-6, "{alone} s, {beside} s with one store more");
 }
+
+#[test]
+fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
+    // A warp stores to lines of another GPU over a link that carries next to nothing, and no store finds a credit before
+    // another has been taken. Beside it, warps of the same module load lines that its slices hold, at the slices' rate.
+    let settings = [
+        "topology.sms_per_module=2",
+        "gpu_link.rate=200MB/s",
+        "l2.posted_stores=4",
+        "l2.rate=8B/cycle",
+        "l2.slices=2",
+        "sm.posted_stores=64",
+    ];
+    let (local, remote) = (0..64_u64, 1 << 20..(1 << 20) + 512_u64);
+    let at = |module: usize, ctas: Vec<Cta>| {
+        let mut kernel = vec![Cta::new(); 32];
+        kernel.splice(2 * module..2 * module + ctas.len(), ctas);
+        kernel
+    };
+    let touch = |lines: std::ops::Range<u64>| Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])));
+    let time = |stores: u64, passes: usize| {
+        let loads = (0..8).fold(Cta::new(), |cta, _| {
+            let loads = |_| local.clone().step_by(8).map(|line| line..line + 8);
+            cta.warp(|warp| (0..passes).flat_map(loads).for_each(|lines| _ = warp.load(lines, PAST_L1).use_result(4)))
+        });
+        let stores = Cta::new().warp(|warp| (0..stores).for_each(|line| _ = warp.write([remote.start + line])));
+        let places = [at(0, vec![touch(local.clone())]), at(4, vec![touch(remote.clone())])];
+        let [near, far] = places;
+        last_kernel(&settings, vec![near, far, at(0, vec![loads, stores])])
+    };
+    let (loads, stores, both) = (time(0, 280), time(160, 0), time(160, 280));
+    assert!(stores > 0.7 * loads && stores < 0.95 * loads, "stores take {stores} s of the {loads} s of loads");
+    assert!(both < 1.01 * loads, "loads take {loads} s alone, {both} s beside stores");
+}

@@ -41,11 +41,25 @@ impl MachineArguments {
         &self.machine
     }
 
-    /// The machine with `designs`, all checked.
-    pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
+    /// The fraction of it that is to run.
+    pub(crate) fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// The machine with `designs` as set, not yet checked.
+    pub(crate) fn described(
+        &self,
+        designs: &[String],
+    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), Failure> {
         let mut machine = machine(&self.machine)?;
         let mut described = designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
         apply(&self.settings, &mut machine, &mut described)?;
+        Ok((machine, described))
+    }
+
+    /// The machine with `designs`, all checked.
+    pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
+        let (machine, described) = self.described(designs)?;
         let machine = Arc::new(machine.check()?.scaled(self.scale)?);
         let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;

@@ -4,6 +4,7 @@
 //! - [`hardware`]: machine, designs, settings, scale. [`study`]: what `reproduce` and `sweep` have in common.
 //! - [`output`]: standard output and files. [`table`]: aligned text. [`progress`], [`threads`].
 //! - [`comparison`], [`summary`] and [`verdict`]: what is printed of results. [`timed`]: which time is compared.
+//! - [`sharing`]: ways to share memory between GPUs, side by side.
 //! - [`template`] and [`schema`]: files of a user's own. [`version`] and [`provenance`]: what made an answer.
 //!
 //! Many runs side by side are the crate `experiment`'s.
@@ -27,6 +28,7 @@ mod output;
 mod progress;
 mod provenance;
 mod schema;
+mod sharing;
 mod study;
 mod summary;
 mod table;

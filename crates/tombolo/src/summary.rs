@@ -4,6 +4,7 @@ use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, smal
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
+use tombolo_system::paging::PagingRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
@@ -87,6 +88,30 @@ fn boundaries(elision: &ElisionRecord) -> String {
     )
 }
 
+/// Pages that moved, and copies from GPU to GPU.
+fn moved(run: &RunRecord) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(paging) = &run.paging {
+        let PagingRecord { faults, batches, migrated_bytes, prefetched_bytes, evictions, faults_s, .. } = *paging;
+        let text = format!(
+            "{} faults in {} batches, {}; {} migrated, {} prefetched, {} pages evicted",
+            count(faults),
+            count(batches),
+            seconds(faults_s),
+            bytes(migrated_bytes),
+            bytes(prefetched_bytes),
+            count(evictions)
+        );
+        lines.push(("pages", text));
+    }
+    if let Some(copies) = &run.copies {
+        let text =
+            format!("{} calls, {}, {} exposed", count(copies.calls), bytes(copies.bytes), seconds(copies.exposed_s));
+        lines.push(("copies", text));
+    }
+    lines
+}
+
 fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
     let projected = if shown.sampled { ", projected from parts of it" } else { "" };
     let work = format!("{} cycles, {} kernels", run.cycles, run.kernel_launches);
@@ -118,6 +143,7 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
         ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ]);
+    lines.extend(moved(run));
     if let Some(elision) = &run.elision {
         lines.push(("boundaries", boundaries(elision)));
     }

@@ -101,6 +101,12 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
             let replaces = if replace_first { " (directory entry replaced before)" } else { "" };
             (from, to, format!("{what}{evicts}{replaces}"))
         }
+        Step::Overtake { channel } => {
+            let (from, to) = ends(machine, state, channel);
+            let mut messages = state.messages.iter().filter(|message| message.channel == channel);
+            let what = messages.nth(1).map(|message| say(machine, message)).unwrap_or_default();
+            (from, to, format!("{what} (ahead of a store without a credit)"))
+        }
     }
 }
 

@@ -50,6 +50,23 @@ pub(super) struct Arriving<'a, 'm, P> {
 impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
     type Lack = Infallible;
 
+    fn is_read(&self) -> bool {
+        matches!(self.hand.posted.request, Request::Read { .. })
+    }
+
+    // A store that waits for a credit is left in its channel, and with it what follows there: see `Machine::overtakes`.
+    fn follows_waiting(&self) -> bool {
+        false
+    }
+
+    fn has_credit(&self) -> bool {
+        true
+    }
+
+    fn wait(&mut self) {
+        unreachable!("a request that arrives has its credit");
+    }
+
     fn has_parked(&self) -> bool {
         let AtL2 { machine, at, line, .. } = self.l2;
         let from = machine.requester(at, self.hand.source);
@@ -167,7 +184,7 @@ impl<P: Coherence> Resuming for AtL2<'_, '_, P> {
     }
 
     fn defer(&mut self, hand: Hand) {
-        // Nothing is lacking here: queues and credits are the timing model's.
+        // Nothing is lacking here: queues are the timing model's.
         self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
     }
 }

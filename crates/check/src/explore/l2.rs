@@ -4,7 +4,7 @@ use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing, Replaced};
 use super::machine::Machine;
 use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
-use tombolo_protocol::coherence::{self, CHANNELS, Cause, Delivery};
+use tombolo_protocol::coherence::{self, Cause, Delivery};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
 use tombolo_protocol::paging::Holder;
@@ -188,8 +188,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
     pub(super) fn lane(&self, line: u8) -> u8 {
-        let delivery = if self.config.options.downgrade { CHANNELS.up_with_downgrades } else { CHANNELS.up };
-        match delivery {
+        match coherence::up(&self.protocol) {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.region(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),

@@ -160,7 +160,11 @@ fn explore<P: Coherence>(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
-    let config = Config { reductions: config.used_reductions(), ..*config };
+    // A request that overtakes commutes with less than the reductions rely on.
+    let overtakes = tombolo_protocol::host::passes_waiting(&protocol, true);
+    let used = config.used_reductions();
+    let reductions = if overtakes { Reductions { forget: used.forget, ..Reductions::NONE } } else { used };
+    let config = Config { reductions, ..*config };
     let machine = Machine::new(protocol, program, layout, &config);
     let found = search::search(&machine, forbidden);
     let verdict = match &found.violation {

@@ -81,7 +81,11 @@ impl<P: Coherence> Machine<'_, P> {
         // A thread that must wait has no step; a part of such alone would be an end that is none.
         let waits = |step: &Step| match *step {
             Step::Thread { thread, .. } => scene.standings[thread as usize] != Standing::Ready,
-            Step::Deliver { .. } | Step::Evict { .. } | Step::Replace { .. } | Step::Page(_) => false,
+            Step::Deliver { .. }
+            | Step::Overtake { .. }
+            | Step::Evict { .. }
+            | Step::Replace { .. }
+            | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
         let nodes: Vec<Part> = steps.iter().map(|step| self.node(state, *step)).collect();
@@ -186,7 +190,7 @@ impl<P: Coherence> Machine<'_, P> {
         let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
         match step {
             Step::Thread { thread, .. } => self.sm_part(thread as usize),
-            Step::Deliver { channel, .. } => {
+            Step::Deliver { channel, .. } | Step::Overtake { channel } => {
                 let message = state.messages.iter().find(|message| message.channel == channel);
                 let line = message.map_or(0, |message| message.line);
                 let runs = message.is_some_and(|message| match &message.body {

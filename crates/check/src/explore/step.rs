@@ -4,9 +4,9 @@ use super::config::Evictions;
 use super::l2::is_awaited;
 use super::machine::Machine;
 use super::paging::PageStep;
-use super::state::{Body, Channel, Source, State, Violation};
+use super::state::{Body, Channel, Posted, Source, State, Violation};
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::{Class, Coherence};
+use tombolo_protocol::{Class, Coherence, Request, host};
 use tombolo_types::ModuleId;
 
 /// One step of the machine.
@@ -27,6 +27,11 @@ pub(super) enum Step {
         evict_first: bool,
         /// Whether that L2 replaces the directory entry first.
         replace_first: bool,
+    },
+    /// The second message of a channel arrives, for the first waits for a credit.
+    Overtake {
+        /// Which.
+        channel: Channel,
     },
     /// An L2 evicts a line.
     Evict {
@@ -59,6 +64,9 @@ impl<P: Coherence> Machine<'_, P> {
         self.thread_steps(state, &mut steps);
         for channel in self.channels(state) {
             self.delivery_steps(state, channel, &mut steps);
+            if self.overtakes(state, channel) {
+                steps.push(Step::Overtake { channel });
+            }
         }
         self.write_backs(state, &mut steps);
         self.page_steps(state, &mut steps);
@@ -122,6 +130,23 @@ impl<P: Coherence> Machine<'_, P> {
                     steps.push(Step::Deliver { channel, evict_first, replace_first });
                 }
             }
+        }
+    }
+
+    /// Whether the second request of a channel may arrive before the first, a store that waits for a credit where it goes.
+    /// As long as nothing may, such a store is as if it were on its way still: that adds no state.
+    fn overtakes(&self, state: &State, channel: Channel) -> bool {
+        if !host::passes_waiting(&self.protocol, true) {
+            return false;
+        }
+        let mut requests =
+            state.messages.iter().filter(|message| message.channel == channel).map(|message| message.body);
+        let is_read = |posted: &Posted| matches!(posted.request, Request::Read { .. });
+        match (requests.next(), requests.next()) {
+            (Some(Body::Posted(first)), Some(Body::Posted(second))) => {
+                is_awaited(&first) && host::passes_waiting(&self.protocol, is_read(&second))
+            }
+            _ => false,
         }
     }
 
@@ -251,6 +276,10 @@ impl<P: Coherence> Machine<'_, P> {
                 }
                 evicted
             }
+            Step::Overtake { channel } => {
+                self.deliver_at(state, channel, 1);
+                true
+            }
             Step::Evict { module, line } => self.evict(state, module, line),
             Step::Page(step) => self.take_page_step(state, step),
             Step::Replace { module, line } => {
@@ -267,8 +296,14 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Delivers the first message of a channel.
     pub(super) fn deliver(&self, state: &mut State, channel: Channel) {
-        let Some(first) = state.messages.iter().position(|message| message.channel == channel) else { return };
-        let message = state.messages.remove(first);
+        self.deliver_at(state, channel, 0);
+    }
+
+    /// Delivers a message of a channel, by its place there.
+    fn deliver_at(&self, state: &mut State, channel: Channel, place: usize) {
+        let mut places = (0..).zip(&state.messages).filter(|(_, message)| message.channel == channel);
+        let Some((at, _)) = places.nth(place) else { return };
+        let message = state.messages.remove(at);
         let line = message.line;
         match (channel, message.body) {
             (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {

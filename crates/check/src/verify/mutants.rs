@@ -179,6 +179,7 @@ fn row(rule: BrokenRule) -> Row {
         BrokenRule::FillForgetsOthers => of(ALL, &["MP+reader.gpu"]),
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
+        BrokenRule::LoadPassesStore => of(ALL, &["CoWR.gpu", "CoWR.sys"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
         BrokenRule::ReleaseForgetsPending => back(WITH_DIRTY_BELOW, &["MP+readers.gpu"]),
         BrokenRule::AtomicKeepsL2 => of(PASSING_ATOMICS, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"]),

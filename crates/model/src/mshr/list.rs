@@ -7,13 +7,13 @@ pub(super) const NIL: u32 = u32::MAX;
 
 /// A queue of nodes of one slab.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List {
+pub(crate) struct List {
     pub(super) head: u32,
     pub(super) tail: u32,
 }
 
 impl List {
-    pub(super) const EMPTY: List = List { head: NIL, tail: NIL };
+    pub(crate) const EMPTY: List = List { head: NIL, tail: NIL };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,18 +24,18 @@ struct Node<T> {
 
 /// Nodes of many queues. Grows to the most that ever waited, then allocates no more.
 #[derive(Clone, Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     nodes: Vec<Node<T>>,
     free: u32,
 }
 
 impl<T: Copy> Slab<T> {
-    pub(super) fn new() -> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
         Slab { nodes: Vec::new(), free: NIL }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, list: &mut List, value: T) {
+    pub(crate) fn push(&mut self, list: &mut List, value: T) {
         let node = Node { next: NIL, value };
         let at = match self.free {
             NIL => {
@@ -59,7 +59,7 @@ impl<T: Copy> Slab<T> {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self, list: &mut List) -> Option<T> {
+    pub(crate) fn pop(&mut self, list: &mut List) -> Option<T> {
         if list.head == NIL {
             return None;
         }
@@ -82,7 +82,7 @@ impl<T: Copy> Slab<T> {
         }
     }
 
-    pub(super) fn values(&self, list: List) -> impl Iterator<Item = &T> {
+    pub(crate) fn values(&self, list: List) -> impl Iterator<Item = &T> {
         let mut at = list.head;
         std::iter::from_fn(move || {
             let node = self.nodes.get(at as usize)?;

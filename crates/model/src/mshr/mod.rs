@@ -7,7 +7,7 @@
 //! parked requests and entry state are its own types.
 
 mod index;
-mod list;
+pub(crate) mod list;
 
 use crate::set_index::scatter;
 use index::Index;

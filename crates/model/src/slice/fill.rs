@@ -49,9 +49,13 @@ impl<D: Contents> Slice<D> {
         slice.serve_queues(context);
     }
 
-    /// Requests miss again, and the register that came free is kept for a higher level, or they lack a store credit: they
-    /// wait for one of theirs, ahead of what came to the slice after them.
-    fn queue_first<C: Coherence>(&mut self, mut items: VecDeque<Item<D>>, here: &mut SliceContext<'_, '_, C, D>) {
+    /// Requests miss again, and the register that came free is kept for a higher level: they wait for one of theirs, ahead of
+    /// what came to the slice after them.
+    pub(super) fn queue_first<C: Coherence>(
+        &mut self,
+        mut items: VecDeque<Item<D>>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         while let Some(item) = items.pop_back() {
             here.shared.stats.queued += 1;
             self.queues[item.level()].push_front(item);

@@ -32,11 +32,30 @@ pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
     pub(super) entry: Option<EntryId>,
 }
 
-/// A queue or a pool of the slice has no room.
+/// The slice has no miss register for it.
 pub(super) struct NoRoom;
 
 impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
     type Lack = NoRoom;
+
+    #[inline]
+    fn is_read(&self) -> bool {
+        self.item.is_read()
+    }
+
+    #[inline]
+    fn follows_waiting(&self) -> bool {
+        self.here.slice.follows_waiting(self.item, self.here.context)
+    }
+
+    #[inline]
+    fn has_credit(&self) -> bool {
+        self.item.credit_left(self.here.context)
+    }
+
+    fn wait(&mut self) {
+        self.here.slice.wait_for_credit(*self.item, self.here.context);
+    }
 
     #[inline]
     fn has_parked(&self) -> bool {
@@ -53,9 +72,6 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
         let Here { slice, context } = &mut self.here;
         if self.entry.is_none() && slice.lacks_register(self.item, context) {
             slice.starved[self.item.level()] = Some(self.item.body.line);
-            return Err(NoRoom);
-        }
-        if !self.item.credit_left(context) {
             return Err(NoRoom);
         }
         slice.run(self.item, self.entry, self.ready, context)

@@ -1,15 +1,16 @@
 //! One slice of a module's L2 with its part of the coherence directory: the host of the protocol.
 //!
 //! State changes when a request arrives; what it causes is delayed by the slice's port and access time, what a fill
-//! causes by the port alone. A request that lacks a miss register or a store credit waits in the input queue of its
-//! level, and requests behind it wait with it; one whose line has a miss pending parks on that miss. Both run again
-//! when what they lack is freed, inside the event that frees it.
+//! causes by the port alone. A request that lacks a miss register waits in the input queue of its level, and requests
+//! behind it wait with it. A store that lacks a credit waits with those of its line that come after it. A request whose
+//! line has a miss pending parks on that miss. All run again when what they lack is freed, inside the event that frees it.
 //!
 //! Levels keep the machine free of deadlock: a request depends only on resources that higher levels may
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
-//! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss. `fill`: answers.
+//! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
+//!   `uncredited`: stores that wait for a credit. `fill`: answers.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
 //!   host's caches.
 
@@ -20,9 +21,11 @@ mod past;
 mod prefetch;
 mod registers;
 mod request;
+mod uncredited;
 mod write_back;
 
 use self::registers::Registers;
+use self::uncredited::Uncredited;
 use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
@@ -94,7 +97,12 @@ impl<D: Contents> Item<D> {
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         self.is_read()
             || self.homes.system == here.site.module
-            || here.shared.drains.has_room(self.body.origin.module != here.site.module)
+            || here.shared.drains.has_room(Self::forwards(self.level()))
+    }
+
+    /// Whether a store of a level that travels on is another module's.
+    fn forwards(level: usize) -> bool {
+        level > 0
     }
 }
 
@@ -180,6 +188,8 @@ pub struct Slice<D: Contents> {
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
+    /// By level: stores that wait for a credit, with those behind them.
+    uncredited: [Uncredited<Item<D>>; LEVELS],
     /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
     /// looked at again when there is one, or when its line has a miss pending or is here.
     starved: [Option<Line>; LEVELS],
@@ -203,6 +213,7 @@ impl<D: Contents> Slice<D> {
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             registers: Registers::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
             queues: Default::default(),
+            uncredited: std::array::from_fn(|_| Uncredited::new()),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
             port: Serializer::new(machine.l2.rate),
@@ -252,7 +263,7 @@ impl<D: Contents> Slice<D> {
             Packet::Old { origin, line: _, data: _ } => {
                 here.send(Departure::at(ready), origin.module, *packet);
             }
-            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } => {
+            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
             }
         }
@@ -271,12 +282,13 @@ impl<D: Contents> Slice<D> {
         self.fill(Arrived { line, mask, data }, register, here.out.now(), here);
     }
 
-    /// Runs what waits in the input queues for a store credit.
+    /// Runs what waits for a store credit, and then what waits in the input queues.
     pub fn serve_queues<C: Coherence>(&mut self, here: &mut SliceContext<'_, '_, C, D>) {
         if here.shared.queued[self.index] == 0 {
             return;
         }
         for level in (0..LEVELS).rev() {
+            self.serve_uncredited(level, here);
             while let Some(&item) = self.queues[level].front() {
                 if let Some(line) = self.starved[level]
                     && !self.registers.has_room(level)
@@ -308,8 +320,10 @@ impl<D: Contents> Slice<D> {
     /// Requests that wait for a resource, for a report of who waits for whom.
     pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
         let queued = self.queues.iter().flatten().map(|item| ("an input queue", item.body.line));
+        let uncredited = self.uncredited.iter().flat_map(Uncredited::requests);
+        let uncredited = uncredited.map(|item| ("a lack of store credits", item.body.line));
         let misses = self.mshr.entries().map(|entry| ("a pending miss", self.mshr.line(entry)));
-        queued.chain(misses)
+        queued.chain(uncredited).chain(misses)
     }
 
     fn view<C: Coherence>(&mut self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Slot<D> {

@@ -100,6 +100,45 @@ impl<D: Contents> Slice<D> {
         self.send_written_back((line, None), &actions, leaves, here).1
     }
 
+    /// The page of a line goes elsewhere: its dirty bytes go to memory, and it is dropped. Returns when memory has taken them.
+    pub fn give_up<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
+        let rules = here.site.paging;
+        if self.cache.peek(line).is_none() {
+            return here.out.now();
+        }
+        if !rules.writes_back() {
+            let before = self.view_line(line, here.site.homes(line), None);
+            let now = here.out.now();
+            return self.keep_line(&before, &Slot { line: None, ..before }, Departure::at(now), here).max(now);
+        }
+        let state = self.cache.peek(line).copied();
+        let left = self.invalidate_line(line, here);
+        if !rules.drops_lines() {
+            let before = self.view_line(line, here.site.homes(line), None);
+            let kept = state.map(|state| LineState { dirty: Mask::NONE, ..state });
+            self.keep_line(&before, &Slot { line: kept, ..before }, Departure::at(left), here);
+        }
+        left
+    }
+
+    /// What a copy finds of a line here, and when that leaves; `None` where the line is not here.
+    pub fn copied_from<C: Coherence>(
+        &mut self,
+        line: Line,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Option<(Mask, D, Departure)> {
+        let state = *self.cache.peek(line)?;
+        let (now, bytes) = (here.out.now(), u64::from(state.valid.grains()) * here.site.machine.line.grain());
+        Some((state.valid, state.data, self.occupy(now, now, bytes, here)))
+    }
+
+    /// A copy writes the line to memory: what is here of it is old.
+    pub fn copied_to<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
+        if self.cache.peek(line).is_some() {
+            self.invalidate_line(line, here);
+        }
+    }
+
     /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
     fn read_out<C: Coherence>(&mut self, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> Departure {
         let bytes = written_back(actions, here);

@@ -88,6 +88,9 @@ impl<D: Contents> Sm<D> {
             let later = rest.get(AHEAD).map(|later| later.line);
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
+                _ if here.site.map.moves() && self.faults(slot, (accesses, issued), op, here) => {
+                    Sent::Waits(Wait::Page)
+                }
                 Op::Store { .. } => self.store(transaction, here),
                 Op::Atomic { .. } => self.atomic(transaction, here),
                 _ => self.load(transaction, here),
@@ -220,7 +223,7 @@ impl<D: Contents> Sm<D> {
             Load::Stall => return self.stall(slot, entry),
             Load::Wait { .. } if self.is_another_poll(transaction, entry) => return self.stall(slot, entry),
             Load::Wait { here: present, data, asked } => {
-                let entry = match self.join(transaction, entry, asked, present) {
+                let entry = match self.join(transaction, entry, (asked, present), here) {
                     Ok(entry) => entry,
                     Err(wait) => return Sent::Waits(wait),
                 };
@@ -279,12 +282,12 @@ impl<D: Contents> Sm<D> {
     /// Has a load wait for its line's miss, which begins or grows by `asked`: for its bytes that are not `present`. Says
     /// what the warp waits for instead where there is no room.
     #[inline]
-    fn join(
+    fn join<C: Coherence>(
         &mut self,
         transaction: Transaction,
         entry: Option<EntryId>,
-        asked: Mask,
-        present: Mask,
+        (asked, present): (Mask, Mask),
+        here: &mut SmContext<'_, '_, C, D>,
     ) -> Result<EntryId, Wait> {
         let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
         let waiter = Waiter { warp: slot as u8, result, flag, mask: mask & !present };
@@ -294,6 +297,9 @@ impl<D: Contents> Sm<D> {
             }
             let miss = Miss { pending: L1Pending::of(asked, scope), flag };
             let entry = self.mshr.allocate_for(line, miss, waiter);
+            if here.site.map.moves() {
+                here.shared.pages.load_begins(here.site.map.page(line));
+            }
             return Ok(entry.expect("a register was kept for it"));
         };
         if !self.mshr.push_waiter(entry, waiter) {

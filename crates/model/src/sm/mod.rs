@@ -6,11 +6,13 @@
 //!
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
+//! - `paging`: pages that its module may not use.
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
 mod host;
 mod issue;
+mod paging;
 mod prefetch;
 mod ready;
 mod sub_core;
@@ -284,6 +286,9 @@ impl<D: Contents> Sm<D> {
         let site = here.site;
         let held = fill(&site.protocol, &mut FillingSm { sm: self, here: &mut *here, fill: message }, mask);
         let Some(mut held) = held else { return };
+        if here.site.map.moves() {
+            self.miss_ends(line, here);
+        }
         while let Some(warp) = self.mshr.next_parked(&mut held) {
             self.resume(usize::from(warp), here);
         }
@@ -327,6 +332,7 @@ impl<D: Contents> Sm<D> {
             | Wait::Barrier
             | Wait::Drain
             | Wait::Sync
+            | Wait::Page
             | Wait::Flag => false,
         };
         if wakes {

@@ -130,6 +130,7 @@ impl<D: Contents> Sm<D> {
             let (to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (self.id, Message::Drained { warp, scope }),
                 Drainer::Kernel => (here.site.layout.controller(here.site.module), Message::KernelDrained),
+                Drainer::Page(page) => (here.site.layout.controller(here.site.module), Message::PageQuiet { page }),
             };
             here.out.send(at, by, to, message);
         }

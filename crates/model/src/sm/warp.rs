@@ -25,6 +25,8 @@ pub(super) enum Wait {
     Drain,
     /// A plan that its controller runs.
     Sync,
+    /// A page that its module may not use so.
+    Page,
     /// A flag that so many polls have not found that it will not be seen any more.
     Flag,
 }

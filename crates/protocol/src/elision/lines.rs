@@ -107,6 +107,28 @@ impl LineSet {
         self.common(other).collect()
     }
 
+    /// The lines of it that are not in `other`.
+    pub fn without(&self, other: &LineSet) -> LineSet {
+        let mut ranges = Vec::with_capacity(self.ranges().len());
+        for &Lines { mut first, end } in self.ranges() {
+            for gone in LineSet::from(Lines { first, end }).common(other) {
+                if first < gone.first {
+                    ranges.push(Lines { first, end: gone.first });
+                }
+                first = gone.end;
+            }
+            if first < end {
+                ranges.push(Lines { first, end });
+            }
+        }
+        LineSet(ranges.into())
+    }
+
+    /// How many lines are in it.
+    pub fn count(&self) -> u64 {
+        self.ranges().iter().map(|range| range.end.0 - range.first.0).sum()
+    }
+
     /// The set in at most `most` ranges: the smallest gaps are filled, of equal ones the lowest first.
     pub fn limited(self, most: usize) -> LineSet {
         let pieces = self.ranges();
@@ -195,6 +217,19 @@ mod tests {
             assert_eq!(mine.intersection(&theirs), common);
             assert_eq!(mine.overlaps(&theirs), !common.is_empty());
             assert_eq!(theirs.overlaps(&mine), !common.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_set_has_no_line_of_the_other() {
+        let mine = set(&[(0, 4), (6, 9), (12, 13)]);
+        for (theirs, left) in [
+            (set(&[]), mine.clone()),
+            (set(&[(1, 2), (3, 7)]), set(&[(0, 1), (2, 3), (7, 9), (12, 13)])),
+            (set(&[(0, 20)]), set(&[])),
+        ] {
+            assert_eq!(mine.without(&theirs), left);
+            assert_eq!(left.count() + mine.intersection(&theirs).count(), mine.count());
         }
     }
 

@@ -22,6 +22,8 @@ const TIGHT: &[&str] = &["l2.bytes=64KB", "directory.entries=16", "directory.way
 const NARROW: &[&str] = &["topology.sms_per_module=2", "gpu_link.rate=100MB/s", "module_link.rate=100MB/s"];
 /// Narrower still: an invalidation passes a link in more time than a launch takes.
 const CREEPING: &[&str] = &["topology.sms_per_module=2", "gpu_link.rate=10MB/s", "module_link.rate=10MB/s"];
+/// A store of a module under way at a time.
+const UNCREDITED: &[&str] = &["topology.sms_per_module=2", "l2.posted_stores=1"];
 /// Walks of the page table that last longer than what other warps do meanwhile.
 const WALKS: &[&str] = &["topology.sms_per_module=2", "tlb.walk_latency=20us"];
 
@@ -74,6 +76,7 @@ fn table() -> Vec<Seen> {
         (Rule::LoadMergesAcrossAcquire, NARROW, late_fill(), SOFTWARE),
         (Rule::StorePassesMiss, TIGHT, random::program(0), CACHING),
         (Rule::RequestPassesParked, TIGHT, random::program(0), SOFTWARE),
+        (Rule::LoadPassesStore, UNCREDITED, random::program(0), ALL),
         (Rule::InvalidationReachesOneLine, NARROW, sharing(), DIRECTORY),
         (Rule::ReleaseForgetsPending, SMALL, random::program(3), &["software-flat", "nhcc"]),
         (Rule::AtomicPassesSharers, WALKS, additions(), HMG),

@@ -10,6 +10,7 @@ mod probes;
 mod report;
 mod reproduce;
 mod run;
+mod share;
 mod show;
 mod sweep;
 mod trace;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Runs every way to share memory between GPUs, ranks them, and says what to do with each array
+    Share(share::Arguments),
     /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
     Reproduce(reproduce::Arguments),
     /// Runs an experiment of your own
@@ -53,6 +56,7 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Share(arguments) => arguments.execute(),
             Command::Reproduce(arguments) => arguments.execute(),
             Command::Sweep(arguments) => arguments.execute(),
             Command::Check(arguments) => arguments.execute(),

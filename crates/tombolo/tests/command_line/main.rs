@@ -9,6 +9,7 @@ mod report;
 mod results;
 mod schema;
 mod screen;
+mod share;
 mod show;
 mod study;
 mod times;

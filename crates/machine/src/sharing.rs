@@ -1,0 +1,42 @@
+//! What shares memory between GPUs: pages that move, and engines that copy.
+
+use crate::section::section;
+use tombolo_types::{Bytes, Ps, Rate};
+
+section! {
+    /// Pages that move between memories: who serves faults, and what that costs. Read by designs whose pages move.
+    pub struct PagingConfig {
+        /// From the first fault that finds the driver idle to the end of its work on a batch, without what moves and without
+        /// shootdowns. Source of the default: Zheng et al., HPCA 2016: 20 us, optimistic; 20 to 50 us elsewhere.
+        service: Ps = Ps::from_ns(20_000),
+        /// Faults of one batch, at most. Source of the default: NVIDIA's open driver, uvm_gpu_replayable_faults.c.
+        batch: u32 = 256,
+        /// What the driver takes to have a page unmapped, beside the messages and what they wait for. Assumed: no figure is
+        /// published; 1 to 10 us are swept.
+        shootdown: Ps = Ps::from_ns(2_000),
+        /// Moves of a page within `thrashing_time` that make it thrash. Source of the default: NVIDIA's open driver,
+        /// uvm_perf_thrashing.c.
+        thrashing_moves: u32 = 3,
+        /// See `thrashing_moves`. Source of the default: NVIDIA's open driver, uvm_perf_thrashing.c.
+        thrashing_time: Ps = Ps::from_ns(500_000),
+        /// How long a page that thrashes stays where it is, and is used from afar. Source of the default: NVIDIA's open
+        /// driver, uvm_perf_thrashing.c: 300 times 500 us.
+        pinned_time: Ps = Ps::from_ns(150_000_000),
+        /// Pages between the host's memory and one module, each way. Source of the default: PCI Express 3, 16 lanes.
+        host_rate: Rate = Rate(15_750_000_000),
+    }
+}
+
+section! {
+    /// What copies memory from GPU to GPU.
+    pub struct CopyConfig {
+        /// From the call of a copy to its first read. Source of the default: Tartan, dgx-1_packet.txt: 10 us for a small
+        /// copy over NVLink, 20 us over PCI Express.
+        call: Ps = Ps::from_ns(10_000),
+        /// Bytes of a packet of a copy, at most; each has a header. Source of the default: Intel AN 708, the payload that PCI
+        /// Express devices usually agree on.
+        payload: Bytes = Bytes(256),
+        /// Bytes that an engine has read and sent at a time. Assumed: a few packets.
+        chunk: Bytes = Bytes(4096),
+    }
+}

@@ -1,0 +1,249 @@
+//! A module's copy engine: reads lines from this module's memory and sends them to another's, or to the host.
+//!
+//! It moves real lines: each is read in the L2 of one side or by its DRAM, crosses the port, the links and the switch, and is
+//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one engine run one after the other. An
+//! engine sends no faster than its GPU's link. Not modelled: flow control beyond that, several engines of a GPU.
+
+use crate::cargo::Load;
+use crate::departure::Departure;
+use crate::message::{Chunk, CopyName, Message, Packet};
+use crate::parts::Parts;
+use crate::site::Site;
+use crate::watch::Contents;
+use std::collections::VecDeque;
+use std::ops::Range;
+use tombolo_protocol::Coherence;
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
+
+/// Counters of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyStats {
+    /// Copies of the program's schedule.
+    pub calls: u64,
+    /// Bytes that they have sent, without headers.
+    pub bytes: u64,
+    /// Bytes of pages that it has sent, without headers.
+    pub page_bytes: u64,
+}
+
+/// A copy to be made.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    copy: CopyName,
+    /// `None`: the host.
+    to: Option<ModuleId>,
+}
+
+/// The copy under way.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: Job,
+    next: Line,
+    end: Line,
+}
+
+/// A copy engine.
+#[derive(Clone, Debug)]
+pub struct CopyEngine {
+    id: ComponentId,
+    jobs: VecDeque<Job>,
+    running: Option<Running>,
+    /// Lines that it has read and sent at a time.
+    chunk: u64,
+    /// What the GPU's link can take.
+    link: Serializer,
+    to_host: Serializer,
+    from_host: Serializer,
+    /// When memory has taken what has arrived.
+    taken: Ps,
+    /// Counters.
+    pub stats: CopyStats,
+}
+
+impl CopyEngine {
+    /// An idle engine.
+    pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>) -> CopyEngine {
+        let machine = &site.machine;
+        CopyEngine {
+            id: site.layout.copy_engine(site.module),
+            jobs: VecDeque::new(),
+            running: None,
+            chunk: machine.copy.chunk.0 / machine.line.bytes(),
+            link: Serializer::new(machine.gpu_link.rate),
+            to_host: Serializer::new(machine.paging.host_rate),
+            from_host: Serializer::new(machine.paging.host_rate),
+            taken: Ps::ZERO,
+            stats: CopyStats::default(),
+        }
+    }
+
+    /// Whether it has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_none() && self.jobs.is_empty()
+    }
+
+    /// Handles a message.
+    pub fn handle<C: Coherence, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
+        match *message {
+            Message::Copy { copy, to } => {
+                self.jobs.push_back(Job { copy, to });
+                self.begin(parts);
+            }
+            Message::CopyOn => self.go_on(parts),
+            Message::TakePage { page } => self.take_page(page, parts),
+            other => panic!("{}: a copy engine got {other:?}", parts.site.module),
+        }
+    }
+
+    /// Begins the next copy, unless one is under way.
+    fn begin<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some(job) = self.jobs.pop_front() else { return };
+        let (first, end, call) = match job.copy {
+            CopyName::Page(page) => {
+                let mut lines = parts.site.map.page_lines(page);
+                let first = lines.next().expect("a page has a line");
+                (first, Line(first.0 + 1 + lines.count() as u64), Ps(1))
+            }
+            CopyName::Listed(index) => {
+                self.stats.calls += 1;
+                let lines = parts.site.schedule.copies[index as usize].lines;
+                (lines.first, lines.end, parts.site.machine.copy.call.max(Ps(1)))
+            }
+        };
+        self.running = Some(Running { job, next: first, end });
+        parts.out.send(parts.out.now() + call, self.id, self.id, Message::CopyOn);
+    }
+
+    /// Reads and sends the next chunk.
+    fn go_on<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+        let Running { job: Job { copy, to }, next: first, end } = self.running.take().expect("it goes on with a copy");
+        let lines = self.chunk.min(end.0 - first.0);
+        let (now, next) = (parts.out.now(), Line(first.0 + lines));
+        let is_last = next == end;
+        let ready = self.read(copy, to, first..next, parts);
+        self.count(copy, lines * parts.site.machine.line.bytes());
+        let bytes = parts.site.weights.copied(lines);
+        let left = match to {
+            Some(to) => {
+                let chunk = Packet::Chunk(Chunk { copy, first, lines: lines as u16, is_last });
+                parts.slice_side(self.id).send(Departure::at(ready), to, chunk);
+                self.link.send(ready, bytes)
+            }
+            None => self.to_host.send(ready, bytes),
+        };
+        if is_last {
+            if to.is_none() {
+                self.done(copy, left, parts);
+            }
+            self.begin(parts);
+            return;
+        }
+        self.running = Some(Running { job: Job { copy, to }, next, end });
+        // Read so that the next leaves when the link is free.
+        let at = left.saturating_sub(ready - now).max(now + Ps(1));
+        parts.out.send(at, self.id, self.id, Message::CopyOn);
+    }
+
+    /// Reads lines: what is whole in the L2 there, all else in memory. Returns when they are there; what they hold and the
+    /// flags that they show are on their way.
+    fn read<C: Coherence, D: Contents>(
+        &self,
+        copy: CopyName,
+        to: Option<ModuleId>,
+        lines: Range<Line>,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) -> Ps {
+        let (now, mut load) = (parts.out.now(), Load::default());
+        let mut ready = now;
+        for line in (lines.start.0..lines.end.0).map(Line) {
+            let slice = usize::from(parts.site.map.slice(line));
+            let found = parts.at_slice(slice, |slice, here| slice.copied_from(line, here));
+            let mut data = parts.slice_shared.memory.read(line);
+            if let Some((valid, held, _)) = found {
+                data.merge(held, valid);
+            }
+            let at = match found {
+                Some((Mask::ALL, _, leaves)) => leaves.time(),
+                Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)),
+            };
+            ready = ready.max(at);
+            load.flags.extend(parts.slice_shared.flags.events(line).iter().map(|flag| (line, *flag)));
+            if size_of::<D>() != 0 {
+                load.lines.push((line, carried(copy, line, parts), data));
+            }
+        }
+        match (copy, to) {
+            (CopyName::Page(page), None) => parts.site.cargo.keep(page, load),
+            (CopyName::Page(_) | CopyName::Listed(_), _) => parts.site.cargo.load(copy, lines.start, load),
+        }
+        ready
+    }
+
+    fn count(&mut self, copy: CopyName, bytes: u64) {
+        match copy {
+            CopyName::Page(_) => self.stats.page_bytes += bytes,
+            CopyName::Listed(_) => self.stats.bytes += bytes,
+        }
+    }
+
+    /// A chunk for this module, wholly here at `ready`.
+    pub fn arrive<C: Coherence, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let Chunk { copy, first, lines, is_last } = chunk;
+        let load = parts.site.cargo.unload(copy, first);
+        self.store((first, u64::from(lines)), load, ready, parts);
+        if is_last {
+            self.done(copy, self.taken, parts);
+        }
+    }
+
+    /// A page comes from the host.
+    fn take_page<C: Coherence, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
+        let lines: Vec<Line> = parts.site.map.page_lines(page).collect();
+        let count = lines.len() as u64;
+        let ready = self.from_host.send(parts.out.now(), parts.site.weights.copied(count));
+        self.store((lines[0], count), parts.site.cargo.give(page), ready, parts);
+        self.done(CopyName::Page(page), self.taken, parts);
+    }
+
+    /// Memory writes lines that are here at `ready`. What the L2 has of them goes, dirty bytes to memory ahead of them.
+    fn store<C: Coherence, D: Contents>(
+        &mut self,
+        (first, count): (Line, u64),
+        load: Load<D>,
+        ready: Ps,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let lines = || (first.0..first.0 + count).map(Line);
+        for line in lines() {
+            let slice = usize::from(parts.site.map.slice(line));
+            parts.at_slice(slice, |slice, here| slice.copied_to(line, here));
+        }
+        for (line, mask, data) in load.lines {
+            parts.slice_shared.memory.write(line, mask, data);
+        }
+        for (line, flag) in load.flags {
+            parts.slice_shared.flags.learn(line, flag);
+        }
+        for line in lines() {
+            let taken = parts.slice_side(self.id).store_memory(line, Mask::ALL, Departure::at(ready));
+            self.taken = self.taken.max(taken);
+        }
+    }
+
+    /// Tells the driver that a copy is wholly in memory at `at`.
+    fn done<C: Coherence, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
+        parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
+    }
+}
+
+/// The bytes of a line that change where a copy comes to.
+fn carried<C: Coherence, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
+    match copy {
+        CopyName::Page(_) => Mask::ALL,
+        CopyName::Listed(index) => parts.site.schedule.copies[index as usize].written.mask(line),
+    }
+}

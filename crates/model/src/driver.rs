@@ -1,0 +1,489 @@
+//! The driver: serves faults and moves pages, one batch of faults after the other.
+//!
+//! A fault that finds it idle starts a service. At the end of that time it takes what faults have come until then, up to a
+//! batch, and begins the change that each asks for. Changes of one batch run side by side. When all are over it goes on with
+//! the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
+//! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages.
+//!
+//! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
+//!
+//! A module holds as many pages as its memory has room for. Where it is full, the page that was mapped there longest ago goes to
+//! the host first. Not modelled: pages that fault in neighbours (the driver's prefetcher), access counters, faults of the host.
+
+use crate::layout::Layout;
+use crate::message::{CopyName, Message, Out, PagingOrder};
+use crate::page_table::PageTable;
+use crate::schedule::Schedule;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_machine::sharing::PagingConfig;
+use tombolo_protocol::Data;
+use tombolo_protocol::paging::{Change, Holder, OnFault, Paging, Residence, Step, Wish};
+use tombolo_protocol::topology::ModuleSet;
+use tombolo_types::{ModuleId, Page, Ps};
+
+/// Counters of the driver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PagingStats {
+    /// Faults that modules have told of: one a page and module at a time.
+    pub faults: u64,
+    /// Services of a batch.
+    pub batches: u64,
+    /// Pages that a fault has moved or copied to another memory.
+    pub migrations: u64,
+    /// Pages that the schedule has moved.
+    pub prefetches: u64,
+    /// Times that a page was unmapped.
+    pub shootdowns: u64,
+    /// Pages that went to the host to make room.
+    pub evictions: u64,
+    /// Times that a page that thrashed was pinned.
+    pub pins: u64,
+    /// How long faults were being served, with the changes that they asked for.
+    pub busy: Ps,
+}
+
+/// Why a page changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Fault,
+    Schedule,
+    /// To make room for another.
+    Room,
+}
+
+/// A change under way.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    change: Change,
+    cause: Cause,
+    step: u8,
+    /// Parts of the step that are not done.
+    missing: u32,
+}
+
+/// A change that waits.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    page: Page,
+    wish: Wish,
+    cause: Cause,
+}
+
+/// How often a page has moved of late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thrash {
+    moves: u32,
+    since: Ps,
+    /// Until when it stays where it is.
+    pinned: Ps,
+}
+
+/// What is done around a command.
+#[derive(Clone, Copy, Debug)]
+struct Errand {
+    command: u32,
+    left: u32,
+}
+
+/// What the driver is made of.
+pub struct DriverConfig<'a> {
+    /// The machine.
+    pub machine: &'a MachineConfig,
+    /// Its components.
+    pub layout: Layout,
+    /// The rules of pages.
+    pub paging: Paging,
+    /// Whether pages that thrash are pinned.
+    pub pins: bool,
+    /// Where pages are before the run.
+    pub pages: Arc<PageTable>,
+    /// What is done around commands.
+    pub schedule: Arc<Schedule>,
+}
+
+/// The driver.
+pub struct Driver {
+    layout: Layout,
+    paging: Paging,
+    costs: PagingConfig,
+    pins: bool,
+    latency: Ps,
+    /// Pages that a module has room for.
+    room: usize,
+    table: Arc<PageTable>,
+    schedule: Arc<Schedule>,
+    /// Pages that are not as they were placed.
+    pages: FxHashMap<Page, Residence>,
+    /// By module: pages that it holds, the one mapped longest ago first. Empty where every page has room anyway.
+    held: Vec<VecDeque<Page>>,
+    faults: VecDeque<(Page, Wish)>,
+    /// Since when a service is under way, or changes of its batch are.
+    serving: Option<Ps>,
+    /// Changes that the batch at hand waits for.
+    batch: u32,
+    running: FxHashMap<Page, Running>,
+    /// Changes of a page that has one under way.
+    later: FxHashMap<Page, VecDeque<Asked>>,
+    /// Changes that wait for room.
+    crowded: VecDeque<Asked>,
+    thrash: FxHashMap<Page, Thrash>,
+    errand: Option<Errand>,
+    /// Counters.
+    pub stats: PagingStats,
+}
+
+impl Driver {
+    /// An idle driver.
+    pub fn new(config: DriverConfig<'_>) -> Driver {
+        let DriverConfig { machine, layout, paging, pins, pages, schedule } = config;
+        let mut driver = Driver {
+            layout,
+            paging,
+            costs: machine.paging.clone(),
+            pins,
+            latency: crate::convert::host_latency(machine),
+            room: usize::try_from(machine.dram.bytes / machine.page_bytes).unwrap_or(usize::MAX),
+            table: pages,
+            schedule,
+            pages: FxHashMap::default(),
+            held: vec![VecDeque::new(); usize::from(layout.modules)],
+            faults: VecDeque::new(),
+            serving: None,
+            batch: 0,
+            running: FxHashMap::default(),
+            later: FxHashMap::default(),
+            crowded: VecDeque::new(),
+            thrash: FxHashMap::default(),
+            errand: None,
+            stats: PagingStats::default(),
+        };
+        driver.hold_placed();
+        driver
+    }
+
+    /// Modules hold the pages placed there, the lowest first; what has no room is the host's.
+    fn hold_placed(&mut self) {
+        for (page, module) in self.table.placed() {
+            let held = &mut self.held[usize::from(module.0)];
+            if held.len() < self.room {
+                held.push_back(page);
+            } else {
+                self.pages.insert(page, Residence::at(Holder::Host, ModuleSet::NONE));
+            }
+        }
+    }
+
+    /// Pages that are the host's before the run.
+    pub fn hosted(&self) -> impl Iterator<Item = Page> + '_ {
+        self.pages.iter().filter(|(_, residence)| residence.home == Holder::Host).map(|(page, _)| *page)
+    }
+
+    /// Handles a message.
+    pub fn handle<D: Data>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
+        match message {
+            Message::Fault { page, module, writes } => {
+                self.stats.faults += 1;
+                self.faults.push_back((page, Wish::Fault { module, writes }));
+                self.serve(out);
+            }
+            Message::Serviced => self.take_batch(out),
+            Message::Shootdown { page } => self.unmap(page, out),
+            Message::PagingDone { page } | Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
+            Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
+            Message::Around { command, behind } => self.around(command, behind, out),
+            other => panic!("the driver got {other:?}"),
+        }
+    }
+
+    /// Whether it waits for nothing.
+    pub fn is_idle(&self) -> bool {
+        self.serving.is_none() && self.running.is_empty() && self.errand.is_none()
+    }
+
+    /// What it waits for, for a report of who waits for whom.
+    pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
+        let changes = self.running.iter().map(|(page, running)| {
+            let step = running.change.step(running.step);
+            format!("the driver: {page:?} lacks {} parts of {step:?}", running.missing)
+        });
+        let crowded = self.crowded.iter().map(|asked| format!("the driver: {:?} waits for room", asked.page));
+        changes.chain(crowded)
+    }
+
+    /// Starts a service where faults wait and none is under way.
+    fn serve<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        if self.serving.is_some() || self.faults.is_empty() {
+            return;
+        }
+        self.serving = Some(out.now());
+        let id = self.layout.driver();
+        out.send(out.now() + self.costs.service.max(Ps(1)), id, id, Message::Serviced);
+    }
+
+    /// The driver's work on a batch is over: what its faults ask for begins.
+    fn take_batch<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        self.stats.batches += 1;
+        // One more, so that the batch is not over before all its changes have begun.
+        self.batch = 1;
+        let count = self.faults.len().min(self.costs.batch as usize);
+        for (page, wish) in self.faults.drain(..count).collect::<Vec<_>>() {
+            self.batch += 1;
+            self.ask(Asked { page, wish, cause: Cause::Fault }, out);
+        }
+        self.batch_part_done(out);
+    }
+
+    fn batch_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        self.batch -= 1;
+        if self.batch == 0 {
+            let since = self.serving.take().expect("a batch is served");
+            self.stats.busy += out.now() - since;
+            self.serve(out);
+        }
+    }
+
+    /// Begins a change, unless one of the page is under way: then it comes again as a fault, or behind that.
+    fn ask<D: Data>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
+        let Asked { page, wish, cause } = asked;
+        if self.running.contains_key(&page) {
+            match cause {
+                Cause::Fault => {
+                    self.faults.push_back((page, wish));
+                    self.batch_part_done(out);
+                }
+                Cause::Schedule | Cause::Room => self.later.entry(page).or_default().push_back(asked),
+            }
+            return;
+        }
+        let now = self.residence(page);
+        let rules = self.rules_for(page, &now, wish, out.now());
+        let Some(change) = rules.change(&now, wish, self.layout.modules) else {
+            self.tell_again(page, wish, &now, out);
+            return self.over(cause, out);
+        };
+        if let Some(module) = comes_to(&change)
+            && !self.make_room(module, asked, out)
+        {
+            return;
+        }
+        self.count(&change, page, cause);
+        self.running.insert(page, Running { change, cause, step: 0, missing: 0 });
+        self.begin_step(page, out);
+    }
+
+    /// A fault that has become none: its module may have been told before it asked, and waits.
+    fn tell_again<D: Data>(&self, page: Page, wish: Wish, now: &Residence, out: &mut Out<'_, D>) {
+        if let Wish::Fault { module, .. } = wish {
+            self.order(module, page, PagingOrder::Map(now.mapping(module)), out);
+        }
+    }
+
+    /// Where a page is, and who may use it.
+    fn residence(&self, page: Page) -> Residence {
+        self.pages.get(&page).copied().unwrap_or_else(|| {
+            let placed = self.table.home(ModuleId(0), self.table.first_line(page));
+            let home = Holder::Module(placed.expect("only pages that were placed are touched"));
+            Residence::at(home, self.paging.mapped(home, self.layout.modules))
+        })
+    }
+
+    /// The rules for a page: one that thrashes stays where it is for a while.
+    fn rules_for(&mut self, page: Page, now: &Residence, wish: Wish, at: Ps) -> Paging {
+        let remote = Paging { on_fault: OnFault::MapRemotely, ..self.paging };
+        if !self.pins || !matches!((wish, now.home), (Wish::Fault { .. }, Holder::Module(_))) {
+            return self.paging;
+        }
+        let costs = &self.costs;
+        let thrash = self.thrash.entry(page).or_default();
+        if at < thrash.pinned {
+            return remote;
+        }
+        if at > thrash.since + costs.thrashing_time {
+            *thrash = Thrash { moves: 0, since: at, pinned: Ps::ZERO };
+        }
+        thrash.moves += 1;
+        if thrash.moves < costs.thrashing_moves {
+            return self.paging;
+        }
+        *thrash = Thrash { moves: 0, since: at, pinned: at + costs.pinned_time };
+        self.stats.pins += 1;
+        remote
+    }
+
+    /// Whether a module has room for one page more; where not, one goes to the host, and the change waits for that.
+    fn make_room<D: Data>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
+        let held = &self.held[usize::from(module.0)];
+        if held.len() < self.room {
+            return true;
+        }
+        let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != asked.page);
+        self.crowded.push_back(asked);
+        if let Some(page) = oldest {
+            self.stats.evictions += 1;
+            self.ask(Asked { page, wish: Wish::Move { to: Holder::Host }, cause: Cause::Room }, out);
+        }
+        false
+    }
+
+    fn count(&mut self, change: &Change, page: Page, cause: Cause) {
+        for step in change.steps() {
+            match step {
+                Step::Copy { .. } => match cause {
+                    Cause::Fault => self.stats.migrations += 1,
+                    Cause::Schedule => self.stats.prefetches += 1,
+                    Cause::Room => {}
+                },
+                Step::Unmap(_) => self.stats.shootdowns += 1,
+                Step::WriteBack(_) | Step::Map(_) => {}
+            }
+        }
+        if let Some(module) = comes_to(change) {
+            self.held[usize::from(module.0)].push_back(page);
+        }
+    }
+
+    /// Begins the step at hand of a page's change, or ends the change.
+    fn begin_step<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+        let running = self.running.get_mut(&page).expect("a change under way");
+        let (id, copy) = (self.layout.driver(), CopyName::Page(page));
+        match running.change.step(running.step) {
+            Some(Step::Unmap(_)) => {
+                out.send(out.now() + self.costs.shootdown.max(Ps(1)), id, id, Message::Shootdown { page });
+            }
+            Some(Step::WriteBack(modules)) => {
+                running.missing = modules.count();
+                self.order_all(modules, page, PagingOrder::WriteBack, out);
+            }
+            Some(Step::Copy { from: Holder::Module(from), to }) => {
+                running.missing = 1;
+                let message = Message::Copy { copy, to: to.module() };
+                out.send(out.now() + self.latency, id, self.layout.copy_engine(from), message);
+            }
+            Some(Step::Copy { from: Holder::Host, to }) => {
+                running.missing = 1;
+                let to = to.module().expect("the host gives pages to modules");
+                out.send(out.now() + self.latency, id, self.layout.copy_engine(to), Message::TakePage { page });
+            }
+            Some(Step::Map(after)) => {
+                let told = after.mapped.and(self.residence(page).mapped);
+                self.map(page, after, told, out);
+                self.end_step(page, out);
+            }
+            None => self.end(page, out),
+        }
+    }
+
+    /// The shootdown of a page has been prepared: modules unmap it.
+    fn unmap<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+        let running = self.running.get_mut(&page).expect("a change under way");
+        let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
+        running.missing = modules.count();
+        self.order_all(modules, page, PagingOrder::Unmap, out);
+    }
+
+    fn map<D: Data>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
+        self.pages.insert(page, after);
+        for module in (0..self.layout.modules).map(ModuleId).filter(|module| told.contains(*module)) {
+            self.order(module, page, PagingOrder::Map(after.mapping(module)), out);
+        }
+    }
+
+    fn order_all<D: Data>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
+        for module in (0..self.layout.modules).map(ModuleId).filter(|module| modules.contains(*module)) {
+            self.order(module, page, order, out);
+        }
+    }
+
+    fn order<D: Data>(&self, module: ModuleId, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
+        let to = self.layout.controller(module);
+        out.send(out.now() + self.latency, self.layout.driver(), to, Message::Paging { page, order });
+    }
+
+    /// A part of a step is done.
+    fn part_done<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+        let running = self.running.get_mut(&page).expect("a change under way");
+        running.missing -= 1;
+        if running.missing == 0 {
+            self.end_step(page, out);
+        }
+    }
+
+    fn end_step<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+        let running = self.running.get_mut(&page).expect("a change under way");
+        running.step += 1;
+        self.begin_step(page, out);
+    }
+
+    /// A change is over: what waited for it goes on.
+    fn end<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+        let Running { change, cause, .. } = self.running.remove(&page).expect("a change under way");
+        self.let_go(page, &change);
+        self.over(cause, out);
+        let later = self.later.remove(&page).unwrap_or_default();
+        for asked in later.into_iter().chain(std::mem::take(&mut self.crowded)) {
+            self.ask(asked, out);
+        }
+    }
+
+    /// Modules that a page has left hold it no more.
+    fn let_go(&mut self, page: Page, change: &Change) {
+        let after = change.after.home.module().map_or(ModuleSet::NONE, ModuleSet::only).and(change.after.copies);
+        for module in (0..self.layout.modules).map(ModuleId).filter(|module| !after.contains(*module)) {
+            self.held[usize::from(module.0)].retain(|held| *held != page);
+        }
+    }
+
+    fn over<D: Data>(&mut self, cause: Cause, out: &mut Out<'_, D>) {
+        match cause {
+            Cause::Fault => self.batch_part_done(out),
+            Cause::Schedule => self.errand_part_done(out),
+            Cause::Room => {}
+        }
+    }
+
+    /// Does what comes before or behind a command.
+    fn around<D: Data>(&mut self, command: u32, behind: bool, out: &mut Out<'_, D>) {
+        let schedule = Arc::clone(&self.schedule);
+        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
+        assert!(self.errand.is_none(), "one errand at a time");
+        // One more, so that it is not over before all has begun.
+        self.errand = Some(Errand { command, left: 1 });
+        if behind {
+            self.errand = Some(Errand { command, left: 1 + around.copies.len() as u32 });
+            for &index in &around.copies {
+                let copy = &schedule.copies[index as usize];
+                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
+                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
+            }
+        } else {
+            self.errand = Some(Errand { command, left: 1 + around.moves.len() as u32 });
+            for one in &around.moves {
+                let wish = Wish::Move { to: Holder::Module(one.to) };
+                self.ask(Asked { page: one.page, wish, cause: Cause::Schedule }, out);
+            }
+        }
+        self.errand_part_done(out);
+    }
+
+    fn errand_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        let errand = self.errand.as_mut().expect("an errand is under way");
+        errand.left -= 1;
+        if errand.left == 0 {
+            let command = errand.command;
+            self.errand = None;
+            let (id, to) = (self.layout.driver(), self.layout.command_processor());
+            out.send(out.now() + Ps(1), id, to, Message::AroundDone { command });
+        }
+    }
+}
+
+/// The module whose memory a change brings a page to.
+fn comes_to(change: &Change) -> Option<ModuleId> {
+    change.steps().find_map(|step| match step {
+        Step::Copy { to, .. } => to.module(),
+        Step::Unmap(_) | Step::WriteBack(_) | Step::Map(_) => None,
+    })
+}

@@ -1,0 +1,202 @@
+//! Stores that found no credit, and what came behind them: requests of other lines pass.
+
+use super::{Item, Slice, Taken};
+use crate::context::SliceContext;
+use crate::mshr::list::{List, Slab};
+use crate::watch::Contents;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use tombolo_protocol::Coherence;
+use tombolo_protocol::coherence::{self, Delivery};
+use tombolo_types::Line;
+
+/// Requests of one level that wait for a store credit or behind who does, by lane: the line or the region whose requests
+/// keep their order on the channels between modules.
+#[derive(Clone, Debug)]
+pub(super) struct Uncredited<R> {
+    /// In each, the first is a store.
+    lanes: FxHashMap<Line, List>,
+    requests: Slab<R>,
+    /// The lane of each store, the oldest first.
+    stores: VecDeque<Line>,
+}
+
+/// A lane whose first store has found a credit.
+struct Turn {
+    lane: Line,
+    list: List,
+    is_first: bool,
+}
+
+impl<R: Copy> Uncredited<R> {
+    /// None waits.
+    pub(super) fn new() -> Uncredited<R> {
+        Uncredited { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new() }
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty()
+    }
+
+    /// Whether a store of `lane` waits.
+    pub(super) fn holds(&self, lane: Line) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
+    /// Has a request wait, behind all of its lane.
+    pub(super) fn push(&mut self, lane: Line, request: R, is_store: bool) {
+        if is_store {
+            self.stores.push_back(lane);
+        }
+        let list = self.lanes.entry(lane).or_insert(List::EMPTY);
+        self.requests.push(list, request);
+    }
+
+    /// The oldest store has found a credit: its lane has a turn.
+    fn begin(&mut self) -> Option<Turn> {
+        let lane = self.stores.pop_front()?;
+        let list = self.lanes.remove(&lane).expect("a lane is kept as long as a store of it waits");
+        Some(Turn { lane, list, is_first: true })
+    }
+
+    /// The next request of a turn: its store, then those behind that need no credit. What is left goes on waiting.
+    fn next(&mut self, turn: &mut Turn, is_store: impl Fn(&R) -> bool) -> Option<R> {
+        let next = self.requests.values(turn.list).next()?;
+        if !turn.is_first && is_store(next) {
+            self.lanes.insert(turn.lane, turn.list);
+            return None;
+        }
+        turn.is_first = false;
+        self.requests.pop(&mut turn.list)
+    }
+
+    /// Ends a turn at `request`, which cannot run: neither it nor the rest of its lane waits here any more.
+    fn give_up(&mut self, mut turn: Turn, request: R) -> VecDeque<R> {
+        let mut rest = VecDeque::from([request]);
+        while let Some(request) = self.requests.pop(&mut turn.list) {
+            rest.push_back(request);
+        }
+        self.stores.retain(|&lane| lane != turn.lane);
+        rest
+    }
+
+    /// All that wait, lane by lane, the oldest store's first.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &R> {
+        let is_first = |&(index, lane): &(usize, &Line)| !self.stores.iter().take(index).any(|other| other == lane);
+        let lanes = self.stores.iter().enumerate().filter(is_first).map(|(_, lane)| lane);
+        lanes.flat_map(|lane| self.requests.values(self.lanes[lane]))
+    }
+}
+
+impl<D: Contents> Slice<D> {
+    /// What keeps its order with a line, as the channels between modules do.
+    pub(super) fn lane<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Line {
+        match coherence::up(&here.site.protocol) {
+            Delivery::FifoPerLine => line,
+            Delivery::FifoPerRegion => self.directory.region_of(line),
+            Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
+        }
+    }
+
+    /// Whether a store waits that a request must follow.
+    #[inline]
+    pub(super) fn follows_waiting<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+        let waiting = &self.uncredited[item.level()];
+        !waiting.is_empty() && waiting.holds(self.lane(item.body.line, here))
+    }
+
+    /// Has a request wait for a store credit, or behind who does.
+    pub(super) fn wait_for_credit<C: Coherence>(&mut self, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
+        let lane = self.lane(item.body.line, here);
+        self.uncredited[item.level()].push(lane, item, !item.is_read());
+        here.shared.stats.queued += 1;
+        here.shared.queued[self.index] += 1;
+    }
+
+    /// Runs stores of a level that find a credit now, the oldest first, each with those behind it that need none.
+    pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
+        while !self.uncredited[level].is_empty() && here.shared.drains.has_room(Item::<D>::forwards(level)) {
+            let Some(mut turn) = self.uncredited[level].begin() else { return };
+            while let Some(item) = self.uncredited[level].next(&mut turn, |item| !item.is_read()) {
+                if self.take(&item, here.out.now(), here) == Taken::NoRoom {
+                    // It lacks a miss register, and those behind it in its lane wait for that too.
+                    let rest = self.uncredited[level].give_up(turn, item);
+                    here.shared.queued[self.index] -= rest.len() as u32;
+                    self.queue_first(rest, here);
+                    break;
+                }
+                here.shared.queued[self.index] -= 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A request: its lane, its number in order of arrival, whether it is a store.
+    type Numbered = (u64, usize, bool);
+
+    fn push(waiting: &mut Uncredited<Numbered>, request: Numbered) {
+        waiting.push(Line(request.0), request, request.2);
+    }
+
+    /// What a credit lets run.
+    fn turn(waiting: &mut Uncredited<Numbered>) -> Vec<Numbered> {
+        let Some(mut turn) = waiting.begin() else { return Vec::new() };
+        std::iter::from_fn(|| waiting.next(&mut turn, |request| request.2)).collect()
+    }
+
+    #[test]
+    fn the_oldest_store_is_first_and_what_follows_it_keeps_its_place() {
+        let mut waiting = Uncredited::new();
+        let all = [(1, 0, true), (2, 1, true), (1, 2, false), (1, 3, true), (2, 4, false)];
+        all.into_iter().for_each(|request| push(&mut waiting, request));
+        assert_eq!(waiting.requests().map(|request| request.1).collect::<Vec<_>>(), [0, 2, 3, 1, 4]);
+        assert_eq!(turn(&mut waiting), [all[0], all[2]]);
+        assert_eq!(turn(&mut waiting), [all[1], all[4]]);
+        assert_eq!(turn(&mut waiting), [all[3]]);
+        assert!(waiting.is_empty() && !waiting.holds(Line(1)));
+    }
+
+    #[test]
+    fn a_lane_that_is_given_up_leaves_no_turn_behind() {
+        let mut waiting = Uncredited::new();
+        let all = [(1, 0, true), (2, 1, true), (1, 2, false), (1, 3, true)];
+        all.into_iter().for_each(|request| push(&mut waiting, request));
+        let mut turn = waiting.begin().expect("three stores wait");
+        let first = waiting.next(&mut turn, |request| request.2).expect("a turn begins with its store");
+        assert_eq!(waiting.give_up(turn, first), [all[0], all[2], all[3]]);
+        assert_eq!(waiting.requests().collect::<Vec<_>>(), [&all[1]]);
+    }
+
+    proptest! {
+        /// Arrivals and credits in any order: the order of each lane is that of arrival, as the explorer takes it to be,
+        /// stores have their turns in order of arrival, and a request waits only behind a store of its lane.
+        #[test]
+        fn each_lane_keeps_its_order_of_arrival(steps in prop::collection::vec((0..4_u64, any::<bool>(), 0..3_u8), 0..200)) {
+            let mut waiting = Uncredited::new();
+            let mut ran: Vec<Numbered> = Vec::new();
+            for (number, (lane, is_store, credits)) in steps.into_iter().enumerate() {
+                if is_store || waiting.holds(Line(lane)) {
+                    push(&mut waiting, (lane, number, is_store));
+                } else {
+                    ran.push((lane, number, false));
+                }
+                (0..credits).for_each(|_| ran.extend(turn(&mut waiting)));
+            }
+            while !waiting.is_empty() {
+                ran.extend(turn(&mut waiting));
+            }
+            for lane in 0..4 {
+                let of_lane = ran.iter().filter(|request| request.0 == lane);
+                prop_assert!(of_lane.is_sorted_by_key(|request| request.1), "{ran:?}");
+            }
+            prop_assert!(ran.iter().filter(|request| request.2).is_sorted_by_key(|request| request.1), "{ran:?}");
+        }
+    }
+}

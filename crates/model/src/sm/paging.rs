@@ -1,0 +1,71 @@
+//! Pages that move, as an SM meets them: an access that its module may not make waits until the driver has mapped the page.
+
+use super::Sm;
+use crate::context::SmContext;
+use crate::message::Message;
+use crate::watch::Contents;
+use tombolo_protocol::Coherence;
+use tombolo_protocol::paging::Access;
+use tombolo_types::stream::{Accesses, Op};
+use tombolo_types::{Line, Page, Ps};
+
+impl<D: Contents> Sm<D> {
+    /// Whether the module may not make the next access of a warp's instruction `op`, number `issued` of `accesses`. Then the
+    /// warp is called when the page is mapped. The driver is told of every page of the instruction that is missing, once a
+    /// page: the walks have found no mapping.
+    pub(super) fn faults<C: Coherence>(
+        &mut self,
+        slot: usize,
+        (accesses, issued): (Accesses, u8),
+        op: Op,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) -> bool {
+        let writes = matches!(op, Op::Store { .. } | Op::Atomic { .. });
+        let wanted = if writes { Access::Write } else { Access::Read };
+        let map = &here.site.map;
+        let first = self.next_line(slot, (accesses, issued));
+        if map.access(first) >= wanted {
+            return false;
+        }
+        self.stats.page_waits += 1;
+        here.shared.pages.park(map.page(first), (self.sm, slot as u8));
+        for index in issued..accesses.len {
+            let line = self.next_line(slot, (accesses, index));
+            if map.access(line) < wanted && here.shared.pages.ask(map.page(line), writes) {
+                self.tell_driver(map.page(line), writes, here);
+            }
+        }
+        true
+    }
+
+    fn next_line(&self, slot: usize, (accesses, index): (Accesses, u8)) -> Line {
+        self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
+    }
+
+    fn tell_driver<C: Coherence>(&self, page: Page, writes: bool, here: &mut SmContext<'_, '_, C, D>) {
+        let (walked, _) = here.shared.translation.translate(page, here.out.now());
+        let at = walked.max(here.out.now()) + crate::convert::host_latency(&here.site.machine);
+        let fault = Message::Fault { page, module: self.module, writes };
+        here.out.send(at, self.id, here.site.layout.driver(), fault);
+    }
+
+    /// The module may use a page: a warp that has waited for it tries again.
+    pub fn page_mapped<C: Coherence>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
+        self.resume(usize::from(warp), here);
+    }
+
+    /// The module is not to use a page as it did.
+    pub fn forget_page(&mut self, page: Page) {
+        self.tlb.invalidate(page);
+        self.invalidate_l1();
+    }
+
+    /// The miss of a line is over.
+    pub(super) fn miss_ends<C: Coherence>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
+        let page = here.site.map.page(line);
+        if here.shared.pages.load_ends(page) {
+            let controller = here.site.layout.controller(here.site.module);
+            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Switches in a tree of two levels: the GPUs of a leaf share an uplink to the root, each way.
+//!
+//! What stays in its leaf never sees an uplink. What leaves it takes the uplink of its own leaf and then that of the
+//! other, each of which serialises it whole. An uplink is the way out of a switch ([`crate::switch`]): what is known before
+//! it comes in holds up nothing that comes in sooner. Not modelled, as there: finite buffers, arbitration.
+
+use crate::link::{LinkStats, Traffic};
+use crate::switch::{Switch, SwitchConfig};
+use tombolo_types::{Bytes, GpuId, Ps};
+
+/// Shape of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeConfig {
+    /// GPUs of a leaf.
+    pub gpus_per_leaf: u8,
+    /// The uplinks of one way, as the ways out of a switch: a port a GPU, of which those numbered as leaves carry.
+    pub uplinks: SwitchConfig,
+    /// One way of an uplink and the switch at its end.
+    pub latency: Ps,
+}
+
+/// The uplinks of a tree.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    config: TreeConfig,
+    up: Switch,
+    down: Switch,
+}
+
+impl Tree {
+    /// Idle uplinks.
+    pub fn new(config: TreeConfig) -> Tree {
+        Tree { config, up: Switch::new(config.uplinks), down: Switch::new(config.uplinks) }
+    }
+
+    /// The leaf of a GPU, in the place of a port.
+    fn leaf(&self, gpu: GpuId) -> GpuId {
+        GpuId(gpu.0 / self.config.gpus_per_leaf)
+    }
+
+    /// Carries `bytes`, in the leaf of `from` at `inside`, to the leaf of `to`; returns when they are in there. To be
+    /// called as [`Switch::forward`] is.
+    #[inline]
+    pub fn climb(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
+        let (near, far) = (self.leaf(from), self.leaf(to));
+        if near == far {
+            return inside;
+        }
+        let at_root = self.up.forward(now, inside, (from, near), traffic, bytes) + self.config.latency;
+        self.down.forward(now, at_root, (from, far), traffic, bytes) + self.config.latency
+    }
+
+    /// Counters of the uplink of a leaf, up and down.
+    pub fn stats(&self, leaf: u8) -> [LinkStats; 2] {
+        [&self.up, &self.down].map(|way| way.stats(GpuId(leaf)).left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tombolo_types::Rate;
+
+    /// Four GPUs in two leaves; an uplink takes 1 ns for 100 bytes.
+    fn tree() -> Tree {
+        let uplinks = SwitchConfig { ports: 4, rate: Rate(100_000_000_000), flit: Bytes(10), crossing: Ps::ZERO };
+        Tree::new(TreeConfig { gpus_per_leaf: 2, uplinks, latency: Ps(300) })
+    }
+
+    fn climb(tree: &mut Tree, inside: u64, from: u8, to: u8) -> Ps {
+        tree.climb(Ps(0), Ps(inside), (GpuId(from), GpuId(to)), Traffic::Data { grains: 1 }, Bytes(100))
+    }
+
+    #[test]
+    fn what_stays_in_its_leaf_sees_no_uplink() {
+        let mut tree = tree();
+        assert_eq!(climb(&mut tree, 50, 0, 1), Ps(50));
+        assert_eq!(tree.stats(0).map(|way| way.bytes()), [Bytes(0); 2]);
+    }
+
+    #[test]
+    fn an_idle_tree_costs_both_uplinks() {
+        let mut tree = tree();
+        assert_eq!(climb(&mut tree, 50, 0, 3), Ps(50 + 2 * (1000 + 300)));
+        assert_eq!(tree.stats(0).map(|way| way.bytes()), [Bytes(100), Bytes(0)]);
+        assert_eq!(tree.stats(1).map(|way| way.bytes()), [Bytes(0), Bytes(100)]);
+    }
+
+    #[test]
+    fn gpus_of_a_leaf_share_its_uplink() {
+        let mut tree = tree();
+        let last = (0..30_000_u32).map(|packet| climb(&mut tree, 0, (packet % 2) as u8, 2 + (packet % 2) as u8)).last();
+        assert_eq!(last, Some(Ps(30_000_000 + 1000 + 600)), "3 MB at 100 GB/s, and the last once more");
+        assert_eq!(climb(&mut tree, 0, 2, 0), Ps(2600), "the other way is free");
+    }
+}

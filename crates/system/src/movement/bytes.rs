@@ -1,0 +1,75 @@
+//! Sets of bytes: lines, with a mask for those of which not every byte is in the set.
+
+use tombolo_model::boundaries::reaches;
+use tombolo_model::schedule::Written;
+use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_types::{Line, Mask};
+
+/// Lines that are wholly in `bytes`.
+pub(super) fn whole(bytes: &Written) -> LineSet {
+    let partly = bytes.partly.keys().map(|&line| Lines::new(line, Line(line.0 + 1))).collect();
+    bytes.lines.without(&partly)
+}
+
+/// Adds whole lines.
+pub(super) fn add_lines(bytes: &mut Written, lines: &LineSet) {
+    bytes.lines.add(lines);
+    bytes.partly.retain(|&line, _| !reaches(Some(lines), line));
+}
+
+/// Adds bytes.
+pub(super) fn add(bytes: &mut Written, more: &Written) {
+    let masks = more.partly.iter().map(|(&line, &mask)| (line, mask | bytes.mask(line)));
+    let masks: Vec<_> = masks.collect();
+    add_lines(bytes, &whole(more));
+    bytes.lines.add(&more.lines);
+    for (line, mask) in masks {
+        match mask {
+            Mask::ALL => _ = bytes.partly.remove(&line),
+            part => _ = bytes.partly.insert(line, part),
+        }
+    }
+}
+
+/// Bytes to take away from sets, made ready once for many.
+pub(super) struct Gone {
+    whole: LineSet,
+    bytes: Written,
+}
+
+impl Gone {
+    pub(super) fn new(bytes: Written) -> Gone {
+        Gone { whole: whole(&bytes), bytes }
+    }
+
+    /// Takes them away from `from`.
+    pub(super) fn from(&self, from: &mut Written) {
+        let mut emptied: Vec<Lines> = Vec::new();
+        for (&line, &mask) in &self.bytes.partly {
+            let left = from.mask(line) & !mask;
+            if !reaches(Some(&from.lines), line) {
+                continue;
+            }
+            if left.is_empty() {
+                from.partly.remove(&line);
+                emptied.push(Lines::new(line, Line(line.0 + 1)));
+            } else {
+                from.partly.insert(line, left);
+            }
+        }
+        from.partly.retain(|&line, _| !reaches(Some(&self.whole), line));
+        from.lines = from.lines.without(&self.whole);
+        if !emptied.is_empty() {
+            from.lines = from.lines.without(&emptied.into_iter().collect());
+        }
+    }
+}
+
+/// Lines of which some byte is in both.
+pub(super) fn common(one: &Written, other: &Written) -> LineSet {
+    let lines = one.lines.intersection(&other.lines);
+    let partly = one.partly.keys().chain(other.partly.keys()).copied();
+    let apart = partly.filter(|&line| !one.mask(line).overlaps(other.mask(line)));
+    let apart: LineSet = apart.map(|line| Lines::new(line, Line(line.0 + 1))).collect();
+    if apart.is_empty() { lines } else { lines.without(&apart) }
+}

@@ -1,0 +1,216 @@
+//! The memcpy paradigm: each GPU has a copy of everything, and behind each launch every module sends what it wrote to all
+//! others.
+//!
+//! | copied | ranges of a sender and a target, one call each |
+//! | --- | --- |
+//! | [`Copied::Hull`] | of each array from the first to the last line that the sender wrote in that kernel |
+//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again |
+//!
+//! Of lines of no array, runs of pages stand for arrays. A sender serves its targets in turn, the next module first, so
+//! that no two senders begin with the same. What nobody else reads stays where it was written: the end of a program needs it
+//! once.
+
+use super::needed::Needs;
+use super::{ModuleMovement, Movement, bytes};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tombolo_design::placement::Copied;
+use tombolo_model::schedule::{Around, PeerCopy, Schedule};
+use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_types::ModuleId;
+use tombolo_types::stream::{Command, Program};
+
+impl Movement {
+    /// What is copied behind each launch of `program`, and what is to be said of it.
+    pub fn copies(&self, program: &dyn Program, copied: Copied) -> (Schedule, Vec<String>) {
+        let arrays = array_lines(program);
+        let mut made = Made::default();
+        let around = match copied {
+            Copied::Hull => self.hull_copies(program, &arrays, &mut made),
+            Copied::Needed => self.needed_copies(program, &mut made),
+            Copied::Nothing => return (Schedule::default(), Vec::new()),
+        };
+        let mut notes = match copied {
+            Copied::Hull => self.hull_notes(program, &arrays),
+            Copied::Needed | Copied::Nothing => Vec::new(),
+        };
+        notes.extend(self.race_notes(program, &arrays));
+        notes.extend(host_note(program));
+        (Schedule { around, copies: made.copies }, notes)
+    }
+
+    fn hull_copies(&self, program: &dyn Program, arrays: &[Option<Lines>], made: &mut Made) -> Vec<Around> {
+        let mut calls: Vec<Option<Vec<u32>>> = vec![None; self.kernels.len()];
+        let mut behind = |kernel: u32| {
+            let calls = calls[kernel as usize].get_or_insert_with(|| {
+                let modules = self.kernel(kernel);
+                let hulls: Vec<_> = modules.iter().map(|module| self.hulls(module, arrays)).collect();
+                let lines = |from: usize, _: usize| hulls[from].iter().map(|(_, lines)| *lines).collect();
+                made.calls(kernel, modules, lines)
+            });
+            Around { copies: calls.clone(), ..Around::default() }
+        };
+        let around = program.commands().iter().map(|command| match *command {
+            Command::Launch { kernel, .. } => behind(kernel),
+            Command::Copy { .. } | Command::Host { .. } => Around::default(),
+        });
+        around.collect()
+    }
+
+    fn needed_copies(&self, program: &dyn Program, made: &mut Made) -> Vec<Around> {
+        let mut needs = Needs::new(self, program);
+        let mut around: Vec<Around> = Vec::new();
+        for command in program.commands().iter().rev() {
+            let copies = match *command {
+                Command::Launch { kernel, .. } => {
+                    made.calls(kernel, self.kernel(kernel), |from, to| needs.of(kernel, from, to).ranges().to_vec())
+                }
+                Command::Copy { .. } | Command::Host { .. } => Vec::new(),
+            };
+            around.push(Around { copies, ..Around::default() });
+            needs.before(command);
+        }
+        around.reverse();
+        around
+    }
+
+    /// What a module writes in one kernel: by array the smallest range; `None`: of lines of no array.
+    pub(super) fn hulls(&self, module: &ModuleMovement, arrays: &[Option<Lines>]) -> Vec<(Option<u32>, Lines)> {
+        let written = &module.written.lines;
+        let mut hulls = Vec::new();
+        for (array, lines) in (0..).zip(arrays) {
+            let inside = lines.map(|lines| written.intersection(&lines.into())).unwrap_or_default();
+            if let [first, ..] = inside.ranges() {
+                let last = inside.ranges().last().expect("it has a first");
+                hulls.push((Some(array), first.hull(*last)));
+            }
+        }
+        let elsewhere = written.without(&arrays.iter().flatten().copied().collect());
+        let runs = elsewhere
+            .ranges()
+            .chunk_by(|one, next| (next.first.0 / self.lines_per_page) - ((one.end.0 - 1) / self.lines_per_page) <= 1);
+        hulls.extend(runs.map(|run| (None, run[0].hull(run[run.len() - 1]))));
+        hulls
+    }
+
+    /// Where what one module copies lies between what another has written.
+    fn hull_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
+        let mut overlapping = Found::default();
+        for modules in &self.kernels {
+            let hulls: Vec<_> = modules.iter().map(|module| self.hulls(module, arrays)).collect();
+            for (one, other) in pairs(modules.len()) {
+                for (array, lines) in &hulls[one] {
+                    if hulls[other].iter().any(|(theirs, other)| theirs == array && lines.overlaps(*other)) {
+                        overlapping.add(*array, one, other);
+                    }
+                }
+            }
+        }
+        overlapping.notes(program, "write bytes between each other's; only bytes written by the sender change")
+    }
+
+    /// Where two modules write the same bytes in one kernel.
+    fn race_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
+        let mut same = Found::default();
+        for modules in &self.kernels {
+            for (one, other) in pairs(modules.len()) {
+                let common = bytes::common(&modules[one].written, &modules[other].written);
+                same.add_lines(&common, arrays, one, other);
+            }
+        }
+        same.notes(program, "write the same bytes in one kernel; copies do not merge them, and each has what came last")
+    }
+}
+
+/// Copies, each once.
+#[derive(Default)]
+struct Made {
+    copies: Vec<PeerCopy>,
+    known: FxHashMap<(u32, ModuleId, ModuleId, Lines), u32>,
+}
+
+impl Made {
+    /// The calls behind a launch of `kernel`, by sender: `lines` says the ranges of a sender and a target.
+    fn calls(
+        &mut self,
+        kernel: u32,
+        modules: &[ModuleMovement],
+        mut lines: impl FnMut(usize, usize) -> Vec<Lines>,
+    ) -> Vec<u32> {
+        let mut calls = Vec::new();
+        for (from, sender) in modules.iter().enumerate() {
+            for to in (1..modules.len()).map(|step| (from + step) % modules.len()) {
+                for lines in lines(from, to) {
+                    let [from, to] = [from, to].map(|module| ModuleId(module as u8));
+                    let copies = &mut self.copies;
+                    calls.push(*self.known.entry((kernel, from, to, lines)).or_insert_with(|| {
+                        copies.push(PeerCopy { from, to, lines, written: Arc::clone(&sender.written) });
+                        (copies.len() - 1) as u32
+                    }));
+                }
+            }
+        }
+        calls
+    }
+}
+
+/// By array of the program its lines; `None` where it is empty.
+pub(super) fn array_lines(program: &dyn Program) -> Vec<Option<Lines>> {
+    let lines = program.arrays().iter().map(|array| array.lines(program.line_size()));
+    lines.map(|lines| (!lines.is_empty()).then(|| Lines::new(lines.start, lines.end))).collect()
+}
+
+fn pairs(modules: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..modules).flat_map(move |one| (one + 1..modules).map(move |other| (one, other)))
+}
+
+/// By array the modules of which something is to be said.
+#[derive(Default)]
+struct Found(BTreeMap<Option<u32>, BTreeSet<usize>>);
+
+impl Found {
+    fn add(&mut self, array: Option<u32>, one: usize, other: usize) {
+        self.0.entry(array).or_default().extend([one, other]);
+    }
+
+    fn add_lines(&mut self, lines: &LineSet, arrays: &[Option<Lines>], one: usize, other: usize) {
+        let mut inside = LineSet::default();
+        for (array, range) in (0..).zip(arrays) {
+            let Some(range) = range.filter(|range| lines.overlaps(&(*range).into())) else { continue };
+            inside.add(&range.into());
+            self.add(Some(array), one, other);
+        }
+        if !lines.without(&inside).is_empty() {
+            self.add(None, one, other);
+        }
+    }
+
+    /// A sentence for each set of modules: the arrays, the modules, what they do.
+    fn notes(self, program: &dyn Program, what: &str) -> Vec<String> {
+        let mut arrays: BTreeMap<(bool, BTreeSet<usize>), Vec<&str>> = BTreeMap::new();
+        for (array, modules) in self.0 {
+            let name = array.map(|array| &*program.arrays()[array as usize].name);
+            arrays.entry((name.is_none(), modules)).or_default().extend(name);
+        }
+        let note = |((is_elsewhere, modules), arrays): ((bool, BTreeSet<usize>), Vec<&str>)| {
+            let named = format!("arrays {}", arrays.join(", "));
+            let which = if is_elsewhere { "lines of no array" } else { &named };
+            let modules: Vec<String> = modules.iter().map(ToString::to_string).collect();
+            let (last, others) = modules.split_last().expect("at least two of them");
+            format!("{which}: GPUs {} and {last} {what}", others.join(", "))
+        };
+        arrays.into_iter().map(note).collect()
+    }
+}
+
+/// What is said where the host writes.
+fn host_note(program: &dyn Program) -> Option<String> {
+    let writes = |command: &Command| match *command {
+        Command::Copy { to_device, .. } => to_device,
+        Command::Host { phase } => !program.host_phases()[phase as usize].writes.is_empty(),
+        Command::Launch { .. } => false,
+    };
+    let note = "what the host writes or copies reaches every GPU's copy at once, outside the region of interest";
+    program.commands().iter().any(writes).then(|| note.to_owned())
+}

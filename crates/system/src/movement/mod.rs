@@ -1,0 +1,191 @@
+//! What moves between the memories of a machine's GPUs, for ways of sharing memory that move it around kernels.
+//!
+//! One walk over a program's streams, without simulating, says what each module reads and writes in each kernel. From it and
+//! from the program's commands come
+//! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
+//! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
+//! - `matrix`: by array, who reads what whom has written.
+//!
+//! No workload says so and none helps. Each GPU is one module on the machines that this is for; nothing is refused here.
+//! Not here: what any of it costs (crate `model`). Read `copies` next.
+
+mod bytes;
+mod copies;
+mod marks;
+mod matrix;
+mod needed;
+mod pages;
+#[cfg(test)]
+mod tests;
+
+pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
+
+use crate::placement::FirstTouch;
+use crate::survey::{Launch, Reader, Touch, accesses, survey};
+use marks::Marks;
+use std::ops::Range;
+use std::sync::Arc;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_model::schedule::Written;
+use tombolo_protocol::elision::LineSet;
+use tombolo_types::stream::{CtaStream, Program, StreamError};
+use tombolo_types::{ModuleId, Page};
+
+/// What one module does in one kernel. An atomic reads its line and writes its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleMovement {
+    /// Lines read.
+    pub read: LineSet,
+    /// Bytes written.
+    pub written: Arc<Written>,
+}
+
+/// What a module does to a page in one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageUse {
+    /// Which page.
+    pub page: Page,
+    /// Who.
+    pub module: ModuleId,
+    /// Whether it writes it; it reads it otherwise.
+    pub writes: bool,
+}
+
+/// What moves: the result of the walk.
+#[derive(Clone, Debug)]
+pub struct Movement {
+    lines_per_page: u64,
+    /// By kernel, then by module; of a kernel that is never launched nothing.
+    kernels: Vec<Vec<ModuleMovement>>,
+    /// Who first touched each page.
+    touched: Vec<(Page, ModuleId)>,
+    /// Who first wrote each page that is written.
+    written: Vec<(Page, ModuleId)>,
+}
+
+impl Movement {
+    /// Walks over `program` on `modules` modules that share grids as `cut` says, with pages of `lines_per_page` lines, a
+    /// power of two.
+    ///
+    /// # Errors
+    /// The recording is damaged.
+    pub fn find(program: &dyn Program, cut: CtaCut, modules: u8, lines_per_page: u64) -> Result<Movement, StreamError> {
+        let mut walk = Walk::new(program, modules, lines_per_page);
+        survey(program, cut, modules, &mut [&mut walk])?;
+        Ok(walk.finish())
+    }
+
+    /// What each module does in kernel number `kernel`, by module.
+    pub fn kernel(&self, kernel: u32) -> &[ModuleMovement] {
+        &self.kernels[kernel as usize]
+    }
+
+    /// What the modules do to pages in kernel number `kernel`: by page, then by module, once each.
+    pub fn page_uses(&self, kernel: u32) -> Vec<PageUse> {
+        let mut uses = Vec::new();
+        for (module, movement) in (0..).map(ModuleId).zip(self.kernel(kernel)) {
+            let mut add = |lines: &LineSet, writes| {
+                let pages = pages_of(lines, self.lines_per_page).into_iter().flatten().map(Page);
+                uses.extend(pages.map(|page| PageUse { page, module, writes }));
+            };
+            add(&movement.read, false);
+            add(&movement.written.lines, true);
+        }
+        uses.sort_unstable_by_key(|used| (used.page, used.module, !used.writes));
+        uses.dedup_by_key(|used| (used.page, used.module));
+        uses
+    }
+}
+
+/// The pages that hold any of `lines`: ascending ranges, no two of which touch.
+pub fn pages_of(lines: &LineSet, lines_per_page: u64) -> Vec<Range<u64>> {
+    let mut pages: Vec<Range<u64>> = Vec::new();
+    for range in lines.ranges() {
+        let found = range.first.0 / lines_per_page..(range.end.0 - 1) / lines_per_page + 1;
+        match pages.last_mut() {
+            Some(last) if found.start <= last.end => last.end = found.end,
+            Some(_) | None => pages.push(found),
+        }
+    }
+    pages
+}
+
+/// Finds what moves: a reader of streams.
+pub struct Walk {
+    lines_per_page: u64,
+    modules: u8,
+    /// By kernel; `None` before its first launch.
+    kernels: Vec<Option<Vec<ModuleMovement>>>,
+    /// The kernel at hand, and the module whose CTAs are shown.
+    at: Option<(u32, ModuleId)>,
+    /// What that module does.
+    marks: Marks,
+    touched: FirstTouch,
+    written: FirstTouch,
+}
+
+impl Walk {
+    /// For `program` on a machine of `modules` modules and pages of `lines_per_page` lines, a power of two.
+    pub fn new(program: &dyn Program, modules: u8, lines_per_page: u64) -> Walk {
+        Walk {
+            lines_per_page,
+            modules,
+            kernels: program.kernels().iter().map(|_| None).collect(),
+            at: None,
+            marks: Marks::default(),
+            touched: FirstTouch::new(modules, lines_per_page),
+            written: FirstTouch::new(modules, lines_per_page),
+        }
+    }
+
+    /// What was found.
+    pub fn finish(mut self) -> Movement {
+        self.close();
+        Movement {
+            lines_per_page: self.lines_per_page,
+            kernels: self.kernels.into_iter().map(Option::unwrap_or_default).collect(),
+            touched: self.touched.touches(),
+            written: self.written.touches(),
+        }
+    }
+
+    /// All CTAs of the module at hand have been shown.
+    fn close(&mut self) {
+        let Some((kernel, module)) = self.at.take() else { return };
+        let (read, written) = self.marks.take();
+        let found = self.kernels[kernel as usize].as_mut().expect("it was launched");
+        found[usize::from(module.0)] = ModuleMovement { read, written: Arc::new(written) };
+    }
+}
+
+impl Reader for Walk {
+    fn launch(&mut self, launch: Launch) -> bool {
+        self.close();
+        self.touched.launch(launch);
+        self.written.launch(launch);
+        let known = &mut self.kernels[launch.kernel as usize];
+        let is_new = known.is_none();
+        known.get_or_insert_with(|| vec![ModuleMovement::default(); usize::from(self.modules)]);
+        self.at = is_new.then_some((launch.kernel, ModuleId(0)));
+        is_new
+    }
+
+    fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {
+        let (kernel, shown) = self.at.expect("a launch begins before its CTAs");
+        if shown != module {
+            self.close();
+            self.at = Some((kernel, module));
+        }
+        for (touch, access) in accesses(stream) {
+            if matches!(touch, Touch::Load | Touch::Atomic) {
+                self.marks.read(access.line);
+            }
+            if matches!(touch, Touch::Store | Touch::Atomic) {
+                self.marks.write(access.line, access.mask);
+            }
+        }
+        self.touched.cta(module, rank, stream);
+        let stores = (0..).zip(accesses(stream)).filter(|(_, (touch, _))| *touch != Touch::Load);
+        self.written.note(module, rank, stores.map(|(place, (_, access))| (place, access.line)));
+    }
+}

@@ -1,0 +1,80 @@
+//! Which bytes a module is to have: those that it reads later, before anybody writes them again.
+//!
+//! Found from the end of a program to its start. Between kernels lines are read as wholes; they are written by bytes: where a
+//! module has written part of a line, the rest still comes from who wrote that. Writes of a kernel come behind its reads, for
+//! no CTA sees what another writes in the same kernel.
+
+use super::bytes::{self, Gone};
+use super::{ModuleMovement, Movement};
+use std::ops::Range;
+use tombolo_model::schedule::Written;
+use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{Line, LineSize};
+
+/// What modules need behind a command of the program.
+pub(super) struct Needs<'a> {
+    movement: &'a Movement,
+    program: &'a dyn Program,
+    /// By module.
+    needed: Vec<Written>,
+    /// By kernel, what any module writes; `None` before it is asked for.
+    gone: Vec<Option<Gone>>,
+}
+
+impl<'a> Needs<'a> {
+    /// Behind the last command: nothing.
+    pub(super) fn new(movement: &'a Movement, program: &'a dyn Program) -> Needs<'a> {
+        let modules = movement.kernels.iter().map(Vec::len).max().unwrap_or_default();
+        let gone = movement.kernels.iter().map(|_| None).collect();
+        Needs { movement, program, needed: vec![Written::default(); modules], gone }
+    }
+
+    /// Lines that module `to` needs of what module `from` writes in `kernel`, the command at hand.
+    pub(super) fn of(&self, kernel: u32, from: usize, to: usize) -> LineSet {
+        bytes::common(&self.movement.kernel(kernel)[from].written, &self.needed[to])
+    }
+
+    /// Goes back to before `command`.
+    pub(super) fn before(&mut self, command: &Command) {
+        match *command {
+            Command::Launch { kernel, .. } => {
+                let modules = self.movement.kernel(kernel);
+                let gone = self.gone[kernel as usize].get_or_insert_with(|| Gone::new(written(modules)));
+                for (needed, module) in self.needed.iter_mut().zip(modules) {
+                    gone.from(needed);
+                    bytes::add_lines(needed, &module.read);
+                }
+            }
+            Command::Copy { address, bytes, to_device: true } => {
+                self.host_writes(std::iter::once(&(address..address.saturating_add(bytes))));
+            }
+            Command::Copy { to_device: false, .. } => {}
+            Command::Host { phase } => {
+                let program = self.program;
+                self.host_writes(program.host_phases()[phase as usize].writes.iter());
+            }
+        }
+    }
+
+    /// What the host writes reaches every module.
+    fn host_writes<'r>(&mut self, addresses: impl Iterator<Item = &'r Range<u64>>) {
+        let size = self.program.line_size();
+        let lines = addresses.filter_map(|range| inside(range, size)).collect();
+        let gone = Gone::new(Written { lines, ..Written::default() });
+        self.needed.iter_mut().for_each(|needed| gone.from(needed));
+    }
+}
+
+/// What any module writes in a kernel.
+fn written(modules: &[ModuleMovement]) -> Written {
+    let mut all = Written::default();
+    modules.iter().for_each(|module| bytes::add(&mut all, &module.written));
+    all
+}
+
+/// Lines that lie wholly in `bytes`.
+fn inside(bytes: &Range<u64>, size: LineSize) -> Option<Lines> {
+    let (first, end) = (bytes.start.div_ceil(size.bytes()), bytes.end / size.bytes());
+    (first < end).then(|| Lines::new(Line(first), Line(end)))
+}

@@ -1,0 +1,170 @@
+//! `share`: every way to share memory between GPUs, ranked, with advice.
+
+use crate::failure::Failure;
+use crate::hardware::MachineArguments;
+use crate::output::OutputArguments;
+use crate::progress::Progress;
+use crate::provenance::{provenance, seeds};
+use crate::sharing::advice::advice;
+use crate::sharing::answer::{Alone, BreakEvenRow, Cost, Ranked, Shared, ranking};
+use crate::sharing::break_even::{BreakEven, SPAN, search};
+use crate::sharing::field::{Field, Ran};
+use crate::sharing::ways::{PLAIN, Way};
+use crate::threads::ThreadsArgument;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_experiment::PointError;
+use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_machine::quantity::Quantity;
+use tombolo_system::movement::Movement;
+
+/// What is shared.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
+    /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
+    /// quotes: 'trace:"a,b"'
+    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    workload: Option<String>,
+    /// As `--workload trace:PATH`, without quotes
+    #[arg(long, value_name = "PATH", hide = true)]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    threads: ThreadsArgument,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// Runs every way and prints the ranking.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let mut field = Field::new(&self.machine)?;
+        let chosen = self.chosen()?;
+        chosen.check(Target::of(&field.machine))?;
+        let named = chosen.files().into_iter().chain([PathBuf::from(self.machine.machine())]);
+        self.output.check(named)?;
+        let (threads, started) = (self.threads.count(), Instant::now());
+        let progress = Progress::new(field.entrants.len() + 1);
+        let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
+        let source = progress.during(&what, || chosen.record(Target::of(&field.machine), threads))?;
+        let alone = progress.during("one GPU", || field.alone(&source, threads))?;
+        let alone = Alone { design: PLAIN, time_s: alone.time.region_s };
+        if alone.time_s == 0.0 {
+            let reason = "it runs no kernel: there is nothing to share".to_owned();
+            return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
+        }
+        let ran = field.run(&source, threads, &progress)?;
+        let ranking = ranking(&ran, alone.time_s);
+        let mut notes = std::mem::take(&mut field.notes);
+        notes.extend(told(&ran, &chosen));
+        let best = best(&ran, &ranking);
+        let break_even = self.break_even(&field, &best, &source, (threads, &progress), &mut notes)?;
+        let advice = told_by_streams(&field, &source, best[0])?;
+        drop(progress);
+        let shared = Shared {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            machine: field.machine.name.clone(),
+            scale: field.machine.scale.to_string(),
+            workload: chosen.label.clone(),
+            set: self.machine.settings().to_vec(),
+            gpus: field.machine.topology.gpus,
+            one_gpu: alone,
+            ranking,
+            break_even,
+            advice,
+            notes,
+            host: Cost { wall_s: started.elapsed().as_secs_f64(), threads },
+        };
+        let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
+        self.output.give(&shared, made, true, |colours| shared.text(colours))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn chosen(&self) -> Result<WorkloadChoice, Failure> {
+        match (&self.workload, &self.trace) {
+            (Some(workload), _) => Ok(only(workload)?),
+            (None, Some(path)) => Ok(WorkloadChoice::trace(path)),
+            (None, None) => unreachable!("one of the two is required"),
+        }
+    }
+
+    /// Where the best two change places: of several that take the same time the first. Says so where they do not.
+    fn break_even(
+        &self,
+        field: &Field,
+        best: &[&Ran],
+        source: &Source,
+        (threads, progress): (usize, &Progress),
+        notes: &mut Vec<String>,
+    ) -> Result<Option<BreakEvenRow>, Failure> {
+        let time = |ran: &Ran| ran.record.time.region_s;
+        let first = best[0];
+        let (level, behind): (Vec<&Ran>, Vec<&Ran>) = best.iter().partition(|ran| time(ran) == time(first));
+        if level.len() > 1 {
+            let names: Vec<&str> = level.iter().map(|ran| ran.way.design).collect();
+            notes.push(format!("{} take the same time; the first of them stands for all", names.join(", ")));
+        }
+        let Some(second) = behind.first() else {
+            notes.push("no way is slower than another: none change places".to_owned());
+            return Ok(None);
+        };
+        let (pair, there) = ([first.way, second.way], [time(first), time(second)]);
+        let [a, b] = pair.map(|way: Way| way.design);
+        let found = search(field.rate, there, |rate| {
+            let what = format!("{a} and {b} at {}", rate.print());
+            progress.during(&what, || field.times_at(rate, pair, source, threads))
+        })?;
+        Ok(match found {
+            BreakEven::At(rate) => Some(BreakEvenRow { a, b, rate: rate.print().to_string() }),
+            BreakEven::Jump(rate) => {
+                let rate = rate.print();
+                notes.push(format!("{a} and {b} change places at gpu_link.rate={rate}, where their times jump"));
+                None
+            }
+            BreakEven::Never => {
+                let own = field.rate.print();
+                notes.push(format!("{a} is ahead of {b} from 1/{SPAN} to {SPAN} times the link rate of {own}"));
+                None
+            }
+        })
+    }
+}
+
+/// The runs that can be built, the fastest first.
+fn best<'a>(ran: &'a [Ran], ranking: &[Ranked]) -> Vec<&'a Ran> {
+    let run = |ranked: &Ranked| ran.iter().find(|ran| ran.way.design == ranked.design).expect("what is ranked was run");
+    ranking.iter().filter(|ranked| !ranked.bound).map(run).collect()
+}
+
+/// What the runs noted, each once and with the designs where it is not of all; and what is to be said of the program.
+fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
+    let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.way.design, &**note))) {
+        match by_note.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, designs)) => designs.push(design),
+            None => by_note.push((note, vec![design])),
+        }
+    }
+    let told = |(note, designs): (&str, Vec<&str>)| {
+        if designs.len() == ran.len() { note.to_owned() } else { format!("{}: {note}", designs.join(", ")) }
+    };
+    let mut notes: Vec<String> = by_note.into_iter().map(told).collect();
+    if chosen.is_trace() {
+        notes.push("a trace of one GPU names no GPUs and no arrays: its grids are cut in contiguous blocks".to_owned());
+    }
+    notes
+}
+
+/// What to do with each array, from one walk over the streams.
+fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<Vec<String>, Failure> {
+    let (machine, program) = (&field.machine, &*source.program);
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    let movement = Movement::find(program, CtaCut::Contiguous, machine.topology.gpus, lines_per_page);
+    let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
+    Ok(advice(program, &movement.sharing(program), best.way.family))
+}
