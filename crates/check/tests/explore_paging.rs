@@ -113,6 +113,7 @@ const SEEN: [(BrokenPaging, &str, &[&str]); BrokenPaging::ALL.len()] = [
     (BrokenPaging::WritersKept, "memory-side+paging-duplicates", &["CoWR.sys", "MP.sys", "K-MP+reload"]),
     (BrokenPaging::ArrivalUnknown, "memory-side+paging-everybody", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
     (BrokenPaging::MapNotAwaited, "memory-side+paging-duplicates", &["CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::ServedAsFaulted, "memory-side+paging", &["K-MP+reload"]),
 ];
 
 #[test]

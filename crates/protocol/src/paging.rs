@@ -197,11 +197,13 @@ pub enum BrokenPaging {
     ArrivalUnknown,
     /// A page changes again before all have heard of the last change: the news of that arrives last.
     MapNotAwaited,
+    /// A fault is served by where the page was when it was made, though the page has changed since.
+    ServedAsFaulted,
 }
 
 impl BrokenPaging {
     /// Every one.
-    pub const ALL: [BrokenPaging; 12] = [
+    pub const ALL: [BrokenPaging; 13] = [
         BrokenPaging::TranslationKept,
         BrokenPaging::LoadsNotAwaited,
         BrokenPaging::StoresNotAwaited,
@@ -214,6 +216,7 @@ impl BrokenPaging {
         BrokenPaging::WritersKept,
         BrokenPaging::ArrivalUnknown,
         BrokenPaging::MapNotAwaited,
+        BrokenPaging::ServedAsFaulted,
     ];
 }
 
@@ -368,6 +371,11 @@ impl Paging {
     /// in order are not enough: news of an older change could reach a new home behind the bytes that made it one.
     pub fn awaits_map(&self) -> bool {
         !self.is_broken(BrokenPaging::MapNotAwaited)
+    }
+
+    /// By which residence a fault is served that was made while the page was as at `then`: as the page is `now`.
+    pub fn served_by(&self, then: Residence, now: Residence) -> Residence {
+        if self.is_broken(BrokenPaging::ServedAsFaulted) { then } else { now }
     }
 
     /// Whether a rule is broken so.

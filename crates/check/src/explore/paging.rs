@@ -28,6 +28,8 @@ pub(super) const NOTHING: Values = Values([-99; super::values::CELLS]);
 pub(super) struct PageState {
     /// Where it is, but for the change at hand.
     pub(super) now: Residence,
+    /// Where it was before its last change, for a fault that was made then; forgotten while the rules are whole.
+    before: Residence,
     /// How each module sees it.
     pub(super) seen: [Mapping; MODULES],
     /// What is being done to it.
@@ -92,7 +94,7 @@ impl PageState {
         let holder = Holder::Module(home);
         let now = Residence::at(holder, rules.mapped(holder, modules));
         let sees = |module: usize| Mapping { home, access: now.access(ModuleId(module as u8)) };
-        PageState { now, seen: std::array::from_fn(sees), change: None, late: None }
+        PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
     }
 
     /// The step of the change at hand.
@@ -196,12 +198,16 @@ impl<P: Coherence> Machine<'_, P> {
             return None;
         }
         let (page, wanted) = self.wanted(state, thread)?;
-        let PageState { now, change, .. } = state.pages[page as usize];
+        let PageState { now, before, change, .. } = state.pages[page as usize];
         if change.is_some() || self.may_access(state, thread) {
             return None;
         }
         let wish = Wish::Fault { module: self.module_of(thread), writes: wanted == Access::Write };
-        rules.change(&now, wish, self.layout.modules()).map(|change| (page, change))
+        let by = rules.served_by(before, now);
+        let change = rules.change(&by, wish, self.layout.modules());
+        // What would be no change then is one now.
+        let change = change.or_else(|| rules.change(&now, wish, self.layout.modules()));
+        change.map(|change| (page, change))
     }
 
     /// Takes a step. False where it must wait.
@@ -280,14 +286,17 @@ impl<P: Coherence> Machine<'_, P> {
     fn go_on(&self, state: &mut State, page: u8) {
         while let Some(changing) = self.collect(state, page) {
             let lacking = changing.owed.and(changing.asked);
-            let PageState { now, change, late, .. } = &mut state.pages[page as usize];
+            let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
+            let rules = self.config.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
             if lacking == ModuleSet::NONE && changing.left == 0 && is_last {
+                *before = rules.served_by(*now, changing.change.after);
                 (*now, *change) = (changing.change.after, None);
             } else if lacking == ModuleSet::NONE && changing.left == 0 {
                 *change = Some(Changing { step: changing.step + 1, ..changing });
                 self.begin_phase_of(state, page);
-            } else if is_last && late.is_none() && !self.config.paging.unwrap_or_default().awaits_map() {
+            } else if is_last && late.is_none() && !rules.awaits_map() {
+                *before = changing.change.after;
                 (*now, *change, *late) = (changing.change.after, None, Some((changing.change.after, lacking)));
             } else {
                 return;
