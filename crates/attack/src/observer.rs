@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_check::litmus::{FinalState, Instruction, Location, Value};
 use tombolo_model::kernel_slot::KernelSlot;
 use tombolo_model::layout::Unit;
-use tombolo_model::message::{Flag, Message, Packet};
+use tombolo_model::message::{Flag, Message};
+use tombolo_model::packet::Packet;
 use tombolo_model::watch::{WarpSlot, Watch};
 use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tombolo_check::litmus::{Location, Placement, Program};
 use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, MachineConfig, machine};
-use tombolo_model::message::Packet;
+use tombolo_model::packet::Packet;
 use tombolo_model::page_table::PageTable;
 use tombolo_protocol::Data;
 use tombolo_protocol::Request;

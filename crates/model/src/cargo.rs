@@ -4,7 +4,8 @@
 //! Shared by a run's partitions: who sends a chunk loads it before the message leaves, and who gets the message unloads it.
 //! So all see the same at every thread count. The host's memory is here, too: pages that it holds stay until they are taken.
 
-use crate::message::{CopyName, Flag};
+use crate::message::Flag;
+use crate::packet::CopyName;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -6,7 +6,8 @@
 
 use crate::cargo::Load;
 use crate::departure::Departure;
-use crate::message::{Chunk, CopyName, Message, Packet};
+use crate::message::Message;
+use crate::packet::{Chunk, CopyName, Packet};
 use crate::parts::Parts;
 use crate::site::Site;
 use crate::watch::Contents;

@@ -12,7 +12,8 @@
 
 use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
-use crate::message::{CopyName, Message, Out, PagingOrder};
+use crate::message::{Message, Out, PagingOrder};
+use crate::packet::CopyName;
 use crate::page_table::PageTable;
 use crate::schedule::Schedule;
 use rustc_hash::FxHashMap;
@@ -71,6 +72,8 @@ struct Asked {
     page: Page,
     wish: Wish,
     cause: Cause,
+    /// Where the page was as it was asked for.
+    then: Residence,
 }
 
 /// How often a page has moved of late.
@@ -122,7 +125,7 @@ pub struct Driver {
     pages: FxHashMap<Page, Residence>,
     /// By module: pages that it holds, the one mapped longest ago first. Empty where every page has room anyway.
     held: Vec<VecDeque<Page>>,
-    faults: VecDeque<(Page, Wish)>,
+    faults: VecDeque<Asked>,
     /// Since when a service is under way, or changes of its batch are.
     serving: Option<Ps>,
     /// Changes that the batch at hand waits for.
@@ -192,7 +195,8 @@ impl Driver {
         match message {
             Message::Fault { page, module, writes } => {
                 self.stats.faults += 1;
-                self.faults.push_back((page, Wish::Fault { module, writes }));
+                let asked = self.asked(page, Wish::Fault { module, writes }, Cause::Fault);
+                self.faults.push_back(asked);
                 self.serve(out);
             }
             Message::Serviced => self.take_batch(out),
@@ -248,9 +252,9 @@ impl Driver {
         // One more, so that the batch is not over before all its changes have begun.
         self.batch = 1;
         let count = self.faults.len().min(self.costs.batch as usize);
-        for (page, wish) in self.faults.drain(..count).collect::<Vec<_>>() {
+        for fault in self.faults.drain(..count).collect::<Vec<_>>() {
             self.batch += 1;
-            self.ask(Asked { page, wish, cause: Cause::Fault }, out);
+            self.ask(fault, out);
         }
         self.batch_part_done(out);
     }
@@ -266,18 +270,18 @@ impl Driver {
 
     /// Begins a change, unless one of the page is under way: then it comes again as a fault, or behind that.
     fn ask<D: Data>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
-        let Asked { page, wish, cause } = asked;
+        let Asked { page, wish, cause, then } = asked;
         if self.running.contains_key(&page) {
             match cause {
                 Cause::Fault => {
-                    self.faults.push_back((page, wish));
+                    self.faults.push_back(asked);
                     self.batch_part_done(out);
                 }
                 Cause::Schedule | Cause::Room => self.later.entry(page).or_default().push_back(asked),
             }
             return;
         }
-        let now = self.residence(page);
+        let now = self.paging.served_by(then, self.residence(page));
         let rules = self.rules_for(page, &now, wish, out.now());
         let Some(change) = rules.change(&now, wish, self.layout.modules) else {
             return self.over(cause, out);
@@ -290,6 +294,10 @@ impl Driver {
         self.count(&change, page, cause);
         self.running.insert(page, Running { change, cause, step: 0, missing: 0 });
         self.begin_step(page, out);
+    }
+
+    fn asked(&self, page: Page, wish: Wish, cause: Cause) -> Asked {
+        Asked { page, wish, cause, then: self.residence(page) }
     }
 
     /// Where a page is, and who may use it.
@@ -334,7 +342,7 @@ impl Driver {
         self.crowded.push_back(asked);
         if let Some(page) = oldest {
             self.stats.evictions += 1;
-            self.ask(Asked { page, wish: Wish::Move { to: Holder::Host }, cause: Cause::Room }, out);
+            self.ask(self.asked(page, Wish::Move { to: Holder::Host }, Cause::Room), out);
         }
         false
     }
@@ -480,7 +488,7 @@ impl Driver {
         } else {
             for one in &around.moves {
                 let wish = Wish::Move { to: Holder::Module(one.to) };
-                self.ask(Asked { page: one.page, wish, cause: Cause::Schedule }, out);
+                self.ask(self.asked(one.page, wish, Cause::Schedule), out);
             }
         }
         self.errand_part_done(out);

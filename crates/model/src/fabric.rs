@@ -7,7 +7,8 @@
 
 use crate::layout::Layout;
 use crate::link::{Link, LinkConfig, LinkStats};
-use crate::message::{LinkEvent, Message, Out, Packet, Route};
+use crate::message::{LinkEvent, Message, Out};
+use crate::packet::{Packet, Route};
 use crate::switch::Switch;
 use crate::timeline::LinkTimeline;
 use crate::tree::Tree;

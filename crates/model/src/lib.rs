@@ -9,7 +9,7 @@
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.
 //!
-//! Read [`message`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
+//! Read [`message`], [`packet`], [`module`], [`mod@slice`] and [`sm`]; then the pieces: [`cache`], [`mshr`], [`link`],
 //! [`credits`], [`dram`].
 
 pub mod actions;
@@ -44,6 +44,7 @@ pub mod module;
 pub mod mshr;
 pub mod outstanding;
 pub mod pace;
+pub mod packet;
 mod page_moves;
 pub mod page_table;
 pub mod parts;

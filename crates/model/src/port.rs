@@ -2,7 +2,8 @@
 
 use crate::departure::{Departure, SOON};
 use crate::link::{Link, LinkConfig, LinkStats};
-use crate::message::{Facts, Message, Out, Packet, Route};
+use crate::message::{Message, Out};
+use crate::packet::{Facts, Packet, Route};
 use crate::site::Site;
 use crate::watch::{Contents, Watch};
 use tombolo_engine::{HOST_LINE, prefetch};

@@ -6,7 +6,8 @@
 
 use crate::kernel_slot::KernelSlot;
 use crate::layout::Unit;
-use crate::message::{Flag, Message, Packet};
+use crate::message::{Flag, Message};
+use crate::packet::Packet;
 use tombolo_protocol::Data;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 

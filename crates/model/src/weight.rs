@@ -1,6 +1,6 @@
 //! What packets weigh on the links.
 
-use crate::message::Payload;
+use crate::packet::Payload;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, Mask};
 
@@ -77,9 +77,10 @@ impl Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Flag, LineRequest, Origin, Packet};
+    use crate::message::{Flag, LineRequest, Origin};
     use crate::mshr::EntryId;
     use crate::outstanding::Tickets;
+    use crate::packet::Packet;
     use tombolo_protocol::Request;
     use tombolo_types::{Line, ModuleId, Scope, SmId};
 

@@ -5,7 +5,7 @@ use super::host::{Classes, Here, Invalidated, Replaced};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::Packet;
+use crate::packet::Packet;
 use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
