@@ -3,8 +3,7 @@
 use crate::DesignConfig;
 use crate::axis::{axis, option};
 use tombolo_machine::{Conflict, MachineConfig, choice};
-use tombolo_protocol::Class;
-use tombolo_protocol::paging::Paging;
+use tombolo_protocol::paging::{Paging, pages_may_move_under};
 use tombolo_types::Promise;
 
 axis! {
@@ -192,9 +191,8 @@ fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> 
     if placement.sharing().movement == Movement::Placed {
         return None;
     }
-    let (options, facts) = (design.options(), design.coherence.facts());
-    let caches_others = [Class::GpuHome, Class::GpuRemote, Class::SystemRemote];
-    let reason = if caches_others.into_iter().any(|class| (facts.caches)(class, &options)) {
+    let may_move = pages_may_move_under(design.coherence.protocol(), design.options());
+    let reason = if may_move != Ok(true) {
         format!(
             "{:?} asks for L2s that hold lines of their own memory alone, as coherence = \"memory-side\" has them; under {:?} \
              a page that moves would leave lines in other L2s",

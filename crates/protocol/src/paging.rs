@@ -18,7 +18,9 @@
 //! Read-only copies: with [`Paging::duplicates`] readers get a copy of their own, and nobody may write until a write
 //! gives the page to one of them alone. Source: CUDA's read-mostly advice (GPS, section 2.1).
 
+use crate::catalogue::{UnknownProtocol, Visitor, choose};
 use crate::coherence::{Coherence, OrderingPoint};
+use crate::options::Options;
 use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
@@ -329,10 +331,8 @@ impl Paging {
     }
 
     fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Step>; 3], after: Residence) -> Change {
-        let steps = match self.broken {
-            Some(BrokenPaging::CopiedEarly) => [copy, unmap, written],
-            _ => [unmap, written, copy],
-        };
+        let early = self.is_broken(BrokenPaging::CopiedEarly);
+        let steps = if early { [copy, unmap, written] } else { [unmap, written, copy] };
         let mut change = Change::new(now, &steps, after);
         if self.is_broken(BrokenPaging::MappedEarly)
             && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Step::Copy { .. })))
@@ -404,6 +404,24 @@ impl Change {
 pub fn pages_may_move(protocol: &impl Coherence) -> bool {
     let holds_own = Class::ALL.into_iter().all(|class| protocol.caches(class) == (class == Class::Own));
     holds_own && protocol.passes_reads() && protocol.ordering_point() == OrderingPoint::HomeL2
+}
+
+/// The same of the protocol called `name`, with these options.
+///
+/// # Errors
+/// Where no protocol has that name.
+pub fn pages_may_move_under(name: &str, options: Options) -> Result<bool, UnknownProtocol> {
+    struct MayMove;
+
+    impl Visitor for MayMove {
+        type Output = bool;
+
+        fn visit<P: Coherence>(self, protocol: P) -> bool {
+            pages_may_move(&protocol)
+        }
+    }
+
+    choose(name, options, MayMove)
 }
 
 #[cfg(test)]

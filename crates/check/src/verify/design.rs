@@ -5,7 +5,7 @@ use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, pages_may_move};
+use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, pages_may_move_under};
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
@@ -146,8 +146,8 @@ impl Design {
             let (_, set) = choice.ok_or_else(|| ConfigurationError::Option { word: word.to_owned() })?;
             set(&mut options);
         }
-        let (promise, may_move) = choose(protocol, options, Asked)?;
-        if paging.is_some() && !may_move {
+        let promise = choose(protocol, options, Promised)?;
+        if paging.is_some() && !pages_may_move_under(protocol, options)? {
             return Err(ConfigurationError::Paging { protocol: protocol.to_owned() });
         }
         Ok(Design { decides, paging, ..Design::new(configuration, protocol, options, promise)? })
@@ -197,14 +197,14 @@ pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
     set.fold(protocol.to_owned(), |text, (word, _)| text + "+" + word)
 }
 
-/// Asks a protocol for its promise, and whether pages may move under it.
-struct Asked;
+/// Asks a protocol for its promise.
+struct Promised;
 
-impl Visitor for Asked {
-    type Output = (Promise, bool);
+impl Visitor for Promised {
+    type Output = Promise;
 
-    fn visit<P: Coherence>(self, protocol: P) -> (Promise, bool) {
-        (protocol.promise(), pages_may_move(&protocol))
+    fn visit<P: Coherence>(self, protocol: P) -> Promise {
+        protocol.promise()
     }
 }
 
