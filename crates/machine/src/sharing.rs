@@ -7,12 +7,12 @@ section! {
     /// Pages that move between memories: who serves faults, and what that costs. Read by designs whose pages move.
     pub struct PagingConfig {
         /// From the first fault that finds the driver idle to the end of its work on a batch, without what moves and without
-        /// shootdowns. Source of the default: Zheng et al., HPCA 2016: 20 us, optimistic; 20 to 50 us elsewhere.
+        /// shootdowns. Assumed: between at least 10 us (NVIDIA on Pascal, GTC Japan 2016) and 45 us (Ganguly et al., ISCA 2019).
         service: Ps = Ps::from_ns(20_000),
         /// Faults of one batch, at most. Source of the default: NVIDIA's open driver, uvm_gpu_replayable_faults.c.
         batch: u32 = 256,
         /// What the driver takes to have a page unmapped, beside the messages and what they wait for. Assumed: no figure is
-        /// published; 1 to 10 us are swept.
+        /// published; 1 to 10 us are worth a sweep.
         shootdown: Ps = Ps::from_ns(2_000),
         /// Moves of a page within `thrashing_time` that make it thrash. Source of the default: NVIDIA's open driver,
         /// uvm_perf_thrashing.c.
