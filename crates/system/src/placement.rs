@@ -44,23 +44,22 @@ pub fn place_beside(
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let shape = Shape::of(machine);
     let walk = |readers: &mut [&mut dyn Reader]| survey(program, design.scheduling.cut(), shape, readers);
+    let beside = |one: &mut dyn Reader, readers: &mut [&mut dyn Reader]| {
+        let mut all: Vec<&mut dyn Reader> = vec![one];
+        for reader in readers.iter_mut() {
+            all.push(&mut **reader);
+        }
+        walk(&mut all)
+    };
     Ok(Arc::new(match design.placement {
         Placement::FirstTouch(_) | Placement::UnifiedMemory(_) | Placement::RemoteDemandLoads(_) => {
-            let mut first = FirstTouch::new(modules, lines_per_page);
-            let mut all: Vec<&mut dyn Reader> = vec![&mut first];
-            for reader in readers.iter_mut() {
-                all.push(&mut **reader);
-            }
-            walk(&mut all)?;
+            let mut first = FirstTouch::new(shape.modules(), lines_per_page);
+            beside(&mut first, readers)?;
             first.pages()
         }
         Placement::UnifiedMemoryHints(_) => {
-            let mut moved = Walk::new(modules, lines_per_page);
-            let mut all: Vec<&mut dyn Reader> = vec![&mut moved];
-            for reader in readers.iter_mut() {
-                all.push(&mut **reader);
-            }
-            walk(&mut all)?;
+            let mut moved = Walk::new(shape.modules(), lines_per_page);
+            beside(&mut moved, readers)?;
             moved.finish().hints(program).1
         }
         Placement::Duplicated(_) => {

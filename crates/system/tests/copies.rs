@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::design;
+use common::{apart, design};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -15,23 +15,13 @@ use tombolo_types::LineSize;
 const PAGE: u64 = 512;
 const GPUS: u64 = 4;
 
-/// Four GPUs of a V100 whose links pass 16 GB/s, with pages of 64 KB.
-fn machine(settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = tombolo_machine::machine("v100").expect("a preset");
-    let mut all = vec!["topology.gpus=4", "page_bytes=64KB", "topology.sms_per_module=2", "gpu_link.rate=16GB/s"];
-    all.extend(["host.launch_latency=0ns", "host.dependent_launch_latency=0ns"]);
-    all.extend(settings);
-    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
-
 fn spec(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<Directed>) -> RunSpec {
     let (machine, design, program) = (Arc::clone(machine), design(name, settings), Arc::clone(program));
     RunSpec { machine, design, program, pages: None, threads: 1 }
 }
 
 fn simulate(name: &str, program: &Arc<Directed>) -> RunRecord {
-    run(&spec(&machine(&[]), name, &[], program)).unwrap_or_else(|error| panic!("{error}"))
+    run(&spec(&apart(GPUS, &[]), name, &[], program)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn copies(record: &RunRecord) -> CopiesRecord {
@@ -92,7 +82,7 @@ fn who_has_ended_sends_while_others_run() {
     };
     let program = over(vec![(0..GPUS).map(writing).collect(), reading(PAGE)]);
     let exposed = |settings: &[&str]| {
-        let spec = spec(&machine(&[]), "memcpy", settings, &program);
+        let spec = spec(&apart(GPUS, &[]), "memcpy", settings, &program);
         let (plain, checked) = (run(&spec).expect("it runs"), run_checked(&spec, None).expect("it runs"));
         assert_eq!(plain.digest, checked.digest);
         assert_eq!(checked.check.expect("it is checked").first, []);
@@ -130,13 +120,13 @@ fn the_bound_takes_the_time_of_its_slowest_gpu() {
 fn what_others_wrote_is_there_behind_a_kernel() {
     let program = over(vec![writing(), reading(PAGE), writing(), reading(PAGE)]);
     for name in ["memcpy", "memcpy-needed", "unified-memory", "unified-memory-hints", "numa-memory-side"] {
-        let spec = spec(&machine(&[]), name, &[], &program);
+        let spec = spec(&apart(GPUS, &[]), name, &[], &program);
         let (plain, checked) = (run(&spec).expect("it runs"), run_checked(&spec, None).expect("it runs"));
         assert_eq!((&plain.digest, plain.copies), (&checked.digest, checked.copies), "{name}");
         let check = checked.check.expect("a checked run says what it found");
         assert_eq!((check.first, check.loads > 1000), (vec![], true), "{name}");
     }
-    let bound = run_checked(&spec(&machine(&[]), "infinite-bandwidth", &[], &program), None).expect("it runs");
+    let bound = run_checked(&spec(&apart(GPUS, &[]), "infinite-bandwidth", &[], &program), None).expect("it runs");
     assert!(bound.check.expect("it is checked").violations > 0, "nothing was copied");
 }
 
@@ -175,7 +165,7 @@ fn loads_find_the_latest_writer_and_cross_once_per_miss() {
 fn every_way_is_the_same_at_every_thread_count() {
     let program = over(vec![writing(), reading(3), writing(), reading(PAGE)]);
     for name in ["memcpy", "memcpy-needed", "unified-memory-hints", "remote-demand-loads", "infinite-bandwidth"] {
-        let spec = spec(&machine(&[]), name, &[], &program);
+        let spec = spec(&apart(GPUS, &[]), name, &[], &program);
         let on = |threads| run(&RunSpec { threads, ..spec.clone() }).expect("it runs");
         let one = on(1);
         for threads in [2, 3] {
@@ -194,7 +184,7 @@ fn what_moves_before_a_slow_launch_is_no_part_of_the_region() {
         _ => Cta::new(),
     });
     let program = over(vec![reader.collect(), writers.collect()]);
-    let record = run(&spec(&machine(&["host.launch_latency=1ms"]), "unified-memory-hints", &[], &program));
+    let record = run(&spec(&apart(GPUS, &["host.launch_latency=1ms"]), "unified-memory-hints", &[], &program));
     let record = record.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(record.paging.expect("pages move").prefetched_bytes, PAGE * 128);
     assert!(record.time.region_s < 1e-3 && record.time.whole_s > 1e-3, "{:?}", record.time);

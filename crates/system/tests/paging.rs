@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::design;
+use common::{apart, design};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::paging::BrokenPaging;
@@ -12,17 +12,6 @@ use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 
 /// Lines of a page.
 const PAGE: u64 = 512;
-
-/// So many GPUs of a V100 without TLB costs, whose links pass 16 GB/s, with pages of 64 KB.
-fn machine(gpus: u32, settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = tombolo_machine::machine("v100").expect("a preset");
-    let gpus = format!("topology.gpus={gpus}");
-    let mut all = vec![&gpus[..], "page_bytes=64KB", "topology.sms_per_module=2", "gpu_link.rate=16GB/s"];
-    all.extend(["host.launch_latency=0ns", "host.dependent_launch_latency=0ns"]);
-    all.extend(settings);
-    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
 
 fn spec(machine: &Arc<MachineConfig>, settings: &[&str], program: Arc<Directed>) -> RunSpec {
     let design = design("unified-memory", settings);
@@ -48,14 +37,14 @@ fn alternating(kernels: u64) -> Arc<Directed> {
 
 /// Picoseconds that a change of settings costs a program on two GPUs.
 fn cost(program: impl Fn() -> Arc<Directed>, with: &[&str], without: &[&str]) -> i64 {
-    let ps = |settings| (simulate(&machine(2, settings), program()).time_s * 1e12).round() as i64;
+    let ps = |settings| (simulate(&apart(2, settings), program()).time_s * 1e12).round() as i64;
     ps(with) - ps(without)
 }
 
 #[test]
 fn alternating_accesses_cost_a_migration_each() {
     const TURNS: u64 = 9;
-    let record = simulate(&machine(2, &[]), alternating(TURNS));
+    let record = simulate(&apart(2, &[]), alternating(TURNS));
     let PagingRecord { faults, batches, migrations, migrated_bytes, shootdowns, .. } = paging(&record);
     // The first GPU has the page.
     assert_eq!([faults, batches, migrations, shootdowns], [TURNS - 1; 4]);
@@ -95,7 +84,7 @@ fn faults_at_once_share_services() {
             if first { vec![all(), Cta::new()] } else { vec![Cta::new(), all()] }
         };
         let program = Directed::new(vec![kernel(true), kernel(false)]);
-        let record = simulate(&machine(2, &[&format!("paging.batch={batch}")]), program);
+        let record = simulate(&apart(2, &[&format!("paging.batch={batch}")]), program);
         let found = paging(&record);
         assert_eq!((found.faults, found.migrations), (pages, pages));
         assert_eq!(found.batches, pages.div_ceil(batch), "{pages} faults in batches of {batch}");
@@ -111,7 +100,7 @@ fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
     let touch = |page: u64| vec![Cta::new(), Cta::new().warp(|w| _ = w.read([page * PAGE]))];
     let touches = (0..ROUNDS).flat_map(|_| 0..=ROOM).map(touch);
     let program = Directed::new(std::iter::once(first).chain(touches).collect());
-    let record = simulate(&machine(2, &[&format!("dram.bytes={}KB", ROOM * 64)]), program);
+    let record = simulate(&apart(2, &[&format!("dram.bytes={}KB", ROOM * 64)]), program);
     let found = paging(&record);
     let touches = ROUNDS * (ROOM + 1);
     // The first GPU has no room for one page: it comes from the host, and another one goes there.
@@ -137,7 +126,7 @@ fn exchanging() -> Arc<Directed> {
 #[test]
 fn values_follow_their_pages() {
     for settings in [&[][..], &["placement.read_mostly=true"], &["placement.pinning=true"]] {
-        let spec = spec(&machine(2, &[]), settings, exchanging());
+        let spec = spec(&apart(2, &[]), settings, exchanging());
         let plain = run(&spec).unwrap_or_else(|error| panic!("{error}"));
         let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
         assert!(paging(&plain).migrations > 6, "{settings:?}: {:?}", plain.paging);
@@ -149,7 +138,7 @@ fn values_follow_their_pages() {
 
 #[test]
 fn checked_runs_see_what_is_lost_on_the_way() {
-    let spec = spec(&machine(2, &[]), &[], exchanging());
+    let spec = spec(&apart(2, &[]), &[], exchanging());
     for rule in [BrokenPaging::NotWrittenBack, BrokenPaging::MappedEarly] {
         let record = run_checked(&spec, rule).unwrap_or_else(|error| panic!("{error}"));
         assert!(record.check.expect("a checked run says what it found").violations > 0, "{rule:?}");
@@ -158,7 +147,7 @@ fn checked_runs_see_what_is_lost_on_the_way() {
 
 #[test]
 fn a_run_is_the_same_at_every_thread_count() {
-    let spec = spec(&machine(4, &[]), &[], exchanging());
+    let spec = spec(&apart(4, &[]), &[], exchanging());
     let on = |threads| run(&RunSpec { threads, ..spec.clone() }).unwrap_or_else(|error| panic!("{error}"));
     let one = on(1);
     for threads in [2, 4, 5] {

@@ -52,3 +52,14 @@ pub fn simulate_on(
     let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
+
+/// So many V100s of two SMs whose links pass 16 GB/s, with pages of 64 KB and launches that take no time.
+pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {
+    let mut machine = tombolo_machine::machine("v100").expect("a preset");
+    let gpus = format!("topology.gpus={gpus}");
+    let mut all = vec![&gpus[..], "page_bytes=64KB", "topology.sms_per_module=2", "gpu_link.rate=16GB/s"];
+    all.extend(["host.launch_latency=0ns", "host.dependent_launch_latency=0ns"]);
+    all.extend(settings);
+    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}
