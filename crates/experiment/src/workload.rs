@@ -141,13 +141,15 @@ pub struct Target {
     line: LineSize,
     warp_width: u32,
     scale: Scale,
+    /// GPUs, which programs for several cut their work by.
+    gpus: u8,
 }
 
 impl Target {
-    /// For machines with lines and warps like those of `machine`; the input at `scale`.
+    /// For machines with lines, warps and GPUs like those of `machine`; the input at `scale`.
     pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
         let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
-        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input }
+        Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input, gpus: machine.topology.gpus }
     }
 
     /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
@@ -201,6 +203,11 @@ impl WorkloadChoice {
     /// Whether parameters were given.
     pub fn has_parameters(&self) -> bool {
         matches!(&self.chosen, Chosen::Shipped { given, .. } if !given.is_empty())
+    }
+
+    /// Whether a recording is of a number of GPUs: see [`Workload::cut_by_gpus`].
+    pub fn cut_by_gpus(&self) -> bool {
+        self.shipped().is_some_and(Workload::cut_by_gpus)
     }
 
     /// Its arrays at a scale of its input and how each follows the scale, without running it; none of a trace.
@@ -310,7 +317,7 @@ impl WorkloadChoice {
             sample,
             ..RecordOptions::default()
         };
-        let request = Request::new(workload, target.scale, given, self.seed)?;
+        let request = Request::new(workload, target.scale, given, self.seed)?.with_gpus(target.gpus);
         let recording = record(workload, &request, &options, Mode::Auto)?;
         self.refuse_changes()?;
         let notes = self.notes(target, workload, &recording);

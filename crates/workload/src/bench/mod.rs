@@ -8,6 +8,7 @@ mod hpc;
 mod lonestar;
 mod mgpusim;
 mod micro;
+mod multigpu;
 mod networks;
 mod numbering;
 mod other;

@@ -3,6 +3,9 @@
 use super::{Request, Workload};
 use crate::scale::Scale;
 
+/// GPUs of a small instance that cuts its grids by them.
+const SMALL_GPUS: u8 = 4;
+
 /// A small instance of each workload.
 pub(super) fn small(workload: &dyn Workload) -> Request {
     request(workload, small_of(workload))
@@ -18,7 +21,8 @@ pub(super) fn small_with(workload: &dyn Workload, name: &str, count: u64) -> Req
 /// What a user asks for with these parameters.
 pub(super) fn request(workload: &dyn Workload, given: &[(&str, &str)]) -> Request {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    Request::new(workload, Scale::FULL, &given, 7).unwrap()
+    let gpus = if workload.cut_by_gpus() { SMALL_GPUS } else { 1 };
+    Request::new(workload, Scale::FULL, &given, 7).unwrap().with_gpus(gpus)
 }
 
 /// What is given for it.
@@ -101,6 +105,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "btree" => &[("keys", "900"), ("queries", "5"), ("ranges", "4"), ("span", "50")],
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
+        "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

@@ -1,7 +1,7 @@
 //! The table of the workloads, one line each.
 
 use super::workload::{Workload, WorkloadError};
-use super::{hip, hpc, lonestar, mgpusim, micro, networks, other, pannotia, rodinia};
+use super::{hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 
 /// The table, and beside it the suite of each: the folder that its line names.
 macro_rules! workloads {
@@ -91,6 +91,7 @@ workloads![
     &rodinia::bfs::BFS,
     &rodinia::btree::BTREE,
     &rodinia::dwt2d::DWT2D,
+    &multigpu::jacobi::JACOBI,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

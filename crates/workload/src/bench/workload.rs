@@ -25,6 +25,11 @@ pub trait Workload: Sync {
     fn address_only(&self) -> bool {
         false
     }
+    /// Whether it is written for several GPUs: it cuts its grids by their number ([`Request::gpus`]), so that streams are
+    /// those of a number of GPUs.
+    fn cut_by_gpus(&self) -> bool {
+        false
+    }
     /// Adds the arrays to `memory` and returns the program over them; what was asked and is not taken as asked is left
     /// in the request ([`Request::notes`]).
     fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
@@ -47,6 +52,8 @@ pub struct Request {
     pub values: Values,
     /// Seed of generated inputs.
     pub seed: u64,
+    /// GPUs of the machine, at least 1: what `cudaGetDeviceCount` returns.
+    gpus: u8,
     adjusted: Vec<Adjusted>,
     notes: Vec<String>,
 }
@@ -60,7 +67,22 @@ impl Request {
         seed: u64,
     ) -> Result<Request, WorkloadError> {
         let values = Values::check(workload.name(), workload.parameters(), given)?;
-        Ok(Request { scale, values, seed, adjusted: Vec::new(), notes: Vec::new() })
+        Ok(Request { scale, values, seed, gpus: 1, adjusted: Vec::new(), notes: Vec::new() })
+    }
+
+    /// The same on a machine of so many GPUs; a new request is for one.
+    ///
+    /// # Panics
+    /// On none.
+    #[must_use]
+    pub fn with_gpus(self, gpus: u8) -> Request {
+        assert!(gpus > 0, "a machine has a GPU");
+        Request { gpus, ..self }
+    }
+
+    /// GPUs of the machine, by which programs for several cut their work.
+    pub fn gpus(&self) -> u8 {
+        self.gpus
     }
 
     /// Parameters that the layout took at other values than asked for.

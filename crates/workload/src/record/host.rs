@@ -329,7 +329,7 @@ impl<'a> Host<'a> {
         }
         let (memory, options) = (self.memory, self.options);
         let record = |store: &Store, ctas: &Picked, trips: Range<u64>| {
-            let info = Grid { ctas: ctas.count(), ..grid.clone() }.info(discipline);
+            let info = grid.of(ctas).info(discipline);
             let launch = Launch {
                 memory,
                 info: &info,

@@ -207,6 +207,13 @@ impl Picked {
         self.count
     }
 
+    /// How many lie before place `cta` of the grid.
+    pub(crate) fn before(&self, cta: u64) -> u64 {
+        let Some(last) = self.runs.partition_point(|run| run.cta < cta).checked_sub(1) else { return 0 };
+        let end = self.runs.get(last + 1).map_or(self.count, |run| run.index);
+        (self.runs[last].index + (cta - self.runs[last].cta)).min(end)
+    }
+
     /// The place in the grid of CTA `index` of those recorded.
     pub(crate) fn cta(&self, index: u64) -> u64 {
         let run = self.runs[self.runs.partition_point(|run| run.index <= index) - 1];

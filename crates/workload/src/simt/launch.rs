@@ -56,6 +56,12 @@ impl Grid {
         Grid { parts, ..self }
     }
 
+    /// The part of it that these CTAs are; each stays with its GPU.
+    pub(crate) fn of(&self, ctas: &Picked) -> Grid {
+        let parts = self.parts.iter().map(|first| ctas.before(u64::from(*first)) as u32).collect();
+        Grid { ctas: ctas.count(), parts, ..self.clone() }
+    }
+
     /// What is wrong with the grid, if anything.
     pub(crate) fn defect(&self) -> Option<String> {
         let threads = self.ctas.saturating_mul(u64::from(self.threads));

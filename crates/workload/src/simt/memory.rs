@@ -239,6 +239,16 @@ impl Memory {
         Array { flag: true, ..self.array(name, len, scaling) }
     }
 
+    /// The bits of every element of array number `index`.
+    #[cfg(test)]
+    pub(crate) fn bits(&self, index: usize) -> Vec<u64> {
+        match &self.cells[index] {
+            Cells::Absent => Vec::new(),
+            Cells::Narrow(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
+            Cells::Wide(cells) => cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect(),
+        }
+    }
+
     /// Element `index`; zero where the arrays have no contents. Panics beyond the end.
     pub fn read<T: Element>(&self, array: Array<T>, index: u64) -> T {
         assert!(index < array.len, "host reads {}[{index}] of {}", self.name(array), array.len);

@@ -1,0 +1,212 @@
+//! NVIDIA's Jacobi solver for several GPUs: each owns a slab of rows, and reads a row of either neighbour.
+//!
+//! The plane is a ring of rows: row 0 repeats the last inner row and the last row the first inner one, so the first and the
+//! last GPU are neighbours. Their owners write both. The norm of the change is summed in integers of 2^-32, which commute; the
+//! source adds floats. Norms of all launches stay on the device until the end, where the source copies each.
+
+use super::MultiGpu;
+use super::cut::{Cut, Tile, Tiles};
+use crate::bench::benchmark::{Benchmark, compare, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
+use std::f64::consts::PI;
+use tombolo_types::{Order, Scope};
+
+const SAMPLE: &str = "NVIDIA/multi-gpu-programming-models, multi_threaded_copy/jacobi.cu (`nx`, `ny`, `nccheck`, `dim_block_x`, `dim_block_y`)";
+/// Columns and rows of a CTA, a thread each. Source: [`SAMPLE`].
+const SIDE: i32 = 32;
+/// A change of one in units of the norm. Source: assumed, 2^32, so that sums over 2^31 points of changes up to 1 fit.
+const UNIT: f32 = 4_294_967_296.0;
+/// CUDA's atomics are relaxed, at the scope of the GPU.
+const ATOMIC: Order = Order::relaxed(Scope::Gpu);
+
+static PARAMETERS: [Parameter; 4] = [
+    Parameter {
+        name: "columns",
+        kind: Kind::Count { low: 3, high: 1 << 20 },
+        default: "16384",
+        about: "columns of the plane of 4-byte floats, at scale 1; scales",
+        source: SAMPLE,
+    },
+    Parameter {
+        name: "rows",
+        kind: Kind::Count { low: 3, high: 1 << 20 },
+        default: "16384",
+        about: "rows of the plane, which GPUs share; does not scale",
+        source: SAMPLE,
+    },
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 100_000 },
+        default: "10",
+        about: "launches",
+        source: "assumed: the sample runs 1000, of which all but the first do the same",
+    },
+    Parameter {
+        name: "check",
+        kind: Kind::Count { low: 1, high: 100_000 },
+        default: "1",
+        about: "launches from one that sums the norm of the change to the next",
+        source: SAMPLE,
+    },
+];
+
+/// The benchmark.
+pub(in crate::bench) static JACOBI: MultiGpu = MultiGpu(Benchmark {
+    name: "jacobi",
+    about: "Jacobi's iteration on several GPUs: a slab of rows each, a row of either neighbour read",
+    source: "NVIDIA/multi-gpu-programming-models; GPS, Table 2 (Jacobi)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+});
+
+struct Planes {
+    planes: [Array<f32>; 2],
+    /// By GPU, a sum for each launch.
+    norms: Vec<Array<u64>>,
+    columns: i32,
+    rows: i32,
+    iterations: u64,
+    check: u64,
+    /// Of the rows inside.
+    tiles: Tiles,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let columns = request.fit_least("columns", request.scale.of(request.values.count("columns")), 3);
+    let (rows, iterations) = (request.values.count("rows"), request.values.count("iterations"));
+    check_indices(name, columns * rows, "points")?;
+    let gpus = request.gpus();
+    demand(name, rows - 2 >= u64::from(gpus), || format!("{rows} rows leave some of {gpus} GPUs without any"))?;
+    let mut plane = |name| memory.array(name, columns * rows, Scaling::Scales);
+    let planes = [plane("a"), plane("a_new")];
+    Ok(Box::new(Planes {
+        planes,
+        norms: (0..gpus).map(|gpu| memory.array(&format!("l2_norm{gpu}"), iterations, Scaling::Fixed)).collect(),
+        columns: columns as i32,
+        rows: rows as i32,
+        iterations,
+        check: request.values.count("check"),
+        tiles: Cut::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
+    }))
+}
+
+impl Planes {
+    fn kernel(&self, cta: &mut Cta<'_>, [from, to]: [Array<f32>; 2], sums: Option<u64>) {
+        let Tile { gpu, items, across } = self.tiles.tile(cta.index());
+        let (columns, rows) = (self.columns, self.rows);
+        let (top, bottom) = (items.start as i32 + 1, items.end as i32 + 1);
+        let mut changes: Vec<Lanes<u64>> = Vec::new();
+        cta.each_warp(|warp| {
+            let thread = warp.thread();
+            let x = thread % SIDE + (across as i32 * SIDE + 1);
+            let y = thread / SIDE + top;
+            let at = warp.compute(ComputeClass::Int, 6, y * columns + x);
+            let mut change = Lanes::all(0_u64);
+            warp.when(x.lt(columns - 1) & y.lt(bottom), |warp| {
+                let east = warp.load(from, at + 1);
+                let west = warp.load(from, at - 1);
+                let south = warp.load(from, at + columns);
+                let north = warp.load(from, at - columns);
+                let new = warp.compute(ComputeClass::Fp32, 4, (east + west + south + north) * 0.25);
+                warp.store(to, at, new);
+                warp.when(y.eq(1), |warp| warp.store(to, x + (rows - 1) * columns, new));
+                warp.when(y.eq(rows - 2), |warp| warp.store(to, x, new));
+                if sums.is_some() {
+                    let own = warp.load(from, at);
+                    let [squared] = warp.calculate(ComputeClass::Fp32, 3, [new, own], |[new, own]| [units(new, own)]);
+                    change = warp.update(change, squared);
+                }
+            });
+            changes.push(change);
+        });
+        let Some(launch) = sums else { return };
+        let mut partial = cta.shared(SIDE as usize);
+        for (index, change) in (0..).zip(changes) {
+            cta.warp(index, |warp| {
+                let sum = warp.sum_lanes(ComputeClass::Int, change, warp.width());
+                warp.single(|warp| warp.store_shared(&mut partial, Lanes::all(index), sum));
+            });
+        }
+        cta.barrier();
+        cta.warp(0, |warp| {
+            let lane = warp.lane();
+            let mut sum = Lanes::all(0_u64);
+            warp.when(lane.lt(SIDE), |warp| {
+                let loaded = warp.load_shared(&partial, lane);
+                sum = warp.update(sum, loaded);
+            });
+            let sum = warp.sum_lanes(ComputeClass::Int, sum, warp.width());
+            warp.single(|warp| warp.reduce(Reduction::Add, self.norms[gpu], Lanes::all(launch as i64), sum, ATOMIC));
+        });
+    }
+
+    /// A side's fixed values, zero inside.
+    fn start(&self, index: u64) -> f32 {
+        let (column, row) = (index as i32 % self.columns, index as i32 / self.columns);
+        if column == 0 || column == self.columns - 1 {
+            return (2.0 * PI * f64::from(row) / f64::from(self.rows - 1)).sin() as f32;
+        }
+        0.0
+    }
+}
+
+/// The square of a change, in units of the norm.
+fn units(new: f32, own: f32) -> u64 {
+    ((new - own) * (new - own) * UNIT) as u64
+}
+
+impl Instance for Planes {
+    fn fill(&self, memory: &Memory) {
+        self.planes.iter().for_each(|plane| memory.fill(*plane, |index| self.start(index)));
+        self.norms.iter().for_each(|norm| memory.fill(*norm, |_| 0));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        self.planes.iter().for_each(|plane| host.copy_to_device(*plane));
+        let mut pair = self.planes;
+        for launch in 0..self.iterations {
+            let grid = self.tiles.grid("jacobi", (SIDE * SIDE) as u32).shared_bytes(8 * SIDE as u32);
+            let sums = launch.is_multiple_of(self.check).then_some(launch);
+            host.launch(grid, |cta| self.kernel(cta, pair, sums))?;
+            pair.reverse();
+        }
+        host.copy_to_host(pair[0]);
+        self.norms.iter().for_each(|norm| host.copy_to_host(*norm));
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let (columns, rows) = (self.columns as usize, self.rows as usize);
+        let mut from: Vec<f32> = (0..(columns * rows) as u64).map(|index| self.start(index)).collect();
+        let mut norms = vec![0_u64; self.iterations as usize];
+        for (launch, norm) in norms.iter_mut().enumerate() {
+            let mut to = from.clone();
+            let sums = (launch as u64).is_multiple_of(self.check);
+            for y in 1..rows - 1 {
+                for at in y * columns + 1..(y + 1) * columns - 1 {
+                    to[at] = (from[at + 1] + from[at - 1] + from[at + columns] + from[at - columns]) * 0.25;
+                    *norm += if sums { units(to[at], from[at]) } else { 0 };
+                }
+            }
+            let inner = |row: usize| row * columns + 1..(row + 1) * columns - 1;
+            to.copy_within(inner(rows - 2), 1);
+            to.copy_within(inner(1), (rows - 1) * columns + 1);
+            from = to;
+        }
+        let result = memory.to_vec(self.planes[(self.iterations % 2) as usize]);
+        compare("point", result, from, 0.0)?;
+        for (launch, expected) in (0..).zip(norms) {
+            let sums = self.norms.iter().map(|norm| memory.get(*norm, launch).unwrap_or_default());
+            let found: u64 = sums.sum();
+            if found != expected {
+                return Err(format!("norm {launch} is {found}, expected {expected}"));
+            }
+        }
+        Ok(())
+    }
+}

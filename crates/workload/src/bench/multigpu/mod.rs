@@ -1,0 +1,52 @@
+//! Programs written for several GPUs: they cut their work by the number of GPUs, and launch on all of them at once.
+//!
+//! Every array is one range of addresses that all GPUs reach, as after `cudaMallocManaged`: how its parts come to those who
+//! read them is up to the design. Layouts and results do not depend on the number of GPUs; grids do ([`cut`]).
+//! Source: GPS, Table 2, which names them; each file names the public program whose structure and defaults it has.
+
+pub(super) mod cut;
+pub(super) mod jacobi;
+#[cfg(test)]
+mod tests;
+
+use super::benchmark::Benchmark;
+use super::workload::{Instance, Request, Workload, WorkloadError};
+use crate::parameter::Parameter;
+use crate::simt::Memory;
+
+/// A workload given by its parts, which cuts its grids by GPUs.
+pub(super) struct MultiGpu(Benchmark);
+
+impl Workload for MultiGpu {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.0.about()
+    }
+
+    fn source(&self) -> &'static str {
+        self.0.source()
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        self.0.parameters()
+    }
+
+    fn nonlinear(&self) -> bool {
+        self.0.nonlinear()
+    }
+
+    fn address_only(&self) -> bool {
+        self.0.address_only()
+    }
+
+    fn cut_by_gpus(&self) -> bool {
+        true
+    }
+
+    fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+        self.0.lay_out(request, memory)
+    }
+}

@@ -1,0 +1,55 @@
+//! What holds for every program that is written for several GPUs.
+
+use crate::bench::small::small;
+use crate::bench::{Mode, Workload, list, record};
+use crate::record::{Host, RecordOptions};
+use crate::simt::{Backing, Memory};
+use std::collections::BTreeMap;
+use tombolo_types::stream::Program;
+
+fn programs() -> impl Iterator<Item = &'static dyn Workload> {
+    list().iter().copied().filter(|workload| workload.cut_by_gpus())
+}
+
+/// What arrays hold at the end on so many GPUs, by name, once the result is found right.
+fn results(workload: &dyn Workload, gpus: u8) -> BTreeMap<String, Vec<u64>> {
+    let mut memory = Memory::new(Backing::Real);
+    let mut request = small(workload).with_gpus(gpus);
+    let instance = workload.lay_out(&mut request, &mut memory).unwrap();
+    instance.fill(&memory);
+    let options = RecordOptions::default();
+    instance.run(&mut Host::new(&memory, &options)).unwrap();
+    instance.verify(&memory).unwrap_or_else(|message| panic!("{} on {gpus} GPUs: {message}", workload.name()));
+    memory.arrays().iter().enumerate().map(|(index, array)| (array.name.clone(), memory.bits(index))).collect()
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_gpus() {
+    for workload in programs() {
+        let alone = results(workload, 1);
+        for gpus in [2, 4, 7, 16] {
+            let shared = results(workload, gpus);
+            // A GPU's own array has its number in its name.
+            let is_own =
+                |name: &str| name.strip_suffix('0').is_some_and(|stem| shared.contains_key(&format!("{stem}1")));
+            let common: Vec<_> = alone.iter().filter(|(name, _)| !is_own(name)).collect();
+            assert!(!common.is_empty(), "{} has arrays of all GPUs", workload.name());
+            for (name, contents) in common {
+                assert!(shared[name] == *contents, "{name} of {} on {gpus} GPUs", workload.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_launch_has_a_part_for_each_gpu() {
+    for workload in programs() {
+        for gpus in [1, 4, 16] {
+            let request = small(workload).with_gpus(gpus);
+            let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
+            for kernel in recording.kernels() {
+                assert_eq!(kernel.parts.len(), usize::from(gpus), "{} of {}", kernel.name, workload.name());
+            }
+        }
+    }
+}
