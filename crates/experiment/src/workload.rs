@@ -210,14 +210,16 @@ impl WorkloadChoice {
         self.shipped().is_some_and(Workload::cut_by_gpus)
     }
 
-    /// Its arrays at a scale of its input and how each follows the scale, without running it; none of a trace.
+    /// Its arrays at a scale of its input on so many GPUs, and how each follows the scale, without running it; none of a
+    /// trace.
     ///
     /// # Errors
     /// Parameters that the workload does not take, or not at this scale.
-    pub fn arrays(&self, scale: Scale) -> Result<Vec<(ArrayInfo, Scaling)>, PointError> {
+    pub fn arrays(&self, scale: Scale, gpus: u8) -> Result<Vec<(ArrayInfo, Scaling)>, PointError> {
         match &self.chosen {
             Chosen::Shipped { workload, given } => {
-                let memory = layout(*workload, &Request::new(*workload, scale, given, self.seed)?)?;
+                let request = Request::new(*workload, scale, given, self.seed)?.with_gpus(gpus);
+                let memory = layout(*workload, &request)?;
                 Ok(memory.arrays().iter().cloned().zip(memory.scalings().iter().copied()).collect())
             }
             Chosen::Trace(_) => Ok(Vec::new()),
@@ -244,7 +246,7 @@ impl WorkloadChoice {
     /// Parameters that the workload does not take, or not at this scale; a trace that is not there.
     pub fn check(&self, target: Target) -> Result<(), PointError> {
         match &self.chosen {
-            Chosen::Shipped { .. } => self.arrays(target.scale).map(drop),
+            Chosen::Shipped { .. } => self.arrays(target.scale, target.gpus).map(drop),
             Chosen::Trace(path) => trace_hash(path).map(drop),
         }
     }

@@ -51,8 +51,18 @@ impl MachineArguments {
         &self,
         designs: &[String],
     ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), Failure> {
+        self.described_from(designs, &[])
+    }
+
+    /// The same, where `before` is set first: what the user sets replaces it.
+    pub(crate) fn described_from(
+        &self,
+        designs: &[String],
+        before: &[&str],
+    ) -> Result<(Description<MachineConfig>, Vec<Description<DesignConfig>>), Failure> {
         let mut machine = machine(&self.machine)?;
         let mut described = designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
+        apply(before, &mut machine, &mut described)?;
         apply(&self.settings, &mut machine, &mut described)?;
         Ok((machine, described))
     }

@@ -4,13 +4,15 @@
 //! from the program's commands come
 //! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
 //! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
-//! - `matrix`: by array, who reads what whom has written.
+//! - `matrix`: by array, who reads what whom has written;
+//! - `exchange`: by array and pair, what must cross whatever carries it.
 //!
 //! No workload says so and none helps. Each GPU is one module on the machines that this is for; nothing is refused here.
 //! Not here: what any of it costs (crate `model`). Read `copies` next.
 
 mod bytes;
 mod copies;
+mod exchange;
 mod marks;
 mod matrix;
 mod needed;
@@ -18,6 +20,7 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
+pub use exchange::Exchange;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 
 use crate::placement::FirstTouch;

@@ -8,6 +8,7 @@ use crate::provenance::{provenance, seeds};
 use crate::sharing::advice::advice;
 use crate::sharing::answer::{Alone, BreakEvenRow, Cost, Ranked, Shared, ranking};
 use crate::sharing::break_even::{BreakEven, SPAN, search};
+use crate::sharing::exchange::{ExchangeRow, exchange_rows};
 use crate::sharing::field::{Field, Ran};
 use crate::sharing::ways::{PLAIN, Way};
 use crate::threads::ThreadsArgument;
@@ -53,7 +54,13 @@ impl Arguments {
         let progress = Progress::new(field.entrants.len() + 1);
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
         let source = progress.during(&what, || chosen.record(Target::of(&field.machine), threads))?;
-        let alone = progress.during("one GPU", || field.alone(&source, threads))?;
+        let alone = progress.during("one GPU", || -> Result<_, Failure> {
+            if !chosen.cut_by_gpus() {
+                return field.alone(&source, threads);
+            }
+            let single = chosen.record(Target::of(&*field.single()?), threads)?;
+            field.alone(&single, threads)
+        })?;
         let alone = Alone { design: PLAIN, time_s: alone.time.region_s };
         if alone.time_s == 0.0 {
             let reason = "it runs no kernel: there is nothing to share".to_owned();
@@ -69,7 +76,7 @@ impl Arguments {
         }
         let best = best(&ran, &ranking);
         let break_even = self.break_even(&field, &best, &source, (threads, &progress), &mut notes)?;
-        let advice = told_by_streams(&field, &source, best[0])?;
+        let (advice, exchange) = told_by_streams(&field, &source, best[0])?;
         drop(progress);
         let shared = Shared {
             tombolo: env!("CARGO_PKG_VERSION"),
@@ -82,6 +89,7 @@ impl Arguments {
             ranking,
             break_even,
             advice,
+            exchange,
             notes,
             host: Cost { wall_s: started.elapsed().as_secs_f64(), threads },
         };
@@ -165,11 +173,12 @@ fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
     notes
 }
 
-/// What to do with each array, from one walk over the streams.
-fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<Vec<String>, Failure> {
+/// What to do with each array and what GPUs must send each other, from one walk over the streams.
+fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
     let (machine, program) = (&field.machine, &*source.program);
     let lines_per_page = machine.page_bytes / machine.line.bytes();
-    let movement = Movement::find(program, CtaCut::Contiguous, machine.topology.gpus, lines_per_page);
+    let movement = Movement::find(program, CtaCut::Program, machine.topology.gpus, lines_per_page);
     let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
-    Ok(advice(program, &movement.sharing(program), best.way.family))
+    let told = advice(program, &movement.sharing(program), best.way.family);
+    Ok((told, exchange_rows(program, &movement.exchanges(program))))
 }

@@ -1,5 +1,6 @@
 //! What `share` prints: the ranking, where time goes, where the best two change places, what to do with each array.
 
+use super::exchange::{ExchangeRow, exchange_text};
 use super::field::Ran;
 use crate::table::{Cell, Look, Table, bytes, seconds};
 use serde::Serialize;
@@ -86,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) break_even: Option<BreakEvenRow>,
     /// A sentence an array, each with calls on lines of their own.
     pub(crate) advice: Vec<String>,
+    /// What GPUs must send each other, by array and pair.
+    pub(crate) exchange: Vec<ExchangeRow>,
     /// What a reader of the result should know.
     pub(crate) notes: Vec<String>,
     /// What it cost.
@@ -155,6 +158,7 @@ impl Shared {
         if let Some(BreakEvenRow { a, b, rate }) = &self.break_even {
             text.push_str(&format!("{a} and {b} take as long at gpu_link.rate={rate}\n"));
         }
+        text.push_str(&exchange_text(&self.exchange, *gpus, colours));
         text.push('\n');
         if let Some(best) = self.ranking.iter().find(|way| !way.bound) {
             text.push_str(&title(&format!("What to do for {}", best.design)));

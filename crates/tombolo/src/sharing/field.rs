@@ -14,6 +14,9 @@ use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_system::RunRecord;
 use tombolo_types::Rate;
 
+/// Programs for several GPUs keep their own cut under every way.
+const AS_CUT: &str = "design.scheduling=program";
+
 /// A way with its design as set by the user.
 #[derive(Clone)]
 pub(crate) struct Entrant {
@@ -45,7 +48,7 @@ impl Field {
     pub(crate) fn new(arguments: &MachineArguments) -> Result<Field, Failure> {
         let ways = ways();
         let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
-        let (described, designs) = arguments.described(&names)?;
+        let (described, designs) = arguments.described_from(&names, &[AS_CUT])?;
         let whole = described.check()?;
         let machine = Arc::new(whole.scaled(arguments.scale())?);
         if machine.topology.gpus < 2 {
@@ -85,11 +88,16 @@ impl Field {
         Ok(ran)
     }
 
-    /// One GPU of the machine, under the plain design.
-    pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
+    /// One GPU of the machine.
+    pub(crate) fn single(&self) -> Result<Arc<MachineConfig>, Failure> {
         let mut described = self.described.clone();
         described.set("topology.gpus", "1")?;
-        let machine = Arc::new(described.check()?.scaled(self.scale)?);
+        Ok(Arc::new(described.check()?.scaled(self.scale)?))
+    }
+
+    /// The run of a program on [`Field::single`], under the plain design.
+    pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
+        let machine = self.single()?;
         let plain = self.entrants.iter().find(|entrant| entrant.way.design == PLAIN).expect("it is among the ways");
         Ok(run_one(&machine, &plain.design, source, None, threads, false)?)
     }

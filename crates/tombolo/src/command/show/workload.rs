@@ -35,6 +35,8 @@ struct Shown {
     source: &'static str,
     /// Whether work does not follow footprint, so that a scaled run answers a different question.
     nonlinear: bool,
+    /// Whether it is written for several GPUs, and cuts its grids by their number.
+    cut_by_gpus: bool,
     parameters: Vec<ShownParameter>,
     /// As it ships, then as asked for where that is something else.
     footprints: Vec<Footprint>,
@@ -91,7 +93,7 @@ impl Footprint {
             bytes: array.bytes,
             scales: scaling == Scaling::Scales,
         };
-        let arrays: Vec<ShownArray> = choice.arrays(scale)?.into_iter().map(array).collect();
+        let arrays: Vec<ShownArray> = choice.arrays(scale, 1)?.into_iter().map(array).collect();
         let bytes = arrays.iter().map(|array| array.bytes).sum();
         Ok(Footprint { workload: choice.label.clone(), scale: scale.to_string(), bytes, arrays })
     }
@@ -113,6 +115,7 @@ impl Shown {
             description: workload.about(),
             source: workload.source(),
             nonlinear: workload.nonlinear(),
+            cut_by_gpus: workload.cut_by_gpus(),
             parameters: workload.parameters().iter().map(parameter).collect(),
             footprints,
         }
@@ -124,6 +127,9 @@ impl Shown {
         text += &format!("Source: {}\n", self.source);
         if self.nonlinear {
             text += "Its work does not follow its footprint: a scaled run answers another question.\n";
+        }
+        if self.cut_by_gpus {
+            text += "It is written for several GPUs: it cuts its work by those of the machine.\n";
         }
         let mut table = Table::new(5).with_headings(["parameter", "default", "takes", "meaning", "source"]);
         for one in &self.parameters {

@@ -1,0 +1,103 @@
+//! What GPUs must send each other whatever carries it: lines that one has written and another reads before anybody writes them
+//! again, once each time they are written.
+//!
+//! Not counted: what a reader gets from the host's copies, and lines that nobody has written.
+
+use super::Movement;
+use super::copies::array_lines;
+use super::needed::Needs;
+use std::collections::BTreeMap;
+use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_types::ModuleId;
+use tombolo_types::stream::{Command, Program};
+
+/// What one module must have of what another writes of an array, in the whole program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The array's index; `None` for lines of no array.
+    pub array: Option<u32>,
+    /// Who writes.
+    pub writer: ModuleId,
+    /// Who reads.
+    pub reader: ModuleId,
+    /// Bytes, in whole lines, each as often as it is written and then read.
+    pub bytes: u64,
+}
+
+impl Movement {
+    /// What modules must send each other, by array, then by writer, then by reader; lines of no array come first. Lines of
+    /// which several modules write parts count for each.
+    pub fn exchanges(&self, program: &dyn Program) -> Vec<Exchange> {
+        let arrays = array_lines(program);
+        let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (array, lines)));
+        let named: Vec<(u32, Lines)> = named.collect();
+        let mut needs = Needs::new(self, program);
+        let mut bytes = BTreeMap::<(Option<u32>, ModuleId, ModuleId), u64>::new();
+        for command in program.commands().iter().rev() {
+            if let Command::Launch { kernel, on, .. } = *command {
+                let kernel = self.number(kernel, on);
+                let modules = self.kernel(kernel).len();
+                for (writer, reader) in (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to))) {
+                    if writer == reader {
+                        continue;
+                    }
+                    let lines = needs.of(kernel, writer, reader);
+                    let [writer, reader] = [writer, reader].map(|module| ModuleId(module as u8));
+                    for (array, lines) in by_array(&lines, &named) {
+                        *bytes.entry((array, writer, reader)).or_default() += lines * program.line_size().bytes();
+                    }
+                }
+            }
+            needs.before(command);
+        }
+        let exchange = |((array, writer, reader), bytes)| Exchange { array, writer, reader, bytes };
+        bytes.into_iter().map(exchange).collect()
+    }
+}
+
+/// How many of `lines` are of each array that has any, and how many of none.
+fn by_array(lines: &LineSet, arrays: &[(u32, Lines)]) -> Vec<(Option<u32>, u64)> {
+    let inside = arrays.iter().map(|(array, range)| (Some(*array), lines.intersection(&(*range).into()).count()));
+    let inside: Vec<_> = inside.filter(|(_, count)| *count > 0).collect();
+    let elsewhere = lines.count() - inside.iter().map(|(_, count)| count).sum::<u64>();
+    (elsewhere > 0).then_some((None, elsewhere)).into_iter().chain(inside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directed::{Cta, Directed};
+    use tombolo_design::scheduling::CtaCut;
+
+    /// By array, writer and reader the lines that `kernels` of two CTAs exchange between two modules.
+    fn lines(kernels: Vec<Vec<Cta>>) -> Vec<(Option<u32>, u8, u8, u64)> {
+        let program = Directed::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
+        let movement = Movement::find(&*program, CtaCut::Contiguous, 2, 32).expect("it decodes");
+        let told = |one: Exchange| (one.array, one.writer.0, one.reader.0, one.bytes / 128);
+        movement.exchanges(&*program).into_iter().map(told).collect()
+    }
+
+    fn cta(read: std::ops::Range<u64>, write: std::ops::Range<u64>) -> Cta {
+        Cta::new().warp(|w| {
+            w.read(read).write(write);
+        })
+    }
+
+    #[test]
+    fn a_line_crosses_once_each_time_that_it_is_written() {
+        let writes = || vec![cta(20..21, 0..2), cta(20..21, 9..10)];
+        let reads = || vec![cta(9..10, 21..22), cta(0..2, 22..23)];
+        let rows = |times: u64| vec![(Some(0), 0, 1, 2 * times), (Some(1), 1, 0, times)];
+        assert_eq!(lines(vec![writes(), reads()]), rows(1));
+        assert_eq!(lines(vec![writes(), reads(), reads()]), rows(1), "it is there already");
+        assert_eq!(lines(vec![writes(), reads(), writes(), reads()]), rows(2));
+        assert_eq!(lines(vec![writes(), writes(), reads()]), rows(1), "nobody has seen the first");
+    }
+
+    #[test]
+    fn what_a_module_reads_of_its_own_or_of_the_host_is_no_exchange() {
+        let own = || vec![cta(20..21, 0..2), cta(20..21, 9..10)];
+        let reads = vec![cta(0..2, 21..22), cta(9..12, 22..23)];
+        assert_eq!(lines(vec![own(), reads]), []);
+    }
+}

@@ -1,0 +1,126 @@
+//! Programs written for several GPUs: what they exchange is what their structure says, and loads return what they must under
+//! every way to share memory that promises something.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_machine::MachineConfig;
+use tombolo_system::movement::Movement;
+use tombolo_system::{RunSpec, run_checked};
+use tombolo_types::stream::Program;
+use tombolo_workload::bench::{Mode, Request, find, list, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Designs that promise the memory model, or what a kernel's boundary brings.
+const WAYS: [(&str, &[&str]); 7] = [
+    ("unified-memory", &[]),
+    ("unified-memory", &["placement.read_mostly=true"]),
+    ("unified-memory", &["placement.pinning=true"]),
+    ("unified-memory-hints", &[]),
+    ("memcpy", &[]),
+    ("memcpy", &["placement.overlap=true"]),
+    ("memcpy-needed", &[]),
+];
+
+/// Bytes that one GPU must send another in an iteration, of so many.
+type Form = fn(writer: u64, reader: u64, gpus: u64) -> u64;
+
+/// A program at the size of a test.
+struct App {
+    name: &'static str,
+    given: &'static [(&'static str, &'static str)],
+    /// The parameter that counts iterations, and a count from which on all are alike.
+    iterations: (&'static str, u64),
+    exchange: Form,
+}
+
+const APPS: [App; 1] = [App {
+    name: "jacobi",
+    given: &[("columns", "96"), ("rows", "66")],
+    iterations: ("iterations", 2),
+    exchange: |writer, reader, gpus| {
+        // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
+        let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
+        borders as u64 * 96 * 4
+    },
+}];
+
+impl App {
+    fn record(&self, gpus: u8, iterations: u64) -> Arc<dyn Program> {
+        let workload = find(self.name).expect("a workload");
+        let given = self.given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let given: Vec<_> = given.chain([(self.iterations.0.to_owned(), iterations.to_string())]).collect();
+        let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
+        let program = record(workload, &request.with_gpus(gpus), &RecordOptions::default(), Mode::Verify);
+        Arc::new(program.unwrap_or_else(|error| panic!("{} on {gpus} GPUs: {error}", self.name)))
+    }
+
+    /// By writer and reader, the bytes that so many iterations exchange.
+    fn exchanged(&self, gpus: u8, iterations: u64) -> BTreeMap<(u8, u8), u64> {
+        let program = self.record(gpus, iterations);
+        let movement = Movement::find(&*program, CtaCut::Program, gpus, 32).expect("it decodes");
+        let mut bytes = BTreeMap::new();
+        for one in movement.exchanges(&*program) {
+            *bytes.entry((one.writer.0, one.reader.0)).or_default() += one.bytes;
+        }
+        bytes
+    }
+}
+
+/// So many GPUs of two SMs each, with small pages.
+fn machine(gpus: u32) -> Arc<MachineConfig> {
+    let mut machine = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
+    let gpus = format!("topology.gpus={gpus}");
+    let settings = [&gpus[..], "topology.sms_per_module=2", "page_bytes=4KB"];
+    tombolo_design::apply(&settings, &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}
+
+#[test]
+fn every_program_for_several_gpus_is_here() {
+    let shipped = list().iter().filter(|workload| workload.cut_by_gpus()).map(|workload| workload.name());
+    assert_eq!(shipped.collect::<Vec<_>>(), APPS.map(|app| app.name));
+}
+
+#[test]
+fn an_iteration_exchanges_what_the_structure_of_the_program_says() {
+    for app in &APPS {
+        for gpus in [2, 4, 16] {
+            let [before, after] = [0, 1].map(|more| app.exchanged(gpus, app.iterations.1 + more));
+            for (writer, reader) in (0..gpus).flat_map(|one| (0..gpus).map(move |other| (one, other))) {
+                let of = |run: &BTreeMap<(u8, u8), u64>| run.get(&(writer, reader)).copied().unwrap_or_default();
+                let said = match writer == reader {
+                    true => 0,
+                    false => (app.exchange)(writer.into(), reader.into(), gpus.into()),
+                };
+                let found = of(&after) - of(&before);
+                assert_eq!(found, said, "{} on {gpus} GPUs: {reader} of {writer}", app.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_for_several_gpus_find_what_they_must_on_one_on_four_and_on_sixteen() {
+    for app in &APPS {
+        for gpus in [1, 4, 16] {
+            let (machine, program) = (machine(gpus.into()), app.record(gpus, app.iterations.1));
+            for (way, settings) in WAYS {
+                let mut design = tombolo_design::design(way).expect("a preset");
+                settings.iter().for_each(|setting| {
+                    let (key, value) = setting.split_once('=').expect("a key and a value");
+                    design.set(key, value).expect("a key");
+                });
+                let design = design.check().expect("a design that fits");
+                let (machine, program) = (Arc::clone(&machine), Arc::clone(&program));
+                let spec = RunSpec { machine, design, program, pages: None, threads: 2 };
+                let ran = run_checked(&spec, None);
+                let ran = ran.unwrap_or_else(|error| panic!("{} under {way}: {error}", app.name));
+                let check = ran.check.expect("a checked run says what it found");
+                assert!(check.loads > 100, "{} under {way} on {gpus}: {} loads", app.name, check.loads);
+                assert_eq!(check.first, [], "{} under {way} {settings:?} on {gpus} GPUs", app.name);
+            }
+        }
+    }
+}
