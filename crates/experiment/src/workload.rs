@@ -12,8 +12,8 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
 use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
-use tombolo_types::stream::Program;
-use tombolo_workload::bench::{self, Mode, Request, Workload, layout, record};
+use tombolo_types::stream::{Command, KernelInfo, Program};
+use tombolo_workload::bench::{self, Mode, Request, Workload, layout, plan, record};
 use tombolo_workload::parameter::{Adjusted, Kind};
 use tombolo_workload::record::{RecordOptions, Recording, Sample};
 use tombolo_workload::scale::Scale;
@@ -224,6 +224,25 @@ impl WorkloadChoice {
             }
             Chosen::Trace(_) => Ok(Vec::new()),
         }
+    }
+
+    /// Its launches in order, planned where no address depends on data, else from a recording.
+    ///
+    /// # Errors
+    /// As [`WorkloadChoice::record`].
+    pub fn launches(&self, target: Target) -> Result<Vec<KernelInfo>, PointError> {
+        if let Chosen::Shipped { workload, given } = &self.chosen
+            && workload.address_only()
+        {
+            let request = Request::new(*workload, target.scale, given, self.seed)?.with_gpus(target.gpus);
+            return Ok(plan(*workload, &request)?);
+        }
+        let program = self.record(target, 1)?.program;
+        let kernel = |command: &Command| match *command {
+            Command::Launch { kernel, .. } => Some(program.kernels()[kernel as usize].clone()),
+            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+        };
+        Ok(program.commands().iter().filter_map(kernel).collect())
     }
 
     /// The files that it reads.

@@ -71,6 +71,20 @@ fn what_differs_stands_side_by_side() {
 }
 
 #[test]
+fn a_workload_is_shown_with_what_it_asks_of_a_machine() {
+    let on = ["show", "workload", "jacobi,columns=1024,rows=1026", "--machine", "gps-4-pcie3"];
+    let shown = json(&[&on[..], &["--json"]].concat());
+    let (asked, kernels) = (&shown["on_machine"], &shown["on_machine"]["kernels"]);
+    // Two planes of 4-byte floats, and norms; 1024 threads a CTA leave room for two on an SM, and 80 SMs a GPU for 256 of them.
+    assert!((asked["footprint_over_l2"].as_f64().expect("a number") - 2.0 * 1.0019531 * 4.0 / 4.0 / 6.0).abs() < 1e-3);
+    let of = |key: &str| kernels[0][key].as_u64().expect("a number");
+    assert_eq!(["launches", "ctas", "resident", "waves"].map(of), [10, 32 * 32, 2, 2]);
+    assert!(stdout(&outcome(&on)).contains("CTAs an SM holds"));
+    let refused = outcome(&[&on[..4], &["v99"]].concat());
+    assert!(stderr(&refused).contains("v99"), "{}", stderr(&refused));
+}
+
+#[test]
 fn a_workload_is_shown_with_ranges_and_footprints() {
     let shown = json(&["show", "workload", "triad", "--json"]);
     assert_eq!((&shown["suite"], &shown["footprints"].as_array().map(Vec::len)), (&Value::from("micro"), &Some(1)));

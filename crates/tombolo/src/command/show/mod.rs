@@ -2,6 +2,7 @@
 
 mod counters;
 mod described;
+mod launches;
 mod schema;
 mod workload;
 

@@ -1,5 +1,6 @@
 //! `show workload`: what it is, what may follow its name, and how much memory it takes.
 
+use super::launches::OnMachine;
 use crate::failure::Failure;
 use crate::output::show;
 use crate::table::{Cell, Look, Table};
@@ -19,6 +20,9 @@ pub(crate) struct Arguments {
     /// Also tells its arrays at this fraction of its input, such as 1/16
     #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
+    /// Also tells what it asks of this machine at that scale: footprint over L2, waves of CTAs
+    #[arg(long, value_name = "M")]
+    machine: Option<String>,
     /// Prints one JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -40,6 +44,8 @@ struct Shown {
     parameters: Vec<ShownParameter>,
     /// As it ships, then as asked for where that is something else.
     footprints: Vec<Footprint>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_machine: Option<OnMachine>,
 }
 
 #[derive(Serialize)]
@@ -81,8 +87,15 @@ impl Arguments {
         if asked.has_parameters() || self.scale != Scale::FULL {
             footprints.push(Footprint::of(&asked, self.scale)?);
         }
-        let shown = Shown::of(workload, footprints);
+        let on_machine = self.machine.as_ref().map(|machine| self.on(machine, &asked)).transpose()?;
+        let shown = Shown::of(workload, footprints, on_machine);
         show(self.json, &shown, |colours| shown.text(colours))
+    }
+
+    fn on(&self, machine: &str, asked: &WorkloadChoice) -> Result<OnMachine, Failure> {
+        let scale = self.scale.to_string().parse()?;
+        let machine = tombolo_machine::machine(machine)?.check()?.scaled(scale)?;
+        OnMachine::of(asked, &machine)
     }
 }
 
@@ -100,7 +113,7 @@ impl Footprint {
 }
 
 impl Shown {
-    fn of(workload: &'static dyn Workload, footprints: Vec<Footprint>) -> Shown {
+    fn of(workload: &'static dyn Workload, footprints: Vec<Footprint>, on_machine: Option<OnMachine>) -> Shown {
         let parameter = |parameter: &tombolo_workload::parameter::Parameter| ShownParameter {
             name: parameter.name,
             default: parameter.default,
@@ -118,6 +131,7 @@ impl Shown {
             cut_by_gpus: workload.cut_by_gpus(),
             parameters: workload.parameters().iter().map(parameter).collect(),
             footprints,
+            on_machine,
         }
     }
 
@@ -139,6 +153,7 @@ impl Shown {
         }
         text += &format!("\n{}", table.render(colours));
         self.footprints.iter().for_each(|footprint| text += &footprint.text(colours));
+        text += &self.on_machine.as_ref().map_or_else(String::new, |on| on.text(colours));
         text
     }
 }

@@ -1,0 +1,110 @@
+//! What a workload asks of a machine: its footprint over the L2s, and waves of CTAs an SM by kernel.
+
+use crate::failure::Failure;
+use crate::table::{Cell, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tombolo_experiment::workload::{Target, WorkloadChoice};
+use tombolo_machine::MachineConfig;
+use tombolo_model::residency::residency;
+use tombolo_types::stream::KernelInfo;
+
+/// A workload on a machine.
+#[derive(Debug, Serialize)]
+pub(super) struct OnMachine {
+    machine: String,
+    scale: String,
+    gpus: u8,
+    /// Bytes of all arrays.
+    footprint_bytes: u64,
+    /// Bytes of the L2 of one GPU.
+    l2_bytes: u64,
+    /// A GPU's part of the footprint over its L2.
+    footprint_over_l2: f64,
+    kernels: Vec<Launched>,
+}
+
+/// A kernel with its grid, and how often it is launched.
+#[derive(Debug, Serialize)]
+struct Launched {
+    name: String,
+    launches: u64,
+    ctas: u32,
+    threads_per_cta: u32,
+    /// CTAs that one SM holds at once.
+    resident: u32,
+    /// Of the GPU with the most CTAs: how often its SMs are filled, the last time perhaps in part.
+    waves: u64,
+}
+
+impl OnMachine {
+    /// The workload on `machine`, whose scale its input takes.
+    pub(super) fn of(choice: &WorkloadChoice, machine: &MachineConfig) -> Result<OnMachine, Failure> {
+        let target = Target::of(machine);
+        let arrays = choice.arrays(target.scale(), machine.topology.gpus)?;
+        let footprint_bytes = arrays.iter().map(|(array, _)| array.bytes).sum();
+        let l2_bytes = machine.l2.bytes * u64::from(machine.topology.modules_per_gpu);
+        let mut launches = BTreeMap::<usize, u64>::new();
+        let mut kinds: Vec<KernelInfo> = Vec::new();
+        for kernel in choice.launches(target)? {
+            let known = kinds.iter().position(|kind| *kind == kernel).unwrap_or_else(|| {
+                kinds.push(kernel);
+                kinds.len() - 1
+            });
+            *launches.entry(known).or_default() += 1;
+        }
+        let kernels = kinds.iter().zip(launches.values());
+        let kernels =
+            kernels.map(|(kernel, launches)| Launched::of(machine, kernel, *launches)).collect::<Result<_, _>>()?;
+        Ok(OnMachine {
+            machine: machine.name.clone(),
+            scale: machine.scale.to_string(),
+            gpus: machine.topology.gpus,
+            footprint_bytes,
+            l2_bytes,
+            footprint_over_l2: footprint_bytes as f64 / f64::from(machine.topology.gpus) / l2_bytes as f64,
+            kernels,
+        })
+    }
+
+    /// For people.
+    pub(super) fn text(&self, colours: bool) -> String {
+        let OnMachine { machine, scale, gpus, footprint_over_l2, .. } = self;
+        let part = if *gpus == 1 { "its arrays are" } else { "a GPU's part of its arrays is" };
+        let mut text = format!("\non {machine} at scale {scale} {part} {footprint_over_l2:.1} times the L2 of a GPU\n");
+        let headings = ["kernel", "launches", "CTAs", "threads of a CTA", "CTAs an SM holds", "waves"];
+        let mut table = Table::new(1).with_headings(headings);
+        for Launched { name, launches, ctas, threads_per_cta, resident, waves } in &self.kernels {
+            let numbers = [*launches, (*ctas).into(), (*threads_per_cta).into(), (*resident).into(), *waves];
+            let cells = numbers.iter().map(|number| Cell::plain(number.to_string()));
+            table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
+        }
+        text += &table.render(colours);
+        text
+    }
+}
+
+impl Launched {
+    fn of(machine: &MachineConfig, kernel: &KernelInfo, launches: u64) -> Result<Launched, Failure> {
+        let resident = residency(machine, kernel, machine.sm.warp_width).map_err(|message| Failure::Argument {
+            flag: "--machine",
+            value: machine.name.clone(),
+            reason: message,
+        })?;
+        let topology = &machine.topology;
+        let ends = kernel.parts.iter().skip(1).copied().chain([kernel.ctas]);
+        let most = match kernel.parts.len() {
+            0 => kernel.ctas.div_ceil(topology.gpus.into()),
+            _ => kernel.parts.iter().zip(ends).map(|(first, end)| end - first).max().unwrap_or_default(),
+        };
+        let sms = u64::from(topology.sms_per_module) * u64::from(topology.modules_per_gpu);
+        Ok(Launched {
+            name: kernel.name.clone(),
+            launches,
+            ctas: kernel.ctas,
+            threads_per_cta: kernel.threads_per_cta,
+            resident,
+            waves: u64::from(most).div_ceil(sms * u64::from(resident)),
+        })
+    }
+}
