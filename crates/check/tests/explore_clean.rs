@@ -12,8 +12,8 @@ use std::time::Instant;
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Sharing, Verdict};
 use tombolo_protocol::vi::{BulkInvalidation, Remote, Tracks, WritePolicy};
 
-const PROMISING: [&str; 7] =
-    ["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
+const PROMISING: [&str; 8] =
+    ["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 
 /// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
@@ -24,7 +24,7 @@ fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
 }
 
 fn is_hierarchical(protocol: &str) -> bool {
-    matches!(protocol, "hmg" | "software-hierarchical")
+    matches!(protocol, "hmg" | "software-hierarchical" | "peer")
 }
 
 /// One protocol and test over these layouts.
@@ -77,6 +77,11 @@ fn no_remote_caching_keeps_the_model() {
 #[test]
 fn memory_side_keeps_the_model() {
     all_shapes("memory-side");
+}
+
+#[test]
+fn peer_keeps_the_model() {
+    all_shapes("peer");
 }
 
 #[test]

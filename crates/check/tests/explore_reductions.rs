@@ -14,9 +14,10 @@ use tombolo_protocol::BrokenRule;
 use tombolo_protocol::vi::{Remote, Tracks, WritePolicy};
 use tombolo_types::ModuleId;
 
-const PROTOCOLS: [&str; 8] = [
+const PROTOCOLS: [&str; 9] = [
     "no-remote-caching",
     "memory-side",
+    "peer",
     "software-flat",
     "software-hierarchical",
     "nhcc",
@@ -325,6 +326,12 @@ fn state_counts_stay_as_they_are() {
             [full, config_of(protocol)].map(|config| explore(test, layout, &config).states)
         })
     };
-    assert_eq!(counts(&cowr("sys")), [[40, 11], [40, 11], [40, 11], [40, 11], [45, 11], [45, 11], [40, 15], [40, 14]]);
-    assert_eq!(counts(&mp("sys")), [[97, 16], [76, 16], [97, 16], [103, 16], [102, 16], [102, 16], [69, 16], [84, 16]]);
+    assert_eq!(
+        counts(&cowr("sys")),
+        [[40, 11], [40, 11], [40, 11], [40, 11], [40, 11], [45, 11], [45, 11], [40, 15], [40, 14]]
+    );
+    assert_eq!(
+        counts(&mp("sys")),
+        [[97, 16], [76, 16], [76, 16], [97, 16], [103, 16], [102, 16], [102, 16], [69, 16], [84, 16]]
+    );
 }

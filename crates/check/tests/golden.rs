@@ -19,9 +19,10 @@ const HEAD: &str = "\
 ";
 
 /// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
-const CONFIGURATIONS: [&str; 15] = [
+const CONFIGURATIONS: [&str; 16] = [
     "no-remote-caching",
     "memory-side+back",
+    "peer+back",
     "software-flat",
     "software-flat+back",
     "software-flat+back+remote",

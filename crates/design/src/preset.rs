@@ -35,6 +35,7 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "numa-aware-cache",
     "numa-turning-links",
     "numa-aware",
+    "peer",
     "unified-memory",
     "unified-memory-hints",
     "remote-demand-loads",

@@ -78,6 +78,7 @@ macro_rules! protocols {
 protocols! {
     "no-remote-caching" => NoRemoteCaching of no_remote_caching,
     "memory-side" => MemorySide of memory_side,
+    "peer" => Peer of peer,
     "software-flat" => SoftwareFlat of software_flat,
     "software-hierarchical" => SoftwareHierarchical of software_hierarchical,
     "nhcc" => Nhcc of nhcc,

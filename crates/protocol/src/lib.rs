@@ -9,8 +9,8 @@
 //! - [`coherence`]: the boundary: [`Coherence`], its slot, events, effects and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
 //!   by every protocol below; [`directory`] is Table I of HMG.
-//! - [`no_remote_caching`], [`memory_side`], [`software_flat`], [`software_hierarchical`], [`nhcc`], [`hmg`],
-//!   [`viper`], [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
+//! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
+//!   [`hmg`], [`viper`], [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
 //!   [`drain`]: what a release waits for, and what a wait moves on to.
@@ -40,6 +40,7 @@ pub mod nhcc;
 pub mod no_remote_caching;
 pub mod options;
 pub mod paging;
+pub mod peer;
 pub mod plan;
 pub mod software_flat;
 pub mod software_hierarchical;

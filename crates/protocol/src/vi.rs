@@ -248,9 +248,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         self.is_system_home() && self.protocol.ordering_point().is_memory()
     }
 
-    /// Whether this L2 is at or beyond the home of the scope. None is where memory is.
+    /// Whether this L2 is at or beyond the home of the scope, and may keep the line. None is where memory is.
     fn serves(&self, scope: Scope) -> bool {
-        let is_there = self.is_system_home() || self.at == self.scope_home(scope);
+        let is_there = self.is_system_home() || self.at == self.scope_home(scope) && self.cached();
         is_there && !self.protocol.ordering_point().is_memory()
     }
 

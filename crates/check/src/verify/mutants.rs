@@ -12,11 +12,11 @@ use tombolo_protocol::BrokenRule;
 use tombolo_protocol::vi::{Options, Remote, WritePolicy};
 
 const ALL: &[&str] =
-    &["no-remote-caching", "memory-side", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
+    &["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 /// Where an L2 below the ordering point may hold dirty bytes.
 const WITH_DIRTY_BELOW: &[&str] = PASSING_ATOMICS;
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "viper"];
-const HIERARCHICAL: &[&str] = &["software-hierarchical", "hmg"];
+const HIERARCHICAL: &[&str] = &["peer", "software-hierarchical", "hmg"];
 const SOFTWARE_HIERARCHICAL: &[&str] = &["software-hierarchical"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
@@ -31,10 +31,32 @@ pub const ENOUGH: usize = 3;
 /// How many of the tests are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
+    /// Tests until one has caught the mutant; no random program.
+    First,
     /// Tests until [`ENOUGH`] have caught the mutant; then, if fewer have, random programs.
     Enough,
     /// All tests and all random programs of the series.
     All,
+}
+
+impl Asked {
+    /// Tests that are to catch a mutant before the rest is spared.
+    pub(super) fn tests(self) -> usize {
+        match self {
+            Asked::First => 1,
+            Asked::Enough => ENOUGH,
+            Asked::All => usize::MAX,
+        }
+    }
+
+    /// Whether random programs are tried where so many tests have caught it.
+    pub(super) fn tries_random(self, tests: usize) -> bool {
+        match self {
+            Asked::First => false,
+            Asked::Enough => tests < ENOUGH,
+            Asked::All => true,
+        }
+    }
 }
 
 /// A broken rule and what becomes of it.

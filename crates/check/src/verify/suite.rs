@@ -3,7 +3,7 @@
 use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
 use super::coverage::{Machines, Place, coverage};
 use super::design::configuration;
-use super::mutants::{Asked, Catch, ENOUGH, Mutant, MutantReport, Sighting};
+use super::mutants::{Asked, Catch, Mutant, MutantReport, Sighting};
 use crate::explore::{Config, Start, Verdict, is_hierarchical, run};
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
@@ -52,8 +52,7 @@ impl Suite {
     /// What catches `mutant`.
     pub(super) fn report(&self, mutant: &Mutant, asked: Asked) -> MutantReport {
         let (tests, first) = self.count(mutant, asked);
-        let tries_random = asked == Asked::All || tests < ENOUGH;
-        let programs = if tries_random { &self.random[..] } else { &[] };
+        let programs = if asked.tries_random(tests) { &self.random[..] } else { &[] };
         let drawn: Vec<Seen> = programs.iter().filter_map(|member| member.seen(mutant, STATES_OF_RANDOM)).collect();
         let random = drawn.len();
         let (first, trace) = first.or(drawn.into_iter().next()).unzip();
@@ -77,7 +76,7 @@ impl Suite {
         let others = self.tests.iter().filter(|member| !is_own(member)).map(|member| (member, STATES_OF_OTHER));
         let (mut tests, mut first) = (0, None);
         for (member, states) in own.chain(others) {
-            if asked == Asked::Enough && tests == ENOUGH {
+            if tests == asked.tests() {
                 break;
             }
             if let Some(seen) = member.seen(mutant, states) {

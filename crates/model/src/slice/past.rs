@@ -53,9 +53,9 @@ impl<D: Contents> Slice<D> {
         let (line, to) = (item.body.line, waiter(item));
         let own = here.site.module;
         let (target, packet) = match (reply, to.from) {
-            (Reply::Fill { mask, data }, Requester::Module(module)) if here.site.protocol.passes_reads() => {
+            (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
                 let seen = here.shared.flags.seen(to.flag);
-                (module, Packet::Answer { origin: to.origin, line, mask, data, seen })
+                (to.origin.module, Packet::Answer { origin: to.origin, line, mask, data, seen })
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
                 (module, Packet::Fill { register: to.asker, line, mask, data })

@@ -278,10 +278,11 @@ impl<D: Contents> Slice<D> {
                 let register = to.origin.register;
                 here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen });
             }
-            (Reply::Fill { mask, data }, Requester::Module(module)) if here.site.protocol.passes_reads() => {
+            (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
+                // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
                 let seen = here.shared.flags.seen(to.flag);
                 let answer = Packet::Answer { origin: to.origin, line, mask, data, seen };
-                here.send(leaves, module, answer);
+                here.send(leaves, to.origin.module, answer);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
                 for flag in here.shared.flags.news(line, module) {
