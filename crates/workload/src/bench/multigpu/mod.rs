@@ -6,6 +6,7 @@
 
 pub(super) mod cut;
 pub(super) mod diffusion;
+pub(super) mod eqwp;
 pub(super) mod jacobi;
 #[cfg(test)]
 mod tests;
