@@ -9,8 +9,8 @@
 //! One launch computes all planes: the source splits off those at cuts to hide its copies, which a design does here.
 //! The source divides by 12 twice and takes the conductivity along x for all axes; here each axis has its own, divided once.
 
-use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
+use super::{DIVISION, MultiGpu};
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::reference::agree;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -19,7 +19,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 const TARTAN: &str = "uuudown/Tartan, scale-out/scale-out/diffusion/run.sh: 1 2 2 2 400 400 400 1000 64 4 1";
-/// Cells of a CTA of the Laplacian along x and y. Source: [`TARTAN`].
+/// Cells of a CTA of the Laplacian along x, and along y. Source: [`TARTAN`].
 const WIDE: i32 = 64;
 const HIGH: i32 = 4;
 /// Planes that such a CTA marches over. Source: Tartan, diffusion/DiffusionMPICUDA.h (`LOOP`).
@@ -30,13 +30,11 @@ const CUBE: i32 = 8;
 const BORDER: i32 = 3;
 /// Doubles of which rows have whole multiples. Source: assumed, the 512 bytes that `cudaMallocPitch` aligns rows to.
 const PITCH: u64 = 64;
-/// Side of the box along each axis, and its conductivity. Source: [`TARTAN`].
+/// Side of the box along each axis, and its conductivity, in units that the source leaves open. Source: [`TARTAN`].
 const SIDE: f64 = 2.0;
 const CONDUCTIVITY: f64 = 1.0;
 /// Share of the longest stable step of a method of second order. Source: Tartan, diffusion/main.c.
 const COURANT: f64 = 0.8;
-/// Instructions of a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
-const DIVISION: u16 = 10;
 /// Instructions of an update by stage. Source: counted: fused products, and a division by 3 in the last.
 const UPDATE: [u16; 3] = [1, 3, 2 + DIVISION];
 

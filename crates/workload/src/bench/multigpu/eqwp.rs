@@ -1,22 +1,23 @@
 //! Seismic waves in elastic ground on several GPUs: each owns a slab of planes, and reads two planes of either neighbour.
 //!
-//! A step is four kernels: `stress` updates six stresses from differences of velocities, then `velocity-x`, `-y` and `-z`
-//! update one velocity each from differences of stresses. All are centred and of fourth order, at the same points. CTAs are
-//! 16 x 16 columns that march along z with the plane around them in the scratchpad, so that a warp stores half lines.
-//! Velocities cross cuts before `stress`; xz, yz and zz stresses do before the three others.
+//! A step is four kernels: `stress` updates six stresses from slopes of velocities; `velocity-x`, `-y` and `-z` update one
+//! velocity each from slopes of stresses. Slopes are centred and of fourth order, and all fields lie at the same points.
+//! CTAs are 16 x 16 columns that march along z. `stress` keeps five planes of three velocities in the scratchpad, the others
+//! a plane of two stresses; a warp stores half lines. Every field along z is read across the cuts: velocities by `stress`,
+//! the xz, yz and zz stresses by the three others.
 //!
 //! The source cuts x and z over four GPUs; here planes of z alone are cut, so that every GPU has all columns of CTAs.
 //! It exchanges nine arrays every four steps, with halos of eight cells that both sides of a cut compute. Here one range
-//! holds an array and a cell has one writer, so neighbours' cells are read in place in every step. A force acts in the middle
-//! of the ground, where the source has one in every GPU's block. Corners of tiles that the source fills from the wrong row,
-//! or not at all, hold what the differences need.
+//! holds an array and a cell has one writer, so neighbours' cells are read in place in every step. One force acts in the
+//! middle of the ground, where the source has one in every GPU's block. Borders of tiles that the source fills from the wrong
+//! row, or not at all, hold what slopes need.
 
 mod reference;
 mod stress;
 mod velocity;
 
-use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
+use super::{DIVISION, MultiGpu};
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::cells::Cells;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -34,21 +35,20 @@ const REACH: i32 = 2;
 const ACROSS: i32 = SIDE + 2 * REACH;
 /// Cells of a tile.
 const TILE: usize = (ACROSS * ACROSS) as usize;
-/// Length of a step, seconds, and of a cell, metres. Source: Tartan, b2reqwp/eqwp.cu, as are those below.
+/// Length of a step (`Dt`) and of a cell (`Dx`), in units that the source leaves open. Source: Tartan, b2reqwp/eqwp.cu, as for
+/// the constants below.
 const STEP: f64 = 0.5;
 const CELL: f64 = 10.0;
-/// Cubic metres a kilogram (`inv_rho`).
+/// Inverse density (`inv_rho`).
 const LIGHTNESS: f64 = 1.0 / 1800.0;
-/// First and second constant of Lamé (`lame1`, `lame2`), in the source's units.
+/// First and second constant of Lamé (`lame1`, `lame2`).
 const LAME: [f64; 2] = [32.0, 174.87];
-/// Steps in which the force acts (`FRC_TIME`), its size along y, and the cells that it lies below the last row (`INIT_Y`).
+/// Steps in which the force acts (`FRC_TIME`), its size along y, and its rows below the last one (`INIT_Y`).
 const FORCED: u64 = 50;
 const FORCE: f32 = -10_000.0;
 const DEPTH: i32 = 7;
-/// A force has one column and one plane in so many (`eqwp_cuda_init`).
+/// The force acts on one column and one plane in so many (`eqwp_cuda_init`).
 const EXTENT: i32 = 10;
-/// Instructions of a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
-const DIVISION: u16 = 10;
 /// The stress of each pair of axes: xx, xy, xz, yy, yz, zz.
 const PAIRS: [[usize; 3]; 3] = [[0, 1, 2], [1, 3, 4], [2, 4, 5]];
 
@@ -65,7 +65,7 @@ static PARAMETERS: [Parameter; 4] = [
         name: "y",
         kind: Kind::Count { low: 7, high: 1 << 20 },
         default: "200",
-        about: "cells along y; does not scale, for the force has a value for each x and z and must shrink with the rest",
+        about: "cells along y; does not scale: x alone shrinks, as the force does, which has a value for each x and z",
         source: "Tartan, as x",
     },
     Parameter {

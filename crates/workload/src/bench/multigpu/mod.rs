@@ -16,6 +16,9 @@ use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::Memory;
 
+/// Instructions of a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
+const DIVISION: u16 = 10;
+
 /// A workload given by its parts, which cuts its grids by GPUs.
 pub(super) struct MultiGpu(Benchmark);
 
