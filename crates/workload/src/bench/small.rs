@@ -106,6 +106,8 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
+        "diffusion" => &[("columns", "70"), ("rows", "13"), ("planes", "37"), ("iterations", "2")],
+        "eqwp" => &[("x", "20"), ("y", "17"), ("z", "21"), ("iterations", "3")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

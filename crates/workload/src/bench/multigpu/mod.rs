@@ -5,6 +5,8 @@
 //! Source: GPS, Table 2, which names them; each file names the public program whose structure and defaults it has.
 
 pub(super) mod cut;
+pub(super) mod diffusion;
+pub(super) mod eqwp;
 pub(super) mod jacobi;
 #[cfg(test)]
 mod tests;
@@ -13,6 +15,9 @@ use super::benchmark::Benchmark;
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::Memory;
+
+/// Instructions of a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
+const DIVISION: u16 = 10;
 
 /// A workload given by its parts, which cuts its grids by GPUs.
 pub(super) struct MultiGpu(Benchmark);

@@ -1,0 +1,292 @@
+//! Seismic waves in elastic ground on several GPUs: each owns a slab of planes, and reads two planes of either neighbour.
+//!
+//! A step is four kernels: `stress` updates six stresses from slopes of velocities; `velocity-x`, `-y` and `-z` update one
+//! velocity each from slopes of stresses. Slopes are centred and of fourth order, and all fields lie at the same points.
+//! CTAs are 16 x 16 columns that march along z. `stress` keeps five planes of three velocities in the scratchpad, the others
+//! a plane of two stresses; a warp stores half lines. Every field along z is read across the cuts: velocities by `stress`,
+//! the xz, yz and zz stresses by the three others.
+//!
+//! The source cuts x and z over four GPUs; here planes of z alone are cut, so that every GPU has all columns of CTAs.
+//! It exchanges nine arrays every four steps, with halos of eight cells that both sides of a cut compute. Here one range
+//! holds an array and a cell has one writer, so neighbours' cells are read in place in every step. One force acts in the
+//! middle of the ground, where the source has one in every GPU's block. Borders of tiles that the source fills from the wrong
+//! row, or not at all, hold what slopes need.
+
+mod reference;
+mod stress;
+mod velocity;
+
+use super::cut::{Cut, Tile, Tiles};
+use super::{DIVISION, MultiGpu};
+use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
+use crate::bench::cells::Cells;
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Shared, Warp};
+use reference::Fields;
+use std::ops::Range;
+
+/// Cells of a CTA along x and y. Source: Tartan, b2reqwp/eqwp.cu (`CUDA_BLOCK_SIZE`).
+const SIDE: i32 = 16;
+/// Cells that a difference reaches, and of the frame that stays. Source: Tartan, b2reqwp/b2r_config.h (`B2R_D`).
+const REACH: i32 = 2;
+/// Cells from row to row of a tile.
+const ACROSS: i32 = SIDE + 2 * REACH;
+/// Cells of a tile.
+const TILE: usize = (ACROSS * ACROSS) as usize;
+/// Length of a step (`Dt`) and of a cell (`Dx`), in units that the source leaves open. Source: Tartan, b2reqwp/eqwp.cu, as for
+/// the constants below.
+const STEP: f64 = 0.5;
+const CELL: f64 = 10.0;
+/// Inverse density (`inv_rho`).
+const LIGHTNESS: f64 = 1.0 / 1800.0;
+/// First and second constant of Lamé (`lame1`, `lame2`).
+const LAME: [f64; 2] = [32.0, 174.87];
+/// Steps in which the force acts (`FRC_TIME`), its size along y, and its rows below the last one (`INIT_Y`).
+const FORCED: u64 = 50;
+const FORCE: f32 = -10_000.0;
+const DEPTH: i32 = 7;
+/// The force acts on one column and one plane in so many (`eqwp_cuda_init`).
+const EXTENT: i32 = 10;
+/// The stress of each pair of axes: xx, xy, xz, yy, yz, zz.
+const PAIRS: [[usize; 3]; 3] = [[0, 1, 2], [1, 3, 4], [2, 4, 5]];
+
+static PARAMETERS: [Parameter; 4] = [
+    Parameter {
+        name: "x",
+        kind: Kind::Count { low: 6, high: 1 << 20 },
+        default: "3000",
+        about: "cells along x, of 4-byte floats, at scale 1; scales. Two cells of a frame at either end come on top",
+        source: "uuudown/Tartan, b2reqwp/b2r_config.h: its larger ground, 3000 x 200. A GPU has 188 x 13 CTAs, four waves of \
+                 80 SMs with eight each; of its default, 500 x 40, 32 x 3: fewer than twice its SMs",
+    },
+    Parameter {
+        name: "y",
+        kind: Kind::Count { low: 7, high: 1 << 20 },
+        default: "200",
+        about: "cells along y; does not scale: x alone shrinks, as the force does, which has a value for each x and z",
+        source: "Tartan, as x",
+    },
+    Parameter {
+        name: "z",
+        kind: Kind::Count { low: 6, high: 1 << 20 },
+        default: "500",
+        about: "planes, which GPUs share; does not scale",
+        source: "Tartan, b2reqwp/b2r_config.h: its default, whose share of exchanged cells a step it keeps",
+    },
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 100_000 },
+        default: "8",
+        about: "steps, each four launches",
+        source: "assumed: Tartan runs 600, of which the first 50 are alike; one to profile, and seven steady ones",
+    },
+];
+
+/// The benchmark.
+pub(in crate::bench) static EQWP: MultiGpu = MultiGpu(Benchmark {
+    name: "eqwp",
+    about: "seismic waves on several GPUs: velocities and stresses of a slab of planes each, two planes of either neighbour",
+    source: "uuudown/Tartan, scale-out/scale-out/b2reqwp (eqwp.cu); GPS, Table 2 (B2rEqwp)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+});
+
+struct Ground {
+    /// Along x, y and z: `[z][y][x]` with the frame, as are stresses and the displacement.
+    velocity: [Array<f32>; 3],
+    /// As [`PAIRS`] counts them.
+    stress: [Array<f32>; 6],
+    /// Along y.
+    displacement: Array<f32>,
+    /// `[z][x][axis]`
+    force: Array<f32>,
+    /// With the frame.
+    cells: Cells,
+    iterations: u64,
+    /// Of the planes inside: those of a GPU are one tile.
+    tiles: Tiles,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let x = request.fit_least("x", request.scale.of(request.values.count("x")), 6);
+    let [y, z] = ["y", "z"].map(|name| request.values.count(name));
+    let gpus = request.gpus();
+    demand(name, z >= u64::from(gpus), || format!("{z} planes leave some of {gpus} GPUs without any"))?;
+    let [wide, high, deep] = [x, y, z].map(|side| side + 2 * REACH as u64);
+    let count = wide * high * deep;
+    check_indices(name, count, "cells")?;
+    let mut field = |name| memory.array(name, count, Scaling::Scales);
+    let velocity = ["vx", "vy", "vz"].map(&mut field);
+    let stress = ["sigma_xx", "sigma_xy", "sigma_xz", "sigma_yy", "sigma_yz", "sigma_zz"].map(&mut field);
+    let ctas = [wide, high].map(|side| side.div_ceil(SIDE as u64));
+    Ok(Box::new(Ground {
+        velocity,
+        stress,
+        displacement: field("disp"),
+        force: memory.array("f_init", 3 * wide * deep, Scaling::Scales),
+        cells: Cells { x: wide as i32, y: high as i32, z: deep as i32 },
+        iterations: request.values.count("iterations"),
+        tiles: Cut::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
+    }))
+}
+
+/// A thread: its cells, and its place in tiles.
+struct Column {
+    x: Lanes<i32>,
+    y: Lanes<i32>,
+    /// Index of its cell in plane 0.
+    cell: Lanes<i32>,
+    slot: Lanes<i32>,
+    /// Whether it has cells, and whether they are inside of the frame.
+    stored: Lanes<bool>,
+    inside: Lanes<bool>,
+    /// By axis, whether it fills the border before and behind the tile.
+    borders: [[Lanes<bool>; 2]; 2],
+}
+
+impl Ground {
+    /// Cells from plane to plane.
+    fn plane(&self) -> i32 {
+        self.cells.x * self.cells.y
+    }
+
+    /// The threads of a CTA by warp, and the planes that they march over.
+    fn columns(&self, cta: &mut Cta<'_>) -> (Vec<Column>, Range<i32>) {
+        let Tile { items, across, .. } = self.tiles.tile(cta.index());
+        let wide = (self.cells.x as u64).div_ceil(SIDE as u64);
+        let corner = [across % wide, across / wide].map(|tile| tile as i32 * SIDE);
+        let mut columns = Vec::new();
+        cta.each_warp(|warp| columns.push(self.column(warp, corner)));
+        (columns, items.start as i32 + REACH..items.end as i32 + REACH)
+    }
+
+    fn column(&self, warp: &mut Warp<'_>, [left, top]: [i32; 2]) -> Column {
+        let sides = [self.cells.x, self.cells.y];
+        let local = [warp.thread() % SIDE, warp.thread() / SIDE];
+        let place @ [x, y] = [local[0] + left, local[1] + top];
+        // Two places, a slot and a cell of two instructions each, and eight comparisons.
+        let cell = warp.compute(ComputeClass::Int, 2 + 2 * 2 + 8, y * self.cells.x + x);
+        let within = |axis: usize| place[axis].ge(REACH) & place[axis].lt(sides[axis] - REACH);
+        let border = |axis: usize| {
+            let rows = within(1 - axis);
+            let before = local[axis].lt(REACH) & place[axis].ge(REACH) & place[axis].lt(sides[axis]);
+            let behind = local[axis].ge(SIDE - REACH) & place[axis].lt(sides[axis] - REACH);
+            [before & rows, behind & rows]
+        };
+        Column {
+            x,
+            y,
+            cell,
+            slot: (local[1] + REACH) * ACROSS + local[0] + REACH,
+            stored: x.lt(sides[0]) & y.lt(sides[1]),
+            inside: within(0) & within(1),
+            borders: [border(0), border(1)],
+        }
+    }
+
+    /// Fills the borders of tiles on both sides along an axis.
+    fn fill_borders(
+        &self,
+        warp: &mut Warp<'_>,
+        column: &Column,
+        at: Lanes<i32>,
+        axis: usize,
+        fields: &mut [(Array<f32>, &mut Shared<f32>)],
+    ) {
+        let (stride, slots) = if axis == 0 { (1, 1) } else { (self.cells.x, ACROSS) };
+        for (fills, distance) in column.borders[axis].into_iter().zip([-REACH, REACH]) {
+            warp.when(fills, |warp| {
+                let count = fields.len() as u16 * ADDRESS;
+                let beyond = warp.compute(ComputeClass::Int, count, at + distance * stride);
+                let values: Vec<_> = fields.iter().map(|(array, _)| warp.load(*array, beyond)).collect();
+                for ((_, tile), value) in fields.iter_mut().zip(values) {
+                    warp.store_shared(tile, column.slot + distance * slots, value);
+                }
+            });
+        }
+    }
+
+    /// Row and ranges of columns and planes in which the force acts.
+    fn forced(&self) -> (i32, [Range<i32>; 2]) {
+        let part = |side: i32| side / 2..side / 2 + side / EXTENT;
+        (self.cells.y - DEPTH - REACH, [part(self.cells.x), part(self.cells.z)])
+    }
+
+    /// The force along `index % 3` at a column and a plane.
+    fn start(&self, index: u64) -> f32 {
+        let (place, wide) = ((index / 3) as i32, self.cells.x);
+        let (_, [columns, planes]) = self.forced();
+        let acts = index % 3 == 1 && columns.contains(&(place % wide)) && planes.contains(&(place / wide));
+        if acts { FORCE } else { 0.0 }
+    }
+
+    /// Everything that a step changes, by name.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, Array<f32>)> {
+        let names = ["vx", "vy", "vz", "xx", "xy", "xz", "yy", "yz", "zz", "displacement"];
+        let arrays = self.velocity.into_iter().chain(self.stress).chain([self.displacement]);
+        names.into_iter().zip(arrays)
+    }
+}
+
+/// The slope of four values at distances -2, -1, 1 and 2. The source divides by a double.
+fn slope(warp: &mut Warp<'_>, around: [Lanes<f32>; 4]) -> Lanes<f32> {
+    let [slope] = warp.calculate(ComputeClass::Fp32, 4, around, |[far_low, low, high, far_high]| {
+        let change = -1.0 / 12.0 * (far_high - far_low) + 2.0 / 3.0 * (high - low);
+        [(f64::from(change) / CELL) as f32]
+    });
+    doubles(warp, DIVISION, 2);
+    slope
+}
+
+/// The slope in a tile along an axis whose slots are `stride` apart.
+fn slope_in(warp: &mut Warp<'_>, tile: &Shared<f32>, slot: Lanes<i32>, stride: i32) -> Lanes<f32> {
+    let around = [-2, -1, 1, 2].map(|distance| warp.load_shared(tile, slot + distance * stride));
+    slope(warp, around)
+}
+
+/// Accounts instructions in double precision, and conversions to it and back.
+fn doubles(warp: &mut Warp<'_>, count: u16, conversions: u16) {
+    warp.compute(ComputeClass::Fp64, count, ());
+    warp.compute(ComputeClass::Other, conversions, ());
+}
+
+/// `old` and a product in double precision: one fused instruction, three conversions.
+fn add_product(warp: &mut Warp<'_>, old: Lanes<f32>, factor: f64, change: Lanes<f32>) -> Lanes<f32> {
+    let [new] = warp.calculate(ComputeClass::Fp64, 1, [old, change], |[old, change]| {
+        [(f64::from(old) + factor * f64::from(change)) as f32]
+    });
+    doubles(warp, 0, 3);
+    new
+}
+
+impl Instance for Ground {
+    fn fill(&self, memory: &Memory) {
+        self.fields().for_each(|(_, field)| memory.fill(field, |_| 0.0));
+        memory.fill(self.force, |index| self.start(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.force);
+        self.velocity.into_iter().chain(self.stress).for_each(|field| host.copy_to_device(field));
+        let grid = |name, tiles: u32| self.tiles.grid(name, (SIDE * SIDE) as u32).shared_bytes(tiles * 4 * TILE as u32);
+        for step in 0..self.iterations {
+            host.launch(grid("stress", 15), |cta| self.strain(cta))?;
+            for (axis, name) in ["velocity-x", "velocity-y", "velocity-z"].into_iter().enumerate() {
+                host.launch(grid(name, 2), |cta| self.push(cta, axis, step < FORCED))?;
+            }
+        }
+        host.copy_to_host(self.displacement);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let expected = Fields::after(self);
+        let mut expected = expected.velocity.into_iter().chain(expected.stress).chain([expected.displacement]);
+        self.fields()
+            .try_for_each(|(name, field)| compare(name, memory.to_vec(field), expected.next().unwrap_or_default(), 0.0))
+    }
+}
