@@ -35,16 +35,47 @@ struct App {
     exchange: Form,
 }
 
-const APPS: [App; 1] = [App {
-    name: "jacobi",
-    given: &[("columns", "96"), ("rows", "66")],
-    iterations: ("iterations", 2),
-    exchange: |writer, reader, gpus| {
-        // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
-        let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
-        borders as u64 * 96 * 4
+/// Bytes of a line.
+const LINE: u64 = 128;
+
+const APPS: [App; 3] = [
+    App {
+        name: "jacobi",
+        given: &[("columns", "96"), ("rows", "66")],
+        iterations: ("iterations", 2),
+        exchange: |writer, reader, gpus| {
+            // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
+            let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
+            borders as u64 * 96 * 4
+        },
     },
-}];
+    App {
+        name: "diffusion",
+        given: &[("columns", "70"), ("rows", "13"), ("planes", "40")],
+        iterations: ("iterations", 2),
+        exchange: |writer, reader, _| {
+            // Three times two planes of seven inner rows, of which cells from the second to the last but one are read.
+            let lines = (8 * (70 - 4) + 7) / LINE + 1;
+            if writer.abs_diff(reader) == 1 { 3 * 2 * (13 - 6) * lines * LINE } else { 0 }
+        },
+    },
+    App {
+        name: "eqwp",
+        given: &[("x", "60"), ("y", "12"), ("z", "34")],
+        iterations: ("iterations", 2),
+        exchange: |writer, reader, gpus| {
+            // Six fields in two planes next to the cut. A frame of two cells is around the ground.
+            let (wide, high) = (60 + 4, 12 + 4);
+            let lines = |plane: u64| {
+                let at = |row: u64, cell: u64| 4 * (((plane + 2) * high + row) * wide + cell) / LINE;
+                at(12 + 1, 60 + 1) - at(2, 2) + 1
+            };
+            let cut = 34 * writer.max(reader) / gpus;
+            let planes = if reader > writer { [cut - 2, cut - 1] } else { [cut, cut + 1] };
+            if writer.abs_diff(reader) == 1 { 6 * planes.map(lines).iter().sum::<u64>() * LINE } else { 0 }
+        },
+    },
+];
 
 impl App {
     fn record(&self, gpus: u8, iterations: u64) -> Arc<dyn Program> {
