@@ -105,6 +105,8 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "btree" => &[("keys", "900"), ("queries", "5"), ("ranges", "4"), ("span", "50")],
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
+        "pagerank-edges" => &[("nodes", "1024"), ("degree", "8"), ("iterations", "3")],
+        "als" => &[("items", "40"), ("users", "60"), ("ratings", "600"), ("features", "20"), ("iterations", "2")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),

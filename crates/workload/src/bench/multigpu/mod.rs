@@ -6,6 +6,9 @@
 
 pub(super) mod cut;
 pub(super) mod jacobi;
+mod links;
+pub(super) mod pagerank;
+mod sum;
 #[cfg(test)]
 mod tests;
 
