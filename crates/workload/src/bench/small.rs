@@ -107,6 +107,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         "pagerank-edges" => &[("nodes", "1024"), ("degree", "8"), ("iterations", "3")],
         "als" => &[("items", "40"), ("users", "60"), ("ratings", "600"), ("features", "20"), ("iterations", "2")],
+        "sssp-owners" => &[("nodes", "1024"), ("degree", "8")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),

@@ -8,6 +8,7 @@ pub(super) mod cut;
 pub(super) mod jacobi;
 mod links;
 pub(super) mod pagerank;
+pub(super) mod sssp;
 mod sum;
 #[cfg(test)]
 mod tests;
