@@ -1,22 +1,32 @@
 //! Alternating least squares on several GPUs: ratings are approximated by products of factors of items and of users.
 //!
-//! An iteration is cuMF's: with the factors of users as they are, those of every item (`x`) solve a small linear system; then,
-//! with these, those of every user (`theta`). Each half is three kernels: right-hand sides, the ratings of a row times the
-//! factors they name; left-hand sides, the sum of the factors' outer products; a few steps of conjugate gradients. A CTA has a
-//! row. Left-hand sides are the largest arrays, so that rows come in batches.
+//! An iteration is cuMF's. The factors of every item (`x`) solve a small linear system that those of the users give; then those
+//! of every user (`theta`) one that the items' give. Each half has three kernels:
 //!
-//! GPUs share the rows of either matrix evenly. A GPU writes the factors of its own rows, and reads those of the other matrix
-//! that its ratings name: as good as all, of all GPUs. Left-hand and right-hand sides stay with their GPU.
+//! - *right*: the right-hand side of a row, its ratings times the factors they name;
+//! - *hermitian*: its left-hand side, the sum of the outer products of these factors, summed in tiles from the scratchpad;
+//! - *solve*: six steps of conjugate gradients from the row's last factors.
 //!
-//! Departures: a batch has every so many rows, where the source takes rows side by side, so that each GPU has some of every
-//! batch. Sums over a CTA have an order, where the source adds to its scratchpad by atomics. The left-hand sides are those of
-//! the source's kernel for any number of factors, with its kernel's pairs of stores for a hundred; that one loads factors
-//! in pieces, from the same lines. The product for right-hand sides is cuSPARSE's and a transposition in the source. A row
-//! without ratings keeps its factors. Matrices are copied once, not in each iteration. Not modelled: the error over all ratings,
-//! which the source prints behind each iteration.
+//! A CTA has a row. Left-hand sides are the largest arrays, so that rows come in batches.
 //!
-//! GPS, 7.4, says that its ALS mostly issues atomics. In cuMF only that error has any in device memory, and none is here: no
-//! other GPU reads what they add up. Ratings are drawn ([`ratings`]).
+//! GPUs share the rows of either matrix evenly. A GPU writes the factors of its own rows alone. It reads those of the other
+//! matrix that its ratings name, nearly all of all GPUs. Left-hand and right-hand sides stay with their GPU.
+//!
+//! Departures from the source:
+//!
+//! - Each GPU has whole rows of both matrices. The source's program for four GPUs (hugewiki) has parts of the larger matrix on
+//!   each; it adds up partial left-hand sides of the other on the first GPU, which solves and sends all factors back.
+//! - A batch is every so many rows, where the source's rows lie side by side. Each GPU so has rows of every batch.
+//! - Sums over a CTA have an order. The source adds to a word of its scratchpad by atomics.
+//! - The left-hand side is that of the source's kernel for any number of factors, but stored in pairs. Its kernel for a hundred
+//!   stores pairs, and loads the same lines in smaller pieces.
+//! - The right-hand side is one kernel, in place of cuSPARSE's product and a transposition.
+//! - A row without ratings keeps its factors, where the source divides zero by zero.
+//! - Matrices are copied to the device once, not in each iteration.
+//! - Not modelled: the error over all ratings, which the source prints after each iteration.
+//!
+//! GPS, 7.4, says that its ALS mostly issues atomics. The only ones of cuMF on device memory add up that error. Ratings are
+//! drawn, as many and as uneven as Netflix's ([`ratings`]).
 
 mod hermitian;
 mod ratings;
@@ -44,8 +54,10 @@ const TILE: i32 = 10;
 const REGISTERS: u32 = 128;
 /// Largest factor of a user at the start. Source: cuMF_als, main.cpp: 0.2; those of items are zero.
 const LARGEST: f32 = 0.2;
-/// Steps of a factor at the start.
-const STEPS: u64 = 1 << 16;
+/// Values that a factor may have at the start. Source: assumed; the source has those of `rand`.
+const LEVELS: u64 = 1 << 16;
+/// Loads that a thread has under way in a loop; factors are a multiple of it. Source: assumed: compilers unroll about so far.
+const UNROLLED: usize = 5;
 const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
 
 static PARAMETERS: [Parameter; 7] = [
@@ -237,7 +249,7 @@ impl Solver {
 
     /// A factor of a user at the start.
     fn start(&self, index: u64) -> f32 {
-        LARGEST * (noise::below(self.seed ^ 3, index, STEPS) as f32 / STEPS as f32)
+        LARGEST * (noise::below(self.seed ^ 3, index, LEVELS) as f32 / LEVELS as f32)
     }
 
     fn update(&self, host: &mut Host<'_>, half: &Half) -> Result<(), RecordError> {
@@ -290,5 +302,37 @@ impl Instance for Solver {
         }
         equal("factor of items", &memory.to_vec(self.x.to), &x)?;
         equal("factor of users", &memory.to_vec(self.theta.to), &theta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::Scale;
+    use crate::simt::Backing;
+
+    #[test]
+    fn a_row_stays_with_its_gpu_in_every_kernel() {
+        for (count, batches, gpus) in [(60_u64, 3, 4), (61, 3, 7), (10, 1, 16), (100, 7, 2)] {
+            let slots = count.div_ceil(batches);
+            let (rows, of_batch) = (Cut::groups(count, batches, gpus), Cut::even(slots, gpus));
+            for gpu in 0..usize::from(gpus) {
+                let of_slots =
+                    of_batch.block(gpu).flat_map(|slot| (0..batches).map(move |batch| slot * batches + batch));
+                assert_eq!(
+                    of_slots.filter(|row| *row < count).collect::<Vec<_>>(),
+                    rows.block(gpu).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn left_hand_sides_have_the_memory_of_a_batch() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        lay_out("als", &mut Request::new(&ALS, Scale::FULL, &[], 7).unwrap(), &mut memory).unwrap();
+        let bytes = |name: &str| memory.arrays().iter().find(|array| array.name == name).map(|array| array.bytes);
+        assert_eq!(bytes("tt"), Some(17_770 * 40_000));
+        assert_eq!(bytes("xx"), Some(160_063 * 40_000));
     }
 }

@@ -58,8 +58,8 @@ impl Cut {
         self.tiles_from(self.first[..self.gpus()].to_vec(), each, across)
     }
 
-    /// The same in tiles that begin at multiples of `each`, but for the first of a block: neighbouring threads then share
-    /// lines as they do on one GPU.
+    /// The same in tiles that begin at multiples of `each`, but for the first of a block. Threads of a warp then share lines as
+    /// they do on one GPU.
     pub(super) fn aligned(&self, each: u64) -> Tiles {
         self.tiles_from(self.first[..self.gpus()].iter().map(|first| first / each * each).collect(), each, 1)
     }

@@ -5,13 +5,15 @@ use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::graph::Graph;
 use crate::parameter::{Kind, Parameter};
 
-/// Most nodes. Source: assumed: with 16 arcs a node 2^26 have half as many arcs as 32-bit signed indices count.
-const MOST_NODES: u64 = 1 << 26;
+/// Fewest and most nodes. Source: assumed: a line of distances for each of two GPUs; with 16 arcs a node half as many arcs as
+/// 32-bit signed indices count.
+const FEWEST: u64 = 64;
+const MOST: u64 = 1 << 26;
 
 /// Number of nodes.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
-    kind: Kind::Count { low: 64, high: MOST_NODES },
+    kind: Kind::Count { low: FEWEST, high: MOST },
     default: "2097152",
     about: "nodes, which GPUs share, at scale 1: a power of two; scales, and with it what is exchanged, as the arcs do",
     source: "Tartan, prbench, run_4g_strong.sh: scale 21",
@@ -33,10 +35,9 @@ pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u
     // The nearer power by ratio.
     let log_nodes = low + u32::from(u128::from(wanted).pow(2) >= 2 << (2 * low));
     let nodes = request.fit(NODES.name, wanted, 1 << log_nodes, "powers of two");
-    demand(name, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))?;
+    demand(name, (FEWEST..=MOST).contains(&nodes), || format!("{nodes} nodes: {FEWEST} to {MOST} are allowed"))?;
     let degree = request.values.count(DEGREE.name);
     check_indices(name, nodes * degree, "arcs")?;
-    demand(name, nodes > 1, || "a graph of one node has no other".to_owned())?;
     Ok((log_nodes, degree as u32))
 }
 
@@ -65,5 +66,12 @@ mod tests {
         assert_eq!(of("1448", Scale::FULL), (10, told(1448, 1024)));
         assert_eq!(of("1449", Scale::FULL), (11, told(1449, 2048)));
         assert_eq!(of("4096", Scale::new(1, 4).unwrap()), (10, None));
+    }
+
+    #[test]
+    fn a_graph_of_hardly_a_node_is_refused() {
+        let mut request = Request::new(&PAGERANK, Scale::new(1, 1 << 16).unwrap(), &[], 7).unwrap();
+        let refused = shape("pagerank-edges", &mut request).unwrap_err().to_string();
+        assert_eq!(refused, "pagerank-edges: 32 nodes: 64 to 67108864 are allowed");
     }
 }

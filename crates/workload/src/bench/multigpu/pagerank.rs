@@ -1,16 +1,25 @@
 //! Pagerank over edges on several GPUs: each owns a block of nodes and the arcs into these, and reads the ranks of all.
 //!
-//! An iteration is Tartan's: the ranks are summed; each arc brings its node the rank at its start by its share of that node's
-//! arcs; each node's rank becomes what arcs brought, damped, and an even part of the sum of all ranks. Ranks of nodes without
-//! arcs are lost but for that part, as in the source, so that the sum of all ranks falls.
+//! An iteration is Tartan's, in three kernels:
+//!
+//! - *sum* adds up the ranks of each GPU's nodes;
+//! - *follow* brings each arc's end the rank of its start, divided by the arcs that leave the start;
+//! - *rank* damps what arcs brought a node, adds an even part of the sum of all ranks, and clears what was brought.
+//!
+//! What the ranks of nodes without arcs would bring is lost, as in the source, so that the sum of all ranks falls.
 //!
 //! The graph is the source's too. Parallel arcs become one. Arcs into nodes that have one alone, or the most of all, are
 //! dropped. Blocks of nodes are whole lines of ranks, and hold about the same number of arcs.
 //!
-//! Departures: a thread takes an arc and adds to its node by an atomic, where the source has a thread, a warp or a CTA for each
-//! row; GPS, 7.4, says that its Pagerank mostly issues atomics. Sums are integers of 2^-62, which commute. Every GPU reads ranks
-//! where they lie, where the source gathers and sends those that others need. Each GPU holds its part of the sum of all ranks,
-//! and all GPUs read all parts; the source has `MPI_Allreduce`.
+//! With random labels nearly every line of ranks is read by every GPU. GPS's table says "peer-to-peer".
+//!
+//! Departures from the source:
+//!
+//! - A thread takes an arc and adds to its end by an atomic; the source has a thread, a warp or a CTA for each row. GPS, 7.4,
+//!   says that its Pagerank mostly issues atomics.
+//! - Sums are integers of 2^-62, which commute; the source adds floats.
+//! - GPUs read ranks from the one array. The source gathers those that others need, and sends them.
+//! - Each GPU holds its part of the sum of all ranks, and all read all parts. The source has `MPI_Allreduce`.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};

@@ -1,17 +1,20 @@
 //! Single-source shortest paths on several GPUs: each owns a block of nodes and the arcs into these, and reads the distances
 //! of all.
 //!
-//! Rounds are Bellman and Ford's. Each arc whose start was reached offers its end a distance, by an atomic minimum on the next
-//! distances, which only the end's owner changes. Then each node takes over its next distance, and the host launches again
-//! until no node of any GPU has changed. The program starts from the node that most arcs leave.
+//! Rounds are Bellman and Ford's, in two kernels. In *relax* each arc whose start was reached offers its end a distance, by an
+//! atomic minimum on the next distances. In *update* each node takes over its next distance. The host launches both until no
+//! node of any GPU has changed. The program starts from the node that most arcs leave.
 //!
 //! Labels of an R-MAT graph are random, so that even blocks of nodes are Gunrock's random partition. A block is whole lines of
 //! distances.
 //!
-//! Departures: Gunrock and Groute keep worklists, relax the arcs that leave a listed node, and send a GPU distances of its
-//! nodes that others found. Here a GPU reads the starts of arcs into its own nodes where these lie, so that none writes
-//! another's nodes, and every round takes every arc. Arcs lead one way, and parallel arcs and loops stay; Gunrock drops them.
-//! GPS's table says "between every pair of vertices"; one start is what programs of this name have.
+//! Departures from the sources:
+//!
+//! - Gunrock and Groute keep worklists, relax the arcs that leave a listed node, and send other GPUs distances of their nodes.
+//!   Here a GPU reads the starts of the arcs into its nodes, so that none writes another's nodes.
+//! - Every round takes every arc.
+//! - Arcs lead one way. Parallel arcs and loops stay; Gunrock drops them unless told otherwise.
+//! - GPS's table says "between every pair of vertices". Programs of this name have one start.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
@@ -43,7 +46,7 @@ static PARAMETERS: [Parameter; 3] = [
         name: "rounds",
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1000",
-        about: "rounds, at most; fewer where no distance changes any more: an R-MAT graph takes a dozen or so",
+        about: "rounds, at most; fewer where no distance changes any more: R-MAT graphs take about ten",
         source: "Gunrock and Groute run until nothing changes",
     },
 ];

@@ -6,8 +6,8 @@ use tombolo_types::{Order, Scope};
 /// CUDA's atomics are relaxed, at the scope of the GPU.
 pub(super) const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-/// Adds what the lanes of each warp hold to `into[at]`: by shuffles in each warp, by way of the scratchpad in the CTA, then by
-/// one atomic.
+/// Adds what the lanes of each warp hold to `into[at]`: by shuffles in a warp, through the scratchpad in the CTA, then by one
+/// atomic.
 pub(super) fn add_up(cta: &mut Cta<'_>, held: Vec<Lanes<u64>>, into: Array<u64>, at: i32) {
     let warps = held.len();
     let mut partial = cta.shared(warps);

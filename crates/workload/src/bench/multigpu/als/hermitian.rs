@@ -1,6 +1,6 @@
 //! The left-hand sides: of each row the sum of outer products of its ratings' factors.
 
-use super::{Half, Solver, TILE};
+use super::{Half, Solver, TILE, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
@@ -8,8 +8,6 @@ use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 pub(super) const BATCH: usize = 28;
 /// Weight of the regularisation, for each rating of a row. Source: cuMF_als, main.cpp: 0.048 for Netflix.
 pub(super) const LAMBDA: f32 = 0.048;
-/// Loads that a thread has under way. Source: assumed: compilers unroll a loop by about as many.
-const UNROLLED: usize = 4;
 
 impl Solver {
     /// Tiles of the upper triangle.

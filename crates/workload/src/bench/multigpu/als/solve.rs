@@ -1,6 +1,6 @@
 //! Right-hand sides, and the solution by conjugate gradients: a CTA a row, a thread a factor.
 
-use super::{Half, Solver};
+use super::{Half, Solver, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared};
 
@@ -10,8 +10,6 @@ pub(super) const STEPS: usize = 6;
 pub(super) const SMALL: f32 = 1e-4;
 /// Lanes whose products are added by shuffles. Source: cuMF_als, device_utilities.h (`WARP_SIZE`).
 pub(super) const GROUP: u32 = 32;
-/// Loads that a thread has under way; factors are a multiple of it. Source: assumed: compilers unroll a loop by about as many.
-const UNROLLED: usize = 5;
 
 /// Vectors of a solution, in the scratchpad.
 struct Vectors {
@@ -168,8 +166,8 @@ impl Solver {
     }
 }
 
-/// The sum of all lanes, by shuffles in each group of 32, then group after group: the source adds to a word of the
-/// scratchpad by atomics, in any order.
+/// The sum of all lanes: by shuffles in each group of 32, then group after group. The source has atomics on a word of the
+/// scratchpad, in any order.
 fn add_up(cta: &mut Cta<'_>, held: Vec<Lanes<f32>>) -> f32 {
     let mut sum = 0.0;
     for (index, held) in (0..).zip(held) {
