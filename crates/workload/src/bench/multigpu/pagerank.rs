@@ -229,11 +229,10 @@ impl Ranks {
             warp.when(node.lt(items.end as i32), |warp| {
                 let node = warp.compute(ComputeClass::Int, 2 * ADDRESS, node);
                 let brought = warp.load(self.sums, node);
-                let mut total = Lanes::all(0_u64);
-                for part in &self.totals {
-                    let part = warp.load(*part, Lanes::all(iteration as i32));
-                    total = warp.compute(ComputeClass::Int, 1, total + part);
-                }
+                let load = |part: &Array<u64>| warp.load(*part, Lanes::all(iteration as i32));
+                let parts: Vec<Lanes<u64>> = self.totals.iter().map(load).collect();
+                let total = parts.into_iter().fold(Lanes::all(0), |total, part| total + part);
+                let total = warp.compute(ComputeClass::Int, self.totals.len() as u16, total);
                 // Two conversions, a product and a fused one.
                 let [rank] = warp
                     .calculate(ComputeClass::Fp64, 4, [total, brought], |[total, brought]| [self.next(total, brought)]);
