@@ -94,6 +94,9 @@ workloads![
     &multigpu::jacobi::JACOBI,
     &multigpu::diffusion::DIFFUSION,
     &multigpu::eqwp::EQWP,
+    &multigpu::pagerank::PAGERANK,
+    &multigpu::sssp::SSSP,
+    &multigpu::als::ALS,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

@@ -55,16 +55,22 @@ type Direction = (Edge, bool, u32);
 impl Graph {
     /// The graph of `nodes` nodes with these arcs; those of a node keep their order.
     pub fn new(nodes: u32, arcs: &[Arc]) -> Graph {
+        Graph::collect(nodes, || arcs.iter().copied())
+    }
+
+    /// The same of arcs that `arcs` gives twice, alike.
+    pub(super) fn collect<I: Iterator<Item = Arc>>(nodes: u32, arcs: impl Fn() -> I) -> Graph {
         let mut first = vec![0; nodes as usize + 1];
-        for arc in arcs {
+        for arc in arcs() {
             first[arc.from as usize + 1] += 1;
         }
         for node in 0..nodes as usize {
             first[node + 1] += first[node];
         }
         let mut next = first.clone();
-        let (mut target, mut weight) = (vec![0; arcs.len()], vec![0; arcs.len()]);
-        for arc in arcs {
+        let count = first[nodes as usize] as usize;
+        let (mut target, mut weight) = (vec![0; count], vec![0; count]);
+        for arc in arcs() {
             let at = next[arc.from as usize] as usize;
             next[arc.from as usize] += 1;
             (target[at], weight[at]) = (arc.to, arc.weight);
@@ -160,6 +166,11 @@ impl Graph {
         Graph::new(self.nodes(), &arcs)
     }
 
+    /// The graph whose arcs lead the other way; those of a node are in the order of the nodes that they lead to.
+    pub fn reversed(&self) -> Graph {
+        Graph::collect(self.nodes(), || self.arcs().map(Arc::reversed))
+    }
+
     /// Its edges: an arc and one of the same weight that leads back are one edge, and so is a loop. `None` where an arc
     /// has none that leads back.
     pub fn edges(&self) -> Option<Edges> {
@@ -218,6 +229,13 @@ mod tests {
         let graph = Graph::new(3, &[arc(0, 1, 5), arc(1, 0, 5), arc(2, 1, 7)]).both_ways();
         assert_eq!((graph.first(), graph.target()), (&[0, 2, 5, 6][..], &[1, 1, 0, 0, 2, 1][..]));
         assert_eq!(graph.weight(), [5, 5, 5, 5, 7, 7]);
+    }
+
+    #[test]
+    fn reversed_arcs_are_sorted_and_keep_their_weights() {
+        let written = graph(3, &[(2, 0, 7), (0, 2, 5), (1, 0, 3), (1, 1, 4), (1, 0, 9)]);
+        assert_eq!(arcs(&written.reversed()), [(0, 1, 3), (0, 1, 9), (0, 2, 7), (1, 1, 4), (2, 0, 5)]);
+        assert_eq!(written.reversed().reversed().first(), written.first());
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Graphs: generated like a road network, a mesh or at random, or read from a user's file.
+//! Graphs: generated like a road network, a mesh or at random (evenly or as R-MAT), or read from a user's file.
 //!
-//! A generated graph is undirected and simple. A file's graph has the arcs that the file has, one way each, in its order:
+//! A generated graph is undirected and simple, but for R-MAT graphs, which are as they are drawn. A file's graph has the arcs that the file has, one way each, in its order:
 //! parallel arcs and loops stay, as where Galois (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`) fill their rows.
 //! Where the file or the user says symmetric, an arc leads back for each that has none.
 
@@ -11,6 +11,7 @@ mod lines;
 mod matrix_market;
 mod mesh;
 mod random;
+mod rmat;
 mod road;
 mod weights;
 
@@ -20,6 +21,7 @@ pub use islands::islands_graph;
 pub use matrix_market::read_matrix_market;
 pub use mesh::mesh_graph;
 pub use random::random_graph;
+pub use rmat::{Rmat, rmat_graph};
 pub(crate) use road::Groups;
 pub use road::road_graph;
 

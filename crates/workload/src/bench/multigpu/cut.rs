@@ -23,6 +23,26 @@ impl Cut {
         Cut { first: (0..=gpus).map(|gpu| (groups * gpu / gpus * size).min(items)).collect() }
     }
 
+    /// Items in whole groups of `size` neighbours, so that blocks weigh about the same. `before` holds the weight of the items
+    /// before each, and that of all behind the last.
+    pub(super) fn weighed(before: &[u32], size: u64, gpus: u8) -> Cut {
+        let items = before.len() as u64 - 1;
+        let total = u64::from(before[items as usize]);
+        let groups: Vec<u64> = (0..=items.div_ceil(size)).map(|group| (group * size).min(items)).collect();
+        let start = |gpu: u64| {
+            let share = total * gpu / u64::from(gpus);
+            groups[groups.partition_point(|item| u64::from(before[*item as usize]) < share)]
+        };
+        let mut first: Vec<u64> = (0..u64::from(gpus)).map(start).collect();
+        first.push(items);
+        Cut { first }
+    }
+
+    /// The cut of what the items hold, of which `before` counts those of the items before each.
+    pub(super) fn contents(&self, before: &[u32]) -> Cut {
+        Cut { first: self.first.iter().map(|item| u64::from(before[*item as usize])).collect() }
+    }
+
     /// GPUs.
     pub(super) fn gpus(&self) -> usize {
         self.first.len() - 1
@@ -35,7 +55,21 @@ impl Cut {
 
     /// The blocks of all GPUs in tiles of up to `each` items, every tile by `across` CTAs.
     pub(super) fn tiles(&self, each: u64, across: u64) -> Tiles {
-        let tiles = |gpu: usize| (self.first[gpu + 1] - self.first[gpu]).div_ceil(each) * across;
+        self.tiles_from(self.first[..self.gpus()].to_vec(), each, across)
+    }
+
+    /// The same in tiles that begin at multiples of `each`, but for the first of a block. Threads of a warp then share lines as
+    /// they do on one GPU.
+    pub(super) fn aligned(&self, each: u64) -> Tiles {
+        self.tiles_from(self.first[..self.gpus()].iter().map(|first| first / each * each).collect(), each, 1)
+    }
+
+    /// Tiles of each block from an item that may lie before it.
+    fn tiles_from(&self, from: Vec<u64>, each: u64, across: u64) -> Tiles {
+        let tiles = |gpu: usize| match self.block(gpu) {
+            block if block.is_empty() => 0,
+            block => (block.end - from[gpu]).div_ceil(each) * across,
+        };
         let parts = (0..self.gpus()).scan(0, |next, gpu| {
             let first = *next;
             *next += tiles(gpu);
@@ -43,7 +77,7 @@ impl Cut {
         });
         let parts: Vec<u64> = parts.collect();
         let ctas = parts[self.gpus() - 1] + tiles(self.gpus() - 1);
-        Tiles { cut: self.clone(), each, across, parts, ctas }
+        Tiles { cut: self.clone(), from, each, across, parts, ctas }
     }
 }
 
@@ -51,6 +85,8 @@ impl Cut {
 #[derive(Clone, Debug)]
 pub(super) struct Tiles {
     cut: Cut,
+    /// The item from which each GPU's tiles run.
+    from: Vec<u64>,
     each: u64,
     across: u64,
     /// The first CTA of each GPU.
@@ -82,8 +118,9 @@ impl Tiles {
         let cta = u64::from(cta);
         let gpu = self.parts.partition_point(|first| *first <= cta) - 1;
         let (block, local) = (self.cut.block(gpu), cta - self.parts[gpu]);
-        let first = block.start + local / self.across * self.each;
-        Tile { gpu, items: first..(first + self.each).min(block.end), across: local % self.across }
+        let first = self.from[gpu] + local / self.across * self.each;
+        let items = first.max(block.start)..(first + self.each).min(block.end);
+        Tile { gpu, items, across: local % self.across }
     }
 }
 
@@ -99,6 +136,24 @@ mod tests {
         assert_eq!(blocks(Cut::groups(10, 4, 2)), [0..4, 4..10]);
         assert_eq!(blocks(Cut::even(2, 4)), [0..0, 0..1, 1..1, 1..2]);
         assert_eq!(Cut::even(7, 1).block(0), 0..7);
+    }
+
+    #[test]
+    fn blocks_that_are_weighed_are_whole_groups_and_hold_their_parts() {
+        // Weights of 1, 9, 1, 1, 0, 2, 4, 0.
+        let before = [0, 1, 10, 11, 12, 12, 14, 18, 18];
+        let blocks = |cut: Cut| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
+        let cut = Cut::weighed(&before, 2, 3);
+        assert_eq!(blocks(cut.clone()), [0..2, 2..4, 4..8]);
+        assert_eq!(blocks(cut.contents(&before)), [0..10, 10..12, 12..18]);
+        assert_eq!(blocks(Cut::weighed(&[0, 0, 0], 1, 2)), [0..0, 0..2]);
+    }
+
+    #[test]
+    fn aligned_tiles_begin_at_multiples() {
+        let tiles = Cut::even(22, 2).aligned(4);
+        let all: Vec<_> = (0..tiles.ctas as u32).map(|cta| (tiles.tile(cta).gpu, tiles.tile(cta).items)).collect();
+        assert_eq!(all, [(0, 0..4), (0, 4..8), (0, 8..11), (1, 11..12), (1, 12..16), (1, 16..20), (1, 20..22)]);
     }
 
     proptest! {

@@ -4,10 +4,15 @@
 //! read them is up to the design. Layouts and results do not depend on the number of GPUs; grids do ([`cut`]).
 //! Source: GPS, Table 2, which names them; each file names the public program whose structure and defaults it has.
 
+pub(super) mod als;
 pub(super) mod cut;
 pub(super) mod diffusion;
 pub(super) mod eqwp;
 pub(super) mod jacobi;
+mod links;
+pub(super) mod pagerank;
+pub(super) mod sssp;
+mod sum;
 #[cfg(test)]
 mod tests;
 

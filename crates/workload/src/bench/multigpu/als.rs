@@ -1,0 +1,338 @@
+//! Alternating least squares on several GPUs: ratings are approximated by products of factors of items and of users.
+//!
+//! An iteration is cuMF's. The factors of every item (`x`) solve a small linear system that those of the users give; then those
+//! of every user (`theta`) one that the items' give. Each half has three kernels:
+//!
+//! - *right*: the right-hand side of a row, its ratings times the factors they name;
+//! - *hermitian*: its left-hand side, the sum of the outer products of these factors, summed in tiles from the scratchpad;
+//! - *solve*: six steps of conjugate gradients from the row's last factors.
+//!
+//! A CTA has a row. Left-hand sides are the largest arrays, so that rows come in batches.
+//!
+//! GPUs share the rows of either matrix evenly. A GPU writes the factors of its own rows alone. It reads those of the other
+//! matrix that its ratings name, nearly all of all GPUs. Left-hand and right-hand sides stay with their GPU.
+//!
+//! Departures from the source:
+//!
+//! - Each GPU has whole rows of both matrices. The source's program for four GPUs (hugewiki) has parts of the larger matrix on
+//!   each; it adds up partial left-hand sides of the other on the first GPU, which solves and sends all factors back.
+//! - A batch is every so many rows, where the source's rows lie side by side. Each GPU so has rows of every batch.
+//! - Sums over a CTA have an order. The source adds to a word of its scratchpad by atomics.
+//! - The left-hand side is that of the source's kernel for any number of factors, but stored in pairs. Its kernel for a hundred
+//!   stores pairs, and loads the same lines in smaller pieces.
+//! - The right-hand side is one kernel, in place of cuSPARSE's product and a transposition.
+//! - A row without ratings keeps its factors, where the source divides zero by zero.
+//! - Matrices are copied to the device once, not in each iteration.
+//! - Not modelled: the error over all ratings, which the source prints after each iteration.
+//!
+//! GPS, 7.4, says that its ALS mostly issues atomics. The only ones of cuMF on device memory add up that error. Ratings are
+//! drawn, as many and as uneven as Netflix's ([`ratings`]).
+
+mod hermitian;
+mod ratings;
+mod reference;
+mod solve;
+
+use super::MultiGpu;
+use super::cut::{Cut, Tiles};
+use crate::bench::benchmark::Benchmark;
+use crate::bench::reference::equal;
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
+use hermitian::BATCH;
+use ratings::{Ratings, Rows, Sizes};
+use solve::GROUP;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Rows and columns of a thread's tile of a left-hand side. Source: cuMF_als, als.h (`T10`).
+const TILE: i32 = 10;
+/// Registers of a thread that has a tile. Source: assumed: a hundred sums, and what they are formed from.
+const REGISTERS: u32 = 128;
+/// Largest factor of a user at the start. Source: cuMF_als, main.cpp: 0.2; those of items are zero.
+const LARGEST: f32 = 0.2;
+/// Values that a factor may have at the start. Source: assumed; the source has those of `rand`.
+const LEVELS: u64 = 1 << 16;
+/// Loads that a thread has under way in a loop; factors are a multiple of it. Source: assumed: compilers unroll about so far.
+const UNROLLED: usize = 5;
+const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
+
+static PARAMETERS: [Parameter; 7] = [
+    Parameter {
+        name: "items",
+        kind: Kind::Count { low: 2, high: 1 << 24 },
+        default: "17770",
+        about: "items, at scale 1, which GPUs share; scales with users and ratings, so that rows stay as long",
+        source: NETFLIX,
+    },
+    Parameter {
+        name: "users",
+        kind: Kind::Count { low: 2, high: 1 << 24 },
+        default: "480189",
+        about: "users, at scale 1, which GPUs share; scales",
+        source: NETFLIX,
+    },
+    Parameter {
+        name: "ratings",
+        kind: Kind::Count { low: 2, high: 1 << 31 },
+        default: "99072112",
+        about: "ratings, at scale 1; scales",
+        source: NETFLIX,
+    },
+    Parameter {
+        name: "features",
+        kind: Kind::Count { low: 1, high: 160 },
+        default: "100",
+        about: "factors of an item and of a user; does not scale",
+        source: "cuMF_als, README: F=100; the source takes multiples of 10",
+    },
+    Parameter {
+        name: "x_batches",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "1",
+        about: "batches of items, whose left-hand sides share memory",
+        source: "cuMF_als, README (X_BATCH)",
+    },
+    Parameter {
+        name: "theta_batches",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "3",
+        about: "batches of users",
+        source: "cuMF_als, README (THETA_BATCH)",
+    },
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "10",
+        about: "iterations, each of both halves",
+        source: "cuMF_als, main.cpp (ITERS)",
+    },
+];
+
+/// The benchmark.
+pub(in crate::bench) static ALS: MultiGpu = MultiGpu(Benchmark {
+    name: "als",
+    about: "matrix factorisation by alternating least squares on several GPUs: each reads all factors of the other matrix",
+    source: "cuMF_als (cuMF/cumf_als; Tan et al., HPDC 2016); GPS, Table 2 (ALS)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+});
+
+struct Solver {
+    sizes: Sizes,
+    features: i32,
+    iterations: u64,
+    seed: u64,
+    /// Drawn when first needed: sizes of arrays are known without.
+    ratings: OnceLock<Ratings>,
+    x: Half,
+    theta: Half,
+}
+
+/// The half of an iteration that solves for one of the matrices.
+struct Half {
+    /// Names of its kernels.
+    kernels: [&'static str; 3],
+    count: u64,
+    batches: u64,
+    /// First rating of each row, and the number of all.
+    first: Array<i32>,
+    /// The row of the other matrix that each rating names, and the rating.
+    other: Array<i32>,
+    value: Array<f32>,
+    /// Right-hand side of each row.
+    right: Array<f32>,
+    /// Left-hand sides of the rows of a batch, all of one row after those of another.
+    hermitian: Array<f32>,
+    /// Factors of the other matrix, and its own, row by row.
+    from: Array<f32>,
+    to: Array<f32>,
+    /// Of rows.
+    rows: Tiles,
+    /// Of the rows of a batch.
+    slots: Tiles,
+}
+
+/// What the arrays of a half are called.
+struct Names {
+    kernels: [&'static str; 3],
+    batches: &'static str,
+    arrays: [&'static str; 5],
+}
+
+const X: Names = Names {
+    kernels: ["x-right", "x-hermitian", "x-solve"],
+    batches: "x_batches",
+    arrays: ["item_first", "item_users", "item_values", "y_theta", "tt"],
+};
+const THETA: Names = Names {
+    kernels: ["theta-right", "theta-hermitian", "theta-solve"],
+    batches: "theta_batches",
+    arrays: ["user_first", "user_items", "user_values", "y_x", "xx"],
+};
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let scaled = |name| request.scale.of(request.values.count(name));
+    let (items, users, ratings) = (scaled("items").max(2), scaled("users").max(2), scaled("ratings"));
+    let most = request.fit_most("ratings", ratings, items * users / 2);
+    let sizes = Sizes { items, users, ratings: request.fit_least("ratings", most, users) };
+    let features = request.fit_multiple("features", request.values.count("features"), TILE as u64);
+    check_indices(name, sizes.ratings, "ratings")?;
+    check_indices(name, items.max(users) * features, "factors")?;
+    let x = memory.array("x", items * features, Scaling::Scales);
+    let theta = memory.array("theta", users * features, Scaling::Scales);
+    let mut half = |names: &Names, count: u64, [from, to]: [Array<f32>; 2]| -> Result<Half, WorkloadError> {
+        let batches = request.values.count(names.batches);
+        let slots = count.div_ceil(batches);
+        check_indices(name, slots * features * features, "elements of left-hand sides")?;
+        let [first, other, value, right, hermitian] = names.arrays;
+        Ok(Half {
+            kernels: names.kernels,
+            count,
+            batches,
+            first: memory.array(first, count + 1, Scaling::Scales),
+            other: memory.array(other, sizes.ratings, Scaling::Scales),
+            value: memory.array(value, sizes.ratings, Scaling::Scales),
+            right: memory.array(right, count * features, Scaling::Scales),
+            hermitian: memory.array(hermitian, slots * features * features, Scaling::Scales),
+            from,
+            to,
+            rows: Cut::groups(count, batches, request.gpus()).tiles(1, 1),
+            slots: Cut::even(slots, request.gpus()).tiles(1, 1),
+        })
+    };
+    Ok(Box::new(Solver {
+        x: half(&X, items, [theta, x])?,
+        theta: half(&THETA, users, [x, theta])?,
+        sizes,
+        features: features as i32,
+        iterations: request.values.count("iterations"),
+        seed: request.seed,
+        ratings: OnceLock::new(),
+    }))
+}
+
+impl Half {
+    /// The row of a slot in a batch: the last slot may have none.
+    fn row(&self, slot: u64, batch: u64) -> Option<i32> {
+        let row = slot * self.batches + batch;
+        (row < self.count).then_some(row as i32)
+    }
+
+    /// The ratings of a row, which every warp looks up.
+    fn bounds(&self, cta: &mut Cta<'_>, row: i32) -> Range<i32> {
+        let mut bounds = 0..0;
+        cta.each_warp(|warp| {
+            let ends = (warp.load(self.first, Lanes::all(row)), warp.load(self.first, Lanes::all(row + 1)));
+            let (first, end) = warp.compute(ComputeClass::Int, 2, ends);
+            bounds = first.lane(0)..end.lane(0);
+        });
+        bounds
+    }
+
+    fn fill(&self, memory: &Memory, rows: &Rows) {
+        memory.fill(self.first, |row| rows.first[row as usize]);
+        memory.fill(self.other, |rating| rows.other[rating as usize]);
+        memory.fill(self.value, |rating| rows.value[rating as usize]);
+    }
+}
+
+impl Solver {
+    fn ratings(&self) -> &Ratings {
+        self.ratings.get_or_init(|| Ratings::new(self.sizes, self.seed))
+    }
+
+    /// A factor of a user at the start.
+    fn start(&self, index: u64) -> f32 {
+        LARGEST * (noise::below(self.seed ^ 3, index, LEVELS) as f32 / LEVELS as f32)
+    }
+
+    fn update(&self, host: &mut Host<'_>, half: &Half) -> Result<(), RecordError> {
+        let (features, [right, hermitian, solve]) = (self.features as u32, half.kernels);
+        let grid = half.rows.grid(right, features.next_multiple_of(GROUP));
+        host.launch(grid, |cta| self.multiply(cta, half))?;
+        for batch in 0..half.batches {
+            let grid = half.slots.grid(hermitian, self.tile_threads());
+            let grid = grid.shared_bytes(4 * BATCH as u32 * features).registers(REGISTERS);
+            host.launch(grid, |cta| self.sum_products(cta, half, batch))?;
+            // Four vectors and four scalars.
+            let grid = half.slots.grid(solve, features).shared_bytes(4 * (4 * features + 4));
+            host.launch(grid, |cta| self.solve(cta, half, batch))?;
+        }
+        Ok(())
+    }
+}
+
+impl Instance for Solver {
+    fn fill(&self, memory: &Memory) {
+        self.x.fill(memory, &self.ratings().by_item);
+        self.theta.fill(memory, &self.ratings().by_user);
+        memory.fill(self.x.to, |_| 0.0);
+        memory.fill(self.theta.to, |index| self.start(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        for half in [&self.x, &self.theta] {
+            host.copy_to_device(half.first);
+            host.copy_to_device(half.other);
+            host.copy_to_device(half.value);
+            host.copy_to_device(half.to);
+        }
+        for _ in 0..self.iterations {
+            self.update(host, &self.x)?;
+            self.update(host, &self.theta)?;
+        }
+        host.copy_to_host(self.x.to);
+        host.copy_to_host(self.theta.to);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let (features, Ratings { by_item, by_user }) = (self.features as usize, self.ratings());
+        let mut x = vec![0.0; self.x.to.len() as usize];
+        let mut theta: Vec<f32> = (0..self.theta.to.len()).map(|index| self.start(index)).collect();
+        for _ in 0..self.iterations {
+            reference::update(by_item, features, &theta, &mut x);
+            reference::update(by_user, features, &x, &mut theta);
+        }
+        equal("factor of items", &memory.to_vec(self.x.to), &x)?;
+        equal("factor of users", &memory.to_vec(self.theta.to), &theta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scale::Scale;
+    use crate::simt::Backing;
+
+    #[test]
+    fn a_row_stays_with_its_gpu_in_every_kernel() {
+        for (count, batches, gpus) in [(60_u64, 3, 4), (61, 3, 7), (10, 1, 16), (100, 7, 2)] {
+            let slots = count.div_ceil(batches);
+            let (rows, of_batch) = (Cut::groups(count, batches, gpus), Cut::even(slots, gpus));
+            for gpu in 0..usize::from(gpus) {
+                let of_slots =
+                    of_batch.block(gpu).flat_map(|slot| (0..batches).map(move |batch| slot * batches + batch));
+                assert_eq!(
+                    of_slots.filter(|row| *row < count).collect::<Vec<_>>(),
+                    rows.block(gpu).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn left_hand_sides_have_the_memory_of_a_batch() {
+        let mut memory = Memory::new(Backing::AddressOnly);
+        lay_out("als", &mut Request::new(&ALS, Scale::FULL, &[], 7).unwrap(), &mut memory).unwrap();
+        let bytes = |name: &str| memory.arrays().iter().find(|array| array.name == name).map(|array| array.bytes);
+        assert_eq!(bytes("tt"), Some(17_770 * 40_000));
+        assert_eq!(bytes("xx"), Some(160_063 * 40_000));
+    }
+}

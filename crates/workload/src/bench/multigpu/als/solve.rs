@@ -1,0 +1,183 @@
+//! Right-hand sides, and the solution by conjugate gradients: a CTA a row, a thread a factor.
+
+use super::{Half, Solver, UNROLLED};
+use crate::bench::benchmark::ADDRESS;
+use crate::simt::{ComputeClass, Cta, Lanes, Shared};
+
+/// Steps of the solution. Source: cuMF_als, als.cu (`CG_ITER`).
+pub(super) const STEPS: usize = 6;
+/// Square of a residual that is small enough. Source: cuMF_als, cg.cu (`CG_ERROR`).
+pub(super) const SMALL: f32 = 1e-4;
+/// Lanes whose products are added by shuffles. Source: cuMF_als, device_utilities.h (`WARP_SIZE`).
+pub(super) const GROUP: u32 = 32;
+
+/// Vectors of a solution, in the scratchpad.
+struct Vectors {
+    x: Shared<f32>,
+    /// Where to go.
+    p: Shared<f32>,
+    /// The residual.
+    r: Shared<f32>,
+    /// The left-hand side times `p`.
+    ap: Shared<f32>,
+}
+
+impl Solver {
+    /// The right-hand side of the CTA's row: its ratings times their factors. A warp loads 32 ratings at once and hands
+    /// them round by shuffles.
+    pub(super) fn multiply(&self, cta: &mut Cta<'_>, half: &Half) {
+        let row = half.rows.tile(cta.index()).items.start as i32;
+        let ratings = half.bounds(cta, row);
+        cta.each_warp(|warp| {
+            let (factor, lane) = (warp.thread(), warp.lane());
+            let mut sum = Lanes::all(0.0_f32);
+            for first in ratings.clone().step_by(GROUP as usize) {
+                let at = warp.compute(ComputeClass::Int, 2 + 2 * ADDRESS, lane + first);
+                let held = lane.lt(GROUP as i32) & at.lt(ratings.end);
+                let [other] = warp.load_vector_if(held, half.other, at);
+                let [value] = warp.load_vector_if(held, half.value, at);
+                let (other, value) = warp.compute(ComputeClass::Int, 0, (other, value));
+                let count = (GROUP as i32).min(ratings.end - first) as u32;
+                warp.when(factor.lt(self.features), |warp| {
+                    for turns in (0..count).collect::<Vec<_>>().chunks(UNROLLED) {
+                        let load = |turn: &u32| {
+                            // Two shuffles.
+                            let shuffled = warp.compute(ComputeClass::Other, 2, factor);
+                            let at = shuffled + other.lane(*turn) * self.features;
+                            let at = warp.compute(ComputeClass::Int, 1 + ADDRESS, at);
+                            warp.load(half.from, at)
+                        };
+                        let factors: Vec<Lanes<f32>> = turns.iter().map(load).collect();
+                        for (turn, factors) in turns.iter().zip(factors) {
+                            let factors = warp.compute(ComputeClass::Fp32, 1, factors);
+                            sum = sum + factors * value.lane(*turn);
+                        }
+                    }
+                });
+            }
+            warp.when(factor.lt(self.features), |warp| {
+                warp.store(half.right, factor + row * self.features, sum);
+            });
+        });
+    }
+
+    /// Solves for the factors of the CTA's row, from those that it has.
+    pub(super) fn solve(&self, cta: &mut Cta<'_>, half: &Half, batch: u64) {
+        let slot = half.slots.tile(cta.index()).items.start;
+        let Some(row) = half.row(slot, batch) else { return };
+        let (first, left) = (row * self.features, slot as i32 * self.features * self.features);
+        let [x, p, r, ap] = std::array::from_fn(|_| cta.shared(self.features as usize));
+        let mut vectors = Vectors { x, p, r, ap };
+        cta.each_warp(|warp| {
+            let factor = warp.compute(ComputeClass::Int, 2 + ADDRESS, warp.thread());
+            let x = warp.load(half.to, factor + first);
+            warp.store_shared(&mut vectors.x, factor, x);
+        });
+        cta.barrier();
+        let mut squared = self.first_residual(cta, half, (first, left), &mut vectors);
+        // A row without ratings has none: the source would divide zero by zero.
+        let steps = if squared == 0.0 { 0 } else { STEPS };
+        for _ in 0..steps {
+            let before = squared;
+            squared = self.step(cta, half, left, before, &mut vectors);
+            if squared < SMALL {
+                break;
+            }
+            cta.each_warp(|warp| {
+                let factor = warp.thread();
+                let [r, p] = [&vectors.r, &vectors.p].map(|vector| warp.load_shared(vector, factor));
+                let p = warp.compute(ComputeClass::Fp32, 1, r + p * (squared / before));
+                warp.store_shared(&mut vectors.p, factor, p);
+            });
+            cta.barrier();
+        }
+        cta.each_warp(|warp| {
+            let factor = warp.compute(ComputeClass::Int, ADDRESS, warp.thread());
+            let x = warp.load_shared(&vectors.x, factor);
+            warp.store(half.to, factor + first, x);
+        });
+    }
+
+    /// The first residual, which is the first direction too; returns its square.
+    fn first_residual(&self, cta: &mut Cta<'_>, half: &Half, (first, left): (i32, i32), vectors: &mut Vectors) -> f32 {
+        let products = self.times(cta, half, left, &vectors.x);
+        let mut squares = Vec::new();
+        cta.each_warp(|warp| {
+            let factor = warp.compute(ComputeClass::Int, ADDRESS, warp.thread());
+            let right = warp.load(half.right, factor + first);
+            let r = warp.compute(ComputeClass::Fp32, 1, right - products[warp.index() as usize]);
+            warp.store_shared(&mut vectors.r, factor, r);
+            warp.store_shared(&mut vectors.p, factor, r);
+            squares.push(warp.compute(ComputeClass::Fp32, 1, r * r));
+        });
+        add_up(cta, squares)
+    }
+
+    /// A step along the direction; returns the square of the new residual.
+    fn step(&self, cta: &mut Cta<'_>, half: &Half, left: i32, squared: f32, vectors: &mut Vectors) -> f32 {
+        let products = self.times(cta, half, left, &vectors.p);
+        let mut curved = Vec::new();
+        cta.each_warp(|warp| {
+            let (factor, ap) = (warp.thread(), products[warp.index() as usize]);
+            warp.store_shared(&mut vectors.ap, factor, ap);
+            let p = warp.load_shared(&vectors.p, factor);
+            curved.push(warp.compute(ComputeClass::Fp32, 1, p * ap));
+        });
+        let along = add_up(cta, curved);
+        cta.warp(0, |warp| {
+            warp.single(|warp| {
+                warp.compute(ComputeClass::Special, 1, ());
+                warp.shared(3);
+            });
+        });
+        cta.barrier();
+        let length = squared / along;
+        let mut squares = Vec::new();
+        cta.each_warp(|warp| {
+            let factor = warp.thread();
+            let Vectors { x, p, r, ap } = &*vectors;
+            let [x, p, r, ap] = [x, p, r, ap].map(|vector| warp.load_shared(vector, factor));
+            let x = warp.compute(ComputeClass::Fp32, 1, x + p * length);
+            let r = warp.compute(ComputeClass::Fp32, 1, r - ap * length);
+            warp.store_shared(&mut vectors.x, factor, x);
+            warp.store_shared(&mut vectors.r, factor, r);
+            squares.push(warp.compute(ComputeClass::Fp32, 1, r * r));
+        });
+        add_up(cta, squares)
+    }
+
+    /// The left-hand side from element `left` on times a vector: a row of it, which is a column too, for each of its values.
+    fn times(&self, cta: &mut Cta<'_>, half: &Half, left: i32, vector: &Shared<f32>) -> Vec<Lanes<f32>> {
+        let mut products = Vec::new();
+        cta.each_warp(|warp| {
+            let mut sum = Lanes::all(0.0_f32);
+            for (turn, values) in (0..).zip(vector.values().chunks(UNROLLED)) {
+                let at = warp.thread() + (left + turn * UNROLLED as i32 * self.features);
+                let at = warp.compute(ComputeClass::Int, ADDRESS, at);
+                let loaded: [Lanes<f32>; UNROLLED] =
+                    std::array::from_fn(|row| warp.load(half.hermitian, at + row as i32 * self.features));
+                warp.shared(UNROLLED as u16);
+                let loaded = warp.compute(ComputeClass::Fp32, UNROLLED as u16, loaded);
+                sum = loaded.into_iter().zip(values).fold(sum, |sum, (row, value)| sum + row * *value);
+            }
+            products.push(sum);
+        });
+        products
+    }
+}
+
+/// The sum of all lanes: by shuffles in each group of 32, then group after group. The source has atomics on a word of the
+/// scratchpad, in any order.
+fn add_up(cta: &mut Cta<'_>, held: Vec<Lanes<f32>>) -> f32 {
+    let mut sum = 0.0;
+    for (index, held) in (0..).zip(held) {
+        cta.warp(index, |warp| {
+            let groups = warp.sum_lanes(ComputeClass::Fp32, held, GROUP.min(warp.width()));
+            warp.single(|warp| warp.shared(1));
+            let first = (0..warp.width()).step_by(GROUP as usize).filter(|lane| warp.active() >> lane & 1 == 1);
+            first.for_each(|lane| sum += groups.lane(lane));
+        });
+    }
+    cta.barrier();
+    sum
+}

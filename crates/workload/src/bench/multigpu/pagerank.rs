@@ -1,0 +1,351 @@
+//! Pagerank over edges on several GPUs: each owns a block of nodes and the arcs into these, and reads the ranks of all.
+//!
+//! An iteration is Tartan's, in three kernels:
+//!
+//! - *sum* adds up the ranks of each GPU's nodes;
+//! - *follow* brings each arc's end the rank of its start, divided by the arcs that leave the start;
+//! - *rank* damps what arcs brought a node, adds an even part of the sum of all ranks, and clears what was brought.
+//!
+//! What the ranks of nodes without arcs would bring is lost, as in the source, so that the sum of all ranks falls.
+//!
+//! The graph is the source's too. Parallel arcs become one. Arcs into nodes that have one alone, or the most of all, are
+//! dropped. Blocks of nodes are whole lines of ranks, and hold about the same number of arcs.
+//!
+//! With random labels nearly every line of ranks is read by every GPU. GPS's table says "peer-to-peer".
+//!
+//! Departures from the source:
+//!
+//! - A thread takes an arc and adds to its end by an atomic; the source has a thread, a warp or a CTA for each row. GPS, 7.4,
+//!   says that its Pagerank mostly issues atomics.
+//! - Sums are integers of 2^-62, which commute; the source adds floats.
+//! - GPUs read ranks from the one array. The source gathers those that others need, and sends them.
+//! - Each GPU holds its part of the sum of all ranks, and all read all parts. The source has `MPI_Allreduce`.
+
+use super::MultiGpu;
+use super::cut::{Cut, Tile, Tiles};
+use super::links::{DEGREE, NODES, rows, shape};
+use super::sum::{ATOMIC, add_up};
+use crate::bench::benchmark::{ADDRESS, Benchmark};
+use crate::bench::reference::equal;
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::graph::{Arc, Graph, Rmat, rmat_graph};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
+use std::sync::OnceLock;
+
+/// Threads of a CTA. Source: Tartan, prbench, cuda_kernels.cu (`THREADS`).
+const THREADS: u64 = 128;
+/// Ranks that a thread sums. Source: assumed: CUB, which the source calls, gives threads several too.
+const RANKS: usize = 8;
+/// Part of a rank that arcs carry on. Source: Tartan, prbench, main.cpp: 0.85 where the user gives none.
+const DAMPING: f64 = 0.85;
+/// A rank of one in units of sums. Source: assumed, 2^62: all ranks together are at most one.
+const UNIT: f64 = (1_u64 << 62) as f64;
+/// Ranks of a line of 128 bytes: a block of nodes is whole ones.
+const LINE: u64 = 16;
+
+static PARAMETERS: [Parameter; 3] = [
+    NODES,
+    DEGREE,
+    Parameter {
+        name: "iterations",
+        kind: Kind::Count { low: 1, high: 10_000 },
+        default: "20",
+        about: "iterations",
+        source: "Tartan, prbench: kernel 3 runs 20",
+    },
+];
+
+/// The benchmark.
+pub(in crate::bench) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
+    name: "pagerank-edges",
+    about: "Pagerank on several GPUs: a thread an arc adds to its node, ranks of all nodes are gathered",
+    source: "Tartan, prbench (uuudown/Tartan); GPS, Table 2 (Pagerank)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: false,
+    lay_out,
+});
+
+struct Ranks {
+    rmat: Rmat,
+    gpus: u8,
+    /// Drawn when first needed: sizes of arrays are known without.
+    links: OnceLock<Links>,
+    /// By arc, in order of the nodes that arcs lead to: both ends, and the share of the first. There is room for all arcs
+    /// drawn.
+    source: Array<u32>,
+    target: Array<u32>,
+    value: Array<f64>,
+    rank: Array<f64>,
+    /// What arcs bring each node.
+    sums: Array<u64>,
+    /// By GPU, the sum of its ranks in each iteration.
+    totals: Vec<Array<u64>>,
+    iterations: u64,
+}
+
+/// The graph as the program uses it, and how GPUs share it.
+struct Links {
+    /// The row of a node: where arcs into it start, and how many parallel ones each stands for.
+    arcs: Graph,
+    /// Arcs that leave each node, parallel ones apart.
+    leaving: Vec<u32>,
+    /// Of nodes, as sums of ranks take them.
+    summed: Tiles,
+    /// Of arcs.
+    followed: Tiles,
+    /// Of nodes.
+    ranked: Tiles,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let (log_nodes, degree) = shape(name, request)?;
+    let rmat = Rmat { log_nodes, degree, heaviest: 1, flips: true, seed: request.seed };
+    let (nodes, iterations) = (u64::from(rmat.nodes()), request.values.count("iterations"));
+    let gpus = request.gpus();
+    Ok(Box::new(Ranks {
+        rmat,
+        gpus,
+        links: OnceLock::new(),
+        source: memory.array("source", rmat.arcs(), Scaling::Scales),
+        target: memory.array("target", rmat.arcs(), Scaling::Scales),
+        value: memory.array("value", rmat.arcs(), Scaling::Scales),
+        rank: memory.array("rank", nodes, Scaling::Scales),
+        sums: memory.array("sums", nodes, Scaling::Scales),
+        totals: (0..gpus).map(|gpu| memory.array(&format!("total{gpu}"), iterations, Scaling::Fixed)).collect(),
+        iterations,
+    }))
+}
+
+/// The arcs into each node, sorted by where they start, parallel ones as one of their number.
+fn arcs_in(rmat: Rmat) -> Graph {
+    let drawn = rmat_graph(rmat).reversed();
+    let most = (0..drawn.nodes()).map(|node| drawn.row(node).len()).max().unwrap_or(0);
+    let mut arcs: Vec<Arc> = Vec::with_capacity(drawn.target().len());
+    for node in 0..drawn.nodes() {
+        let starts = &drawn.target()[drawn.row(node)];
+        if starts.len() > 1 && starts.len() < most {
+            let same = starts.chunk_by(|a, b| a == b);
+            arcs.extend(same.map(|same| Arc { from: node, to: same[0], weight: same.len() as u32 }));
+        }
+    }
+    Graph::new(drawn.nodes(), &arcs)
+}
+
+impl Links {
+    fn new(rmat: Rmat, gpus: u8) -> Links {
+        let arcs = arcs_in(rmat);
+        let mut leaving = vec![0; arcs.nodes() as usize];
+        for (start, count) in arcs.target().iter().zip(arcs.weight()) {
+            leaving[*start as usize] += count;
+        }
+        let nodes = Cut::weighed(arcs.first(), LINE, gpus);
+        Links {
+            leaving,
+            summed: nodes.tiles(THREADS * RANKS as u64, 1),
+            followed: nodes.contents(arcs.first()).aligned(THREADS),
+            ranked: nodes.tiles(THREADS, 1),
+            arcs,
+        }
+    }
+
+    /// The share of its start's arcs that an arc is.
+    fn value(&self, arc: usize) -> f64 {
+        f64::from(self.arcs.weight()[arc]) / f64::from(self.leaving[self.arcs.target()[arc] as usize])
+    }
+}
+
+/// In units of sums.
+fn units(rank: f64) -> u64 {
+    (rank * UNIT) as u64
+}
+
+impl Ranks {
+    fn links(&self) -> &Links {
+        self.links.get_or_init(|| Links::new(self.rmat, self.gpus))
+    }
+
+    fn nodes(&self) -> u64 {
+        self.rank.len()
+    }
+
+    /// Ranks at the start: random, and one together.
+    fn start(&self) -> Vec<f64> {
+        let drawn: Vec<u64> = (0..self.nodes()).map(|node| noise::below(self.rmat.seed, node, 1 << 30) + 1).collect();
+        let all: u64 = drawn.iter().sum();
+        drawn.into_iter().map(|one| one as f64 / all as f64).collect()
+    }
+
+    /// A node's next rank: `total` of all ranks, and what arcs brought it.
+    fn next(&self, total: u64, brought: u64) -> f64 {
+        let even = (1.0 - DAMPING) / self.nodes() as f64;
+        even * (total as f64 / UNIT) + DAMPING * (brought as f64 / UNIT)
+    }
+
+    fn sum(&self, cta: &mut Cta<'_>, iteration: u64) {
+        let Tile { gpu, items, .. } = self.links().summed.tile(cta.index());
+        let mut sums = Vec::new();
+        cta.each_warp(|warp| {
+            let first = warp.compute(ComputeClass::Int, 2 + ADDRESS, warp.thread() + items.start as i32);
+            let at: [Lanes<i32>; RANKS] = std::array::from_fn(|turn| first + (turn as u64 * THREADS) as i32);
+            let ranks = at.map(|at| {
+                let [rank] = warp.load_vector_if(at.lt(items.end as i32), self.rank, at);
+                rank
+            });
+            // A product, a conversion and an addition each.
+            let all = warp.compute(ComputeClass::Fp64, 3 * RANKS as u16, ranks);
+            sums.push(all.into_iter().fold(Lanes::all(0), |sum, rank: Lanes<f64>| sum + rank.map(units)));
+        });
+        add_up(cta, sums, self.totals[gpu], iteration as i32);
+    }
+
+    fn follow(&self, cta: &mut Cta<'_>) {
+        let Tile { items, .. } = self.links().followed.tile(cta.index());
+        let first = (items.start / THREADS * THREADS) as i32;
+        cta.each_warp(|warp| {
+            let arc = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
+            warp.when(arc.ge(items.start as i32) & arc.lt(items.end as i32), |warp| {
+                let arc = warp.compute(ComputeClass::Int, 3 * ADDRESS, arc);
+                let source = warp.load(self.source, arc);
+                let value = warp.load(self.value, arc);
+                let target = warp.load(self.target, arc);
+                let source = warp.compute(ComputeClass::Int, ADDRESS, source);
+                let rank = warp.load(self.rank, source);
+                let [brought] =
+                    warp.calculate(ComputeClass::Fp64, 3, [value, rank], |[value, rank]| [units(value * rank)]);
+                let target = warp.compute(ComputeClass::Int, ADDRESS, target);
+                warp.reduce(Reduction::Add, self.sums, target, brought, ATOMIC);
+            });
+        });
+    }
+
+    fn rank(&self, cta: &mut Cta<'_>, iteration: u64) {
+        let Tile { items, .. } = self.links().ranked.tile(cta.index());
+        cta.each_warp(|warp| {
+            let node = warp.compute(ComputeClass::Int, 2, warp.thread() + items.start as i32);
+            warp.when(node.lt(items.end as i32), |warp| {
+                let node = warp.compute(ComputeClass::Int, 2 * ADDRESS, node);
+                let brought = warp.load(self.sums, node);
+                let load = |part: &Array<u64>| warp.load(*part, Lanes::all(iteration as i32));
+                let parts: Vec<Lanes<u64>> = self.totals.iter().map(load).collect();
+                let total = parts.into_iter().fold(Lanes::all(0), |total, part| total + part);
+                let total = warp.compute(ComputeClass::Int, self.totals.len() as u16, total);
+                // Two conversions, a product and a fused one.
+                let [rank] = warp
+                    .calculate(ComputeClass::Fp64, 4, [total, brought], |[total, brought]| [self.next(total, brought)]);
+                warp.store(self.rank, node, rank);
+                warp.store(self.sums, node, 0_u64);
+            });
+        });
+    }
+}
+
+impl Instance for Ranks {
+    fn fill(&self, memory: &Memory) {
+        let links = self.links();
+        let (starts, mut targets) = (links.arcs.target(), rows(&links.arcs));
+        memory.fill(self.source, |arc| starts.get(arc as usize).copied().unwrap_or_default());
+        memory.fill(self.target, |_| targets.next().unwrap_or_default());
+        memory.fill(self.value, |arc| if (arc as usize) < starts.len() { links.value(arc as usize) } else { 0.0 });
+        let ranks = self.start();
+        memory.fill(self.rank, |node| ranks[node as usize]);
+        memory.fill(self.sums, |_| 0);
+        self.totals.iter().for_each(|total| memory.fill(*total, |_| 0));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let Links { summed, followed, ranked, .. } = self.links();
+        host.copy_to_device(self.source);
+        host.copy_to_device(self.target);
+        host.copy_to_device(self.value);
+        host.copy_to_device(self.rank);
+        for iteration in 0..self.iterations {
+            let threads = THREADS as u32;
+            let sum = summed.grid("sum", threads).shared_bytes(8 * threads / 32);
+            host.launch(sum, |cta| self.sum(cta, iteration))?;
+            host.launch(followed.grid("follow", threads), |cta| self.follow(cta))?;
+            host.launch(ranked.grid("rank", threads), |cta| self.rank(cta, iteration))?;
+        }
+        host.copy_to_host(self.rank);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let Links { arcs, .. } = self.links();
+        let (mut ranks, mut totals) = (self.start(), Vec::new());
+        for _ in 0..self.iterations {
+            let total = ranks.iter().map(|rank| units(*rank)).sum();
+            let brought = |node: u32| -> u64 {
+                arcs.row(node).map(|arc| units(self.links().value(arc) * ranks[arcs.target()[arc] as usize])).sum()
+            };
+            ranks = (0..arcs.nodes()).map(|node| self.next(total, brought(node))).collect();
+            totals.push(total);
+        }
+        equal("rank", &memory.to_vec(self.rank), &ranks)?;
+        let found = |at| self.totals.iter().fold(0_u64, |sum, part| sum.wrapping_add(memory.read(*part, at)));
+        equal("total", &(0..self.iterations).map(found).collect::<Vec<_>>(), &totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::reference::agree;
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use crate::simt::Backing;
+
+    const SMALL: Rmat = Rmat { log_nodes: 10, degree: 8, heaviest: 1, flips: true, seed: 7 };
+
+    /// Pagerank in floats, an arc drawn after the other.
+    fn floats(iterations: u64, mut ranks: Vec<f64>) -> Vec<f64> {
+        let graph = rmat_graph(SMALL);
+        let arcs: Vec<(u32, u32)> = rows(&graph).zip(graph.target().iter().copied()).collect();
+        let mut into = vec![0; ranks.len()];
+        arcs.iter().for_each(|(_, to)| into[*to as usize] += 1);
+        let most = *into.iter().max().unwrap();
+        let kept: Vec<_> = arcs.iter().filter(|(_, to)| (2..most).contains(&into[*to as usize])).collect();
+        let mut out = vec![0.0; ranks.len()];
+        kept.iter().for_each(|(from, _)| out[*from as usize] += 1.0);
+        for _ in 0..iterations {
+            let even = (1.0 - DAMPING) * ranks.iter().sum::<f64>() / ranks.len() as f64;
+            let mut next = vec![even; ranks.len()];
+            kept.iter()
+                .for_each(|(from, to)| next[*to as usize] += DAMPING * ranks[*from as usize] / out[*from as usize]);
+            ranks = next;
+        }
+        ranks
+    }
+
+    #[test]
+    fn ranks_are_those_of_floats_and_fall_together() {
+        let given = [("nodes", "1024"), ("degree", "8"), ("iterations", "5")];
+        let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut request = Request::new(&PAGERANK, Scale::FULL, &given, 7).unwrap().with_gpus(4);
+        let mut memory = Memory::new(Backing::Real);
+        let instance = lay_out("pagerank-edges", &mut request, &mut memory).unwrap();
+        instance.fill(&memory);
+        let place = memory.arrays().iter().position(|array| array.name == "rank").unwrap();
+        let ranks = || memory.bits(place).into_iter().map(f64::from_bits).collect::<Vec<_>>();
+        let start = ranks();
+        instance.run(&mut Host::new(&memory, &RecordOptions::default())).unwrap();
+        agree("rank", &ranks(), &floats(5, start.clone())).unwrap();
+        let together = |ranks: &[f64]| ranks.iter().sum::<f64>();
+        assert!((together(&start) - 1.0).abs() < 1e-12 && together(&ranks()) < 0.9);
+    }
+
+    #[test]
+    fn arcs_into_nodes_with_one_or_the_most_are_dropped_and_parallels_joined() {
+        let (drawn, kept) = (rmat_graph(SMALL).reversed(), arcs_in(SMALL));
+        let most = (0..1024).map(|node| drawn.row(node).len()).max().unwrap();
+        for node in 0..1024 {
+            let count = drawn.row(node).len();
+            let (row, expected) = (kept.row(node), if (2..most).contains(&count) { count } else { 0 });
+            assert_eq!(kept.weight()[row.clone()].iter().sum::<u32>() as usize, expected);
+            assert!(kept.target()[row].is_sorted_by(|a, b| a < b));
+        }
+    }
+}
