@@ -106,6 +106,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
+        "hit" => &[("side", "32"), ("depth", "32"), ("steps", "1")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

@@ -92,6 +92,7 @@ workloads![
     &rodinia::btree::BTREE,
     &rodinia::dwt2d::DWT2D,
     &multigpu::jacobi::JACOBI,
+    &multigpu::hit::HIT,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

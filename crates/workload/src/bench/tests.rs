@@ -222,6 +222,7 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("dwt2d", &[("columns", "500"), ("rows", "17"), ("levels", "1")]),
     ("dwt2d", &[("columns", "967"), ("rows", "130"), ("levels", "2")]),
     ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
+    ("hit", &[("side", "64"), ("depth", "8"), ("steps", "1")]),
 ];
 
 #[test]

@@ -5,6 +5,7 @@
 //! Source: GPS, Table 2, which names them; each file names the public program whose structure and defaults it has.
 
 pub(super) mod cut;
+pub(super) mod hit;
 pub(super) mod jacobi;
 #[cfg(test)]
 mod tests;
