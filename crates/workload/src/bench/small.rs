@@ -106,7 +106,8 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "dwt2d" => &[("columns", "70"), ("rows", "41")],
         "square" => &[("elements", "3000"), ("ctas", "3"), ("launches", "3")],
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
-        "hit" => &[("side", "32"), ("depth", "32"), ("steps", "1")],
+        "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],
+        "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

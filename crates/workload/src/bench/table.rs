@@ -93,6 +93,7 @@ workloads![
     &rodinia::dwt2d::DWT2D,
     &multigpu::jacobi::JACOBI,
     &multigpu::hit::HIT,
+    &multigpu::mbir::MBIR,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

@@ -15,7 +15,7 @@
 //! - Forcing is fixed. The source divides the power by the energy of the lowest wave numbers.
 //! - Statistics and the symmetry of the spectrum, done in few steps, are left out.
 //! - The curl and the cross product have linear CTAs of 512 threads, as the other pointwise kernels have.
-//! - Transforms are written out here, 16 points a thread; the source calls cuFFT.
+//! - Transforms are written out here, in the scratchpad and 4 to 16 points a thread; the source calls cuFFT.
 //! - The box may be shorter along z, at the same distance of points, so that a scale shrinks an axis that no GPU cuts.
 
 mod fft;
@@ -45,7 +45,7 @@ const POWER: f32 = 1.0;
 /// Share of a step's bound that is taken. Source: `cfl` in src/RK3.c of the same program.
 const COURANT: f32 = 0.5;
 /// Sum of the largest velocities along the axes. Source: assumed, above that with which a run starts.
-const SPEED: f32 = 6.0;
+const SPEED: f32 = 4.0;
 /// Growth rate of the forced wave numbers. Source: assumed, the power over twice an energy of 1.
 const FORCING: f32 = POWER / 2.0;
 /// Phases of the three substeps, in parts of the distance of two points. Source: src/RK3.c of the same program; its first
@@ -55,7 +55,7 @@ const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 32, high: 512 },
+        kind: Kind::Count { low: 16, high: 512 },
         default: "256",
         about: "points of the box along x and y, which GPUs share, a power of two; does not scale",
         source: SOURCE,

@@ -7,6 +7,7 @@
 pub(super) mod cut;
 pub(super) mod hit;
 pub(super) mod jacobi;
+pub(super) mod mbir;
 #[cfg(test)]
 mod tests;
 

@@ -1,4 +1,4 @@
-//! Fourier transforms of lines: up to 16 points a thread, passes of radix 16 and less, exchanges through the scratchpad.
+//! Fourier transforms of lines: 4 to 16 points a thread, passes of as large a radix, exchanges through the scratchpad.
 //!
 //! With `t` threads a line, thread `j` holds points j, j + t, j + 2t and so on, in the beginning and in the end of each pass. A
 //! row along z has real points: it is transformed as half as many complex points, then untangled.
@@ -8,8 +8,12 @@ use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 use std::f64::consts::TAU;
 
-/// Most points of a thread. Source: assumed, radix 16, the largest of which cuFFT makes transforms of 256 points.
+/// Most points of a thread. Source: assumed, so that two passes of radix 16 make a transform of 256 points.
 const POINTS: usize = 16;
+/// Fewest. Source: assumed, radix 4.
+const FEWEST: usize = 4;
+/// Threads of a line, where it has that many. Source: assumed, so that they touch a line of 128 bytes at once.
+const TEAM: usize = 16;
 /// Words of the scratchpad from which on one is left out, against conflicts of banks.
 const PAD: usize = 16;
 /// Registers of a thread: 16 complex points and as much for addresses and twiddles. Source: assumed.
@@ -61,6 +65,8 @@ fn minus(a: Complex, b: Complex) -> Complex {
 /// A transform of a line of a power of two points.
 pub(super) struct Transform {
     points: usize,
+    /// Points of a thread.
+    each: usize,
     radices: Vec<usize>,
 }
 
@@ -75,17 +81,18 @@ enum Lay {
 
 impl Transform {
     pub(super) fn of(points: usize) -> Transform {
+        let each = (points / TEAM).clamp(FEWEST, POINTS);
         let (mut radices, mut left) = (Vec::new(), points);
         while left > 1 {
-            radices.push(left.min(POINTS));
-            left /= left.min(POINTS);
+            radices.push(left.min(each));
+            left /= left.min(each);
         }
-        Transform { points, radices }
+        Transform { points, each, radices }
     }
 
     /// Points of a thread.
     fn each(&self) -> usize {
-        self.points.min(POINTS)
+        self.each
     }
 
     /// Threads of a line.
@@ -241,29 +248,25 @@ fn butterfly(values: &mut [Complex], roots: &Roots, inverse: bool) {
 impl Turbulence {
     /// Lines along y of a spectrum that lies as [x][z][y].
     pub(super) fn along_y(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>, inverse: bool) -> Done {
-        let side = self.mesh.side;
-        self.lines(host, "fft-y", Lay::Along, [from, to], inverse, |line| line * side, 1)
+        self.lines(host, "fft-y", Lay::Along, [from, to], inverse)
     }
 
     /// Lines along x of a field that lies as [y][x][z], in place.
     pub(super) fn along_x(&self, host: &mut Host<'_>, field: Array<f32>, inverse: bool) -> Done {
-        let (half, plane) = (self.mesh.half(), self.mesh.plane());
-        let first = |line: Lanes<i32>| line / half * plane + line % half;
-        self.lines(host, "fft-x", Lay::Across, [field; 2], inverse, first, half)
+        self.lines(host, "fft-x", Lay::Across, [field; 2], inverse)
     }
 
-    /// Complex lines from their first values, with `stride` values between neighbours.
-    #[allow(clippy::too_many_arguments, reason = "the shape of a batched transform, as of `cufftPlanMany`")]
-    fn lines(
-        &self,
-        host: &mut Host<'_>,
-        name: &str,
-        lay: Lay,
-        [from, to]: [Array<f32>; 2],
-        inverse: bool,
-        first: impl Fn(Lanes<i32>) -> Lanes<i32> + Sync,
-        stride: i32,
-    ) -> Done {
+    /// First value of a line, and values from a point to the next.
+    fn line(&self, lay: Lay, line: Lanes<i32>) -> (Lanes<i32>, i32) {
+        let (half, plane) = (self.mesh.half(), self.mesh.plane());
+        match lay {
+            Lay::Along => (line * self.mesh.side, 1),
+            Lay::Across => (line / half * plane + line % half, half),
+        }
+    }
+
+    /// A CTA 16 complex lines.
+    fn lines(&self, host: &mut Host<'_>, name: &str, lay: Lay, [from, to]: [Array<f32>; 2], inverse: bool) -> Done {
         let transform = &self.along_side;
         let (threads, each) = (LINES as usize * transform.threads(), transform.each());
         let grid = self.lines.grid(name, threads as u32).registers(REGISTERS);
@@ -273,19 +276,19 @@ impl Turbulence {
             let place = |warp: &mut Warp<'_>| {
                 let [line, point] = transform.place(lay, warp);
                 let line = line + lines.start as i32;
-                let at = warp.compute(ComputeClass::Int, ADDRESS, (first(line) + point * stride) * 2);
-                (line.lt(lines.end as i32), at)
+                let (first, stride) = self.line(lay, line);
+                let at = warp.compute(ComputeClass::Int, ADDRESS, (first + point * stride) * 2);
+                (line.lt(lines.end as i32), at, 2 * stride * transform.threads() as i32)
             };
-            let step = 2 * stride * transform.threads() as i32;
             cta.each_warp(|warp| {
-                let (is_line, at) = place(warp);
+                let (is_line, at, step) = place(warp);
                 for (slot, point) in (0..).zip(&mut all[warp.index() as usize]) {
                     *point = warp.load_vector_if(is_line, from, at + slot * step);
                 }
             });
             transform.run(cta, lay, &mut all, &self.roots, inverse);
             cta.each_warp(|warp| {
-                let (is_line, at) = place(warp);
+                let (is_line, at, step) = place(warp);
                 let points = &all[warp.index() as usize];
                 warp.when(is_line, |warp| {
                     for (slot, point) in (0..).zip(points) {
@@ -298,119 +301,111 @@ impl Turbulence {
 
     /// Rows of real points along z to their spectra, in place.
     pub(super) fn z_from_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
-        self.rows(host, "fft-z", |cta| {
-            let transform = &self.along_depth;
-            let mut all = self.load_rows(cta, field, None);
+        self.rows(host, field, |cta, stage| {
+            let (transform, half) = (&self.along_depth, self.mesh.half());
+            let mut all = self.pick(cta, stage, |own| own);
             transform.run(cta, Lay::Along, &mut all, &self.roots, false);
-            let mirrored = self.mirror(cta, &all, None);
-            let half = self.mesh.depth as usize / 2;
+            self.place_points(cta, stage, &all);
+            cta.barrier();
+            let mirrored = self.pick(cta, stage, |own| own.map(|own| (half - 1 - own) % (half - 1)));
+            cta.barrier();
             cta.each_warp(|warp| {
-                let (index, [_, first]) = (warp.index() as usize, transform.place(Lay::Along, warp));
-                let at = self.row(warp, cta_rows(&self.rows, warp));
-                for slot in 0..transform.each() {
+                let (index, [line, first]) = (warp.index() as usize, transform.place(Lay::Along, warp));
+                for (slot, point) in all[index].iter_mut().enumerate() {
                     let own = first + (slot * transform.threads()) as i32;
-                    let [value, last] = self.untangle(warp, [all[index][slot], mirrored[index][slot]], own, false);
-                    warp.store_vector(field, at + (slot * 2 * transform.threads()) as i32, value);
+                    let [value, last] = self.untangle(warp, [*point, mirrored[index][slot]], own, false);
+                    *point = value;
                     if slot == 0 {
-                        warp.when(first.eq(0), |warp| warp.store_vector(field, at + 2 * half as i32, last));
+                        let end = (line * half + (half - 1)) * 2;
+                        warp.when(first.eq(0), |warp| warp.store_shared_vector(stage, end, last));
                     }
                 }
             });
+            self.place_points(cta, stage, &all);
         })
     }
 
     /// Spectra of rows along z to real points, in place.
     pub(super) fn z_to_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
-        self.rows(host, "fft-z", |cta| {
-            let transform = &self.along_depth;
-            let mut last = vec![[Lanes::all(0.0); 2]; cta.warps() as usize];
-            let mut all = self.load_rows(cta, field, Some(&mut last));
-            let mirrored = self.mirror(cta, &all, Some(&last));
+        self.rows(host, field, |cta, stage| {
+            let (transform, half) = (&self.along_depth, self.mesh.half());
+            let mut all = self.pick(cta, stage, |own| own);
+            let mirrored = self.pick(cta, stage, |own| own.map(|own| half - 1 - own));
             cta.each_warp(|warp| {
                 let (index, [_, first]) = (warp.index() as usize, transform.place(Lay::Along, warp));
-                for slot in 0..transform.each() {
+                for (slot, point) in all[index].iter_mut().enumerate() {
                     let own = first + (slot * transform.threads()) as i32;
-                    let [value, _] = self.untangle(warp, [all[index][slot], mirrored[index][slot]], own, true);
-                    all[index][slot] = value;
+                    let [value, _] = self.untangle(warp, [*point, mirrored[index][slot]], own, true);
+                    *point = value;
                 }
             });
             transform.run(cta, Lay::Along, &mut all, &self.roots, true);
-            cta.each_warp(|warp| {
-                let at = self.row(warp, cta_rows(&self.rows, warp));
-                for (slot, point) in all[warp.index() as usize].iter().enumerate() {
-                    warp.store_vector(field, at + (slot * 2 * transform.threads()) as i32, *point);
-                }
+            self.place_points(cta, stage, &all);
+        })
+    }
+
+    /// A CTA some rows, which lie side by side: in whole to the scratchpad, through `kernel`, and back.
+    fn rows(
+        &self,
+        host: &mut Host<'_>,
+        field: Array<f32>,
+        kernel: impl Fn(&mut Cta<'_>, &mut Shared<f32>) + Sync,
+    ) -> Done {
+        let (transform, half, threads) = (&self.along_depth, self.mesh.half(), self.mesh.side);
+        let rows = threads / transform.threads() as i32;
+        let words = rows * (transform.words() as i32 + 2 * half);
+        let grid = self.rows.grid("fft-z", threads.cast_unsigned()).registers(REGISTERS);
+        host.launch(grid.shared_bytes(4 * words.cast_unsigned()), |cta| {
+            let start = self.rows.tile(cta.index()).items.start as i32 * half;
+            let each_value = |cta: &mut Cta<'_>, body: &mut dyn FnMut(&mut Warp<'_>, Lanes<i32>, Lanes<i32>)| {
+                cta.each_warp(|warp| {
+                    for first in (0..rows * half).step_by(threads as usize) {
+                        let value = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
+                        warp.when(value.lt(rows * half), |warp| body(warp, value * 2, (value + start) * 2));
+                    }
+                });
+            };
+            let mut stage: Shared<f32> = cta.shared(2 * (rows * half) as usize);
+            each_value(cta, &mut |warp, to, from| {
+                let value: [_; 2] = warp.load_vector(field, from);
+                warp.store_shared_vector(&mut stage, to, value);
+            });
+            cta.barrier();
+            kernel(cta, &mut stage);
+            cta.barrier();
+            each_value(cta, &mut |warp, from, to| {
+                let value: [_; 2] = warp.load_shared_vector(&stage, from);
+                warp.store_vector(field, to, value);
             });
         })
     }
 
-    fn rows(&self, host: &mut Host<'_>, name: &str, kernel: impl Fn(&mut Cta<'_>) + Sync) -> Done {
-        let transform = &self.along_depth;
-        let threads = self.mesh.side as u32;
-        // A word more a row, where the mirror of the first point lies.
-        let words = threads / transform.threads() as u32 * (transform.words() as u32 + 1);
-        host.launch(self.rows.grid(name, threads).registers(REGISTERS).shared_bytes(4 * words), kernel)
-    }
-
-    /// Index of the first value of each thread in its row.
-    fn row(&self, warp: &mut Warp<'_>, rows: u64) -> Lanes<i32> {
-        let [line, first] = self.along_depth.place(Lay::Along, warp);
-        warp.compute(ComputeClass::Int, ADDRESS, ((line + rows as i32) * self.mesh.half() + first) * 2)
-    }
-
-    /// A CTA's rows, by warp; and in the first thread of each the value after its last point.
-    fn load_rows(
-        &self,
-        cta: &mut Cta<'_>,
-        field: Array<f32>,
-        mut last: Option<&mut Vec<[Lanes<f32>; 2]>>,
-    ) -> Vec<Points> {
-        let transform = &self.along_depth;
+    /// For each point of each thread, by warp, the value of its row at `index` of the point.
+    fn pick(&self, cta: &mut Cta<'_>, stage: &Shared<f32>, index: impl Fn(Lanes<i32>) -> Lanes<i32>) -> Vec<Points> {
+        let (transform, half) = (&self.along_depth, self.mesh.half());
         let mut all = Vec::new();
         cta.each_warp(|warp| {
-            let [_, first] = transform.place(Lay::Along, warp);
-            let at = self.row(warp, cta_rows(&self.rows, warp));
-            let load = |slot: usize| warp.load_vector(field, at + (slot * 2 * transform.threads()) as i32);
-            all.push((0..transform.each()).map(load).collect());
-            if let Some(last) = last.as_mut() {
-                let after = warp.load_vector_if(first.eq(0), field, at + self.mesh.depth);
-                last[warp.index() as usize] = after;
-            }
+            let [line, first] = transform.place(Lay::Along, warp);
+            warp.compute(ComputeClass::Int, ADDRESS, ());
+            let point = |slot: usize| {
+                let at = index(first + (slot * transform.threads()) as i32);
+                warp.load_shared_vector(stage, (line * half + at) * 2)
+            };
+            all.push((0..transform.each()).map(point).collect());
         });
         all
     }
 
-    /// For each point k of each thread, the point at the other end of the row: M - k of M. That of point 0 is itself, or
-    /// `last` where there is one.
-    fn mirror(&self, cta: &mut Cta<'_>, all: &[Points], last: Option<&[[Lanes<f32>; 2]]>) -> Vec<Points> {
-        let transform = &self.along_depth;
-        let (points, words) = (transform.points as i32, transform.words() as i32 + 1);
-        let mut shared: Shared<f32> = cta.shared(cta.threads() as usize / transform.threads() * words as usize);
-        let mut mirrored = all.to_vec();
-        for part in 0..2 {
-            cta.each_warp(|warp| {
-                let [line, first] = transform.place(Lay::Along, warp);
-                let index = warp.index() as usize;
-                for (slot, point) in all[index].iter().enumerate() {
-                    let own = first + (slot * transform.threads()) as i32;
-                    warp.store_shared(&mut shared, line * words + own + own / PAD as i32, point[part]);
-                }
-                let after = last.map_or(all[index][0], |last| last[index])[part];
-                warp.when(first.eq(0), |warp| {
-                    warp.store_shared(&mut shared, line * words + (points + points / PAD as i32), after);
-                });
-            });
-            cta.barrier();
-            cta.each_warp(|warp| {
-                let [line, first] = transform.place(Lay::Along, warp);
-                for (slot, point) in mirrored[warp.index() as usize].iter_mut().enumerate() {
-                    let other = (first + (slot * transform.threads()) as i32).map(|own| points - own);
-                    point[part] = warp.load_shared(&shared, line * words + other + other / PAD as i32);
-                }
-            });
-            cta.barrier();
-        }
-        mirrored
+    /// Each thread's points to their places in the scratchpad.
+    fn place_points(&self, cta: &mut Cta<'_>, stage: &mut Shared<f32>, all: &[Points]) {
+        let (transform, half) = (&self.along_depth, self.mesh.half());
+        cta.each_warp(|warp| {
+            let [line, first] = transform.place(Lay::Along, warp);
+            for (slot, point) in all[warp.index() as usize].iter().enumerate() {
+                let own = first + (slot * transform.threads()) as i32;
+                warp.store_shared_vector(stage, (line * half + own) * 2, *point);
+            }
+        });
     }
 
     /// Of a point and its mirror: the value of the row's spectrum there and, at point 0, that at the end; or back.
@@ -446,9 +441,4 @@ impl Turbulence {
         };
         [0, 1].map(|which| [of(which, 0), of(which, 1)])
     }
-}
-
-/// First row of a warp's CTA.
-fn cta_rows(rows: &super::Tiles, warp: &Warp<'_>) -> u64 {
-    rows.tile(warp.cta()).items.start
 }
