@@ -245,6 +245,17 @@ fn butterfly(values: &mut [Complex], roots: &Roots, inverse: bool) {
     }
 }
 
+/// Runs `body(warp, value)` for so many values, neighbouring threads at neighbours.
+fn each_value(cta: &mut Cta<'_>, values: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+    let threads = cta.threads() as usize;
+    cta.each_warp(|warp| {
+        for first in (0..values).step_by(threads) {
+            let value = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
+            warp.when(value.lt(values), |warp| body(warp, value));
+        }
+    });
+}
+
 impl Turbulence {
     /// Lines along y of a spectrum that lies as [x][z][y].
     pub(super) fn along_y(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>, inverse: bool) -> Done {
@@ -357,25 +368,17 @@ impl Turbulence {
         let grid = self.rows.grid("fft-z", threads.cast_unsigned()).registers(REGISTERS);
         host.launch(grid.shared_bytes(4 * words.cast_unsigned()), |cta| {
             let start = self.rows.tile(cta.index()).items.start as i32 * half;
-            let each_value = |cta: &mut Cta<'_>, body: &mut dyn FnMut(&mut Warp<'_>, Lanes<i32>, Lanes<i32>)| {
-                cta.each_warp(|warp| {
-                    for first in (0..rows * half).step_by(threads as usize) {
-                        let value = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
-                        warp.when(value.lt(rows * half), |warp| body(warp, value * 2, (value + start) * 2));
-                    }
-                });
-            };
             let mut stage: Shared<f32> = cta.shared(2 * (rows * half) as usize);
-            each_value(cta, &mut |warp, to, from| {
-                let value: [_; 2] = warp.load_vector(field, from);
-                warp.store_shared_vector(&mut stage, to, value);
+            each_value(cta, rows * half, |warp, value| {
+                let loaded: [_; 2] = warp.load_vector(field, (value + start) * 2);
+                warp.store_shared_vector(&mut stage, value * 2, loaded);
             });
             cta.barrier();
             kernel(cta, &mut stage);
             cta.barrier();
-            each_value(cta, &mut |warp, from, to| {
-                let value: [_; 2] = warp.load_shared_vector(&stage, from);
-                warp.store_vector(field, to, value);
+            each_value(cta, rows * half, |warp, value| {
+                let kept: [_; 2] = warp.load_shared_vector(&stage, value * 2);
+                warp.store_vector(field, (value + start) * 2, kept);
             });
         })
     }
