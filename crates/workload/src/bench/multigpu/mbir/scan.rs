@@ -164,3 +164,75 @@ impl Scan {
         views.map(|view| self.start(voxel, view) - self.band_start(supervoxel, view)).min().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scans() -> [Scan; 4] {
+        [[32, 34, 40, 3], [40, 70, 70, 4], [64, 90, 91, 9], [48, 64, 192, 5]]
+            .map(|[side, views, channels, radius]| Scan::new(side, views, channels, radius))
+    }
+
+    /// Every voxel that a supervoxel has, and its place.
+    fn voxels(scan: &Scan) -> impl Iterator<Item = (i32, i32, [i32; 2])> {
+        let of =
+            move |supervoxel| (0..scan.voxels()).map(move |place| (supervoxel, place, scan.voxel(supervoxel, place)));
+        (0..scan.supervoxels()).flat_map(of).filter_map(|(of, place, voxel)| Some((of, place, voxel?)))
+    }
+
+    #[test]
+    fn a_shadow_lies_in_its_room_of_its_band() {
+        for scan in scans() {
+            for (supervoxel, place, voxel) in voxels(&scan) {
+                for view in 0..scan.views {
+                    let (start, band) = (scan.start(voxel, view), scan.band_start(supervoxel, view));
+                    let first = scan.first(supervoxel, place, view / PIECE);
+                    assert!(first >= 0 && first + scan.room() <= scan.band(), "room {first} of {}", scan.band());
+                    assert!((0..=scan.room() - scan.shadow()).contains(&(start - band - first)), "{voxel:?} {view}");
+                    assert!(band >= 0 && band + scan.band() <= scan.row());
+                    assert_eq!(scan.entry(voxel, view, start - 1), 0);
+                    assert_eq!(scan.entry(voxel, view, start + scan.shadow()), 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rays_through_a_voxel_measure_its_area() {
+        let scan = &scans()[3];
+        for view in 0..scan.views {
+            let area = |at: i32| {
+                let voxel = [at % scan.side, at / scan.side];
+                let start = scan.start(voxel, view);
+                let entries = (start..start + scan.shadow()).map(|channel| scan.entry(voxel, view, channel));
+                f64::from(entries.sum::<u32>()) * LARGEST / 255.0 / scan.magnification()
+            };
+            // Rays hit a voxel by chance, so that only many voxels measure one area.
+            let voxels = scan.side * scan.side;
+            let mean = (0..voxels).map(area).sum::<f64>() / f64::from(voxels);
+            assert!((mean - 1.0).abs() < 0.05, "area {mean} in view {view}");
+        }
+    }
+
+    #[test]
+    fn supervoxels_of_a_colour_are_no_neighbours() {
+        for scan in scans() {
+            for colour in COLOURS {
+                let own = scan.coloured(colour);
+                let mut owner = vec![None; (scan.side * scan.side) as usize];
+                voxels(&scan).filter(|(of, ..)| own.contains(of)).for_each(|(of, _, [x, y])| {
+                    assert_eq!(owner[(y * scan.side + x) as usize].replace(of), None);
+                });
+                for (of, _, voxel) in voxels(&scan).filter(|(of, ..)| own.contains(of)) {
+                    for step in [[1, 0], [-1, 1], [0, 1], [1, 1]] {
+                        let neighbour = owner[scan.neighbour(voxel, step) as usize];
+                        assert!(neighbour.is_none_or(|other| other == of), "{voxel:?} of {of}");
+                    }
+                }
+            }
+            let all: usize = COLOURS.iter().map(|colour| scan.coloured(*colour).len()).sum();
+            assert_eq!(all, scan.supervoxels() as usize);
+        }
+    }
+}
