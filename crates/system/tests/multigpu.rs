@@ -23,8 +23,14 @@ const WAYS: [(&str, &[&str]); 7] = [
     ("memcpy-needed", &[]),
 ];
 
-/// Bytes that one GPU must send another in an iteration, of so many.
-type Form = fn(writer: u64, reader: u64, gpus: u64) -> u64;
+/// Bytes that GPUs must send each other in an iteration.
+enum Exchange {
+    /// By writer, reader and number of GPUs.
+    Pair(fn(u64, u64, u64) -> u64),
+    /// By number of GPUs, those of all pairs together, and between which shares of that it is: random links leave lines out,
+    /// and blocks that do not end with a line share one.
+    All(fn(u64) -> u64, [f64; 2]),
+}
 
 /// A program at the size of a test.
 struct App {
@@ -32,38 +38,38 @@ struct App {
     given: &'static [(&'static str, &'static str)],
     /// The parameter that counts iterations, and a count from which on all are alike.
     iterations: (&'static str, u64),
-    exchange: Form,
+    exchange: Exchange,
 }
 
 /// Bytes of a line.
 const LINE: u64 = 128;
 
-const APPS: [App; 3] = [
+const APPS: [App; 6] = [
     App {
         name: "jacobi",
         given: &[("columns", "96"), ("rows", "66")],
         iterations: ("iterations", 2),
-        exchange: |writer, reader, gpus| {
+        exchange: Exchange::Pair(|writer, reader, gpus| {
             // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
             let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
             borders as u64 * 96 * 4
-        },
+        }),
     },
     App {
         name: "diffusion",
         given: &[("columns", "70"), ("rows", "13"), ("planes", "40")],
         iterations: ("iterations", 2),
-        exchange: |writer, reader, _| {
+        exchange: Exchange::Pair(|writer, reader, _| {
             // Three times two planes of seven inner rows, of which cells from the second to the last but one are read.
             let lines = (8 * (70 - 4) + 7) / LINE + 1;
             if writer.abs_diff(reader) == 1 { 3 * 2 * (13 - 6) * lines * LINE } else { 0 }
-        },
+        }),
     },
     App {
         name: "eqwp",
         given: &[("x", "60"), ("y", "12"), ("z", "34")],
         iterations: ("iterations", 2),
-        exchange: |writer, reader, gpus| {
+        exchange: Exchange::Pair(|writer, reader, gpus| {
             // Six fields in two planes next to the cut. A frame of two cells is around the ground.
             let (wide, high) = (60 + 4, 12 + 4);
             let lines = |plane: u64| {
@@ -73,7 +79,28 @@ const APPS: [App; 3] = [
             let cut = 34 * writer.max(reader) / gpus;
             let planes = if reader > writer { [cut - 2, cut - 1] } else { [cut, cut + 1] };
             if writer.abs_diff(reader) == 1 { 6 * planes.map(lines).iter().sum::<u64>() * LINE } else { 0 }
-        },
+        }),
+    },
+    App {
+        name: "pagerank-edges",
+        given: &[("nodes", "1024")],
+        iterations: ("iterations", 2),
+        // Ranks of 8 bytes, and a line of each GPU's part of their sum.
+        exchange: Exchange::All(|gpus| (gpus - 1) * (1024 * 8 + gpus * LINE), [0.98, 1.0]),
+    },
+    App {
+        name: "sssp-owners",
+        given: &[("nodes", "1024")],
+        iterations: ("rounds", 2),
+        // While every line of distances still changes.
+        exchange: Exchange::All(|gpus| (gpus - 1) * 1024 * 4, [0.98, 1.0]),
+    },
+    App {
+        name: "als",
+        given: &[("items", "64"), ("users", "256"), ("ratings", "8192"), ("features", "20")],
+        iterations: ("iterations", 2),
+        // Factors of both matrices, of 80 bytes.
+        exchange: Exchange::All(|gpus| (gpus - 1) * (64 + 256) * 80, [0.95, 1.2]),
     },
 ];
 
@@ -119,14 +146,19 @@ fn an_iteration_exchanges_what_the_structure_of_the_program_says() {
     for app in &APPS {
         for gpus in [2, 4, 16] {
             let [before, after] = [0, 1].map(|more| app.exchanged(gpus, app.iterations.1 + more));
-            for (writer, reader) in (0..gpus).flat_map(|one| (0..gpus).map(move |other| (one, other))) {
-                let of = |run: &BTreeMap<(u8, u8), u64>| run.get(&(writer, reader)).copied().unwrap_or_default();
-                let said = match writer == reader {
-                    true => 0,
-                    false => (app.exchange)(writer.into(), reader.into(), gpus.into()),
-                };
-                let found = of(&after) - of(&before);
-                assert_eq!(found, said, "{} on {gpus} GPUs: {reader} of {writer}", app.name);
+            let pairs = (0..gpus).flat_map(|one| (0..gpus).map(move |other| (one, other)));
+            let of = |run: &BTreeMap<(u8, u8), u64>, pair| run.get(&pair).copied().unwrap_or_default();
+            let found: BTreeMap<_, _> = pairs.map(|pair| (pair, of(&after, pair) - of(&before, pair))).collect();
+            match app.exchange {
+                Exchange::Pair(form) => found.iter().for_each(|(&(writer, reader), found)| {
+                    let said = if writer == reader { 0 } else { form(writer.into(), reader.into(), gpus.into()) };
+                    assert_eq!(*found, said, "{} on {gpus} GPUs: {reader} of {writer}", app.name);
+                }),
+                Exchange::All(form, [least, most]) => {
+                    let (found, said) = (found.values().sum::<u64>(), form(gpus.into()));
+                    let share = found as f64 / said as f64;
+                    assert!((least..=most).contains(&share), "{} on {gpus} GPUs: {found} of {said}", app.name);
+                }
             }
         }
     }

@@ -1,11 +1,12 @@
-//! What GPUs must send each other whatever carries it: lines that one has written and another reads before anybody writes them
-//! again, once each time they are written.
+//! What GPUs must send each other whatever carries it: lines that one has written and another reads, once for all that was
+//! written since that one read them before.
 //!
 //! Not counted: what a reader gets from the host's copies, and lines that nobody has written.
 
 use super::Movement;
 use super::copies::array_lines;
 use super::needed::Needs;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::ModuleId;
@@ -20,7 +21,7 @@ pub struct Exchange {
     pub writer: ModuleId,
     /// Who reads.
     pub reader: ModuleId,
-    /// Bytes, in whole lines, each as often as it is written and then read.
+    /// Bytes, in whole lines, each as often as it is read with something new in it.
     pub bytes: u64,
 }
 
@@ -33,15 +34,20 @@ impl Movement {
         let named: Vec<(u32, Lines)> = named.collect();
         let mut needs = Needs::new(self, program);
         let mut bytes = BTreeMap::<(Option<u32>, ModuleId, ModuleId), u64>::new();
+        // By pair, lines that are counted for a read that lies ahead.
+        let mut counted = FxHashMap::<(usize, usize), LineSet>::default();
         for command in program.commands().iter().rev() {
             if let Command::Launch { kernel, on, .. } = *command {
                 let kernel = self.number(kernel, on);
-                let modules = self.kernel(kernel).len();
+                let (movements, modules) = (self.kernel(kernel), self.kernel(kernel).len());
                 for (writer, reader) in (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to))) {
                     if writer == reader {
                         continue;
                     }
-                    let lines = needs.of(kernel, writer, reader);
+                    let counted = counted.entry((writer, reader)).or_default();
+                    let lines = needs.of(kernel, writer, reader).without(counted);
+                    counted.add(&lines);
+                    *counted = counted.without(&movements[reader].read);
                     let [writer, reader] = [writer, reader].map(|module| ModuleId(module as u8));
                     for (array, lines) in by_array(&lines, &named) {
                         *bytes.entry((array, writer, reader)).or_default() += lines * program.line_size().bytes();
@@ -68,6 +74,7 @@ mod tests {
     use super::*;
     use crate::directed::{Cta, Directed};
     use tombolo_design::scheduling::CtaCut;
+    use tombolo_types::{Mask, Order};
 
     /// By array, writer and reader the lines that `kernels` of two CTAs exchange between two modules.
     fn lines(kernels: Vec<Vec<Cta>>) -> Vec<(Option<u32>, u8, u8, u64)> {
@@ -92,6 +99,14 @@ mod tests {
         assert_eq!(lines(vec![writes(), reads(), reads()]), rows(1), "it is there already");
         assert_eq!(lines(vec![writes(), reads(), writes(), reads()]), rows(2));
         assert_eq!(lines(vec![writes(), writes(), reads()]), rows(1), "nobody has seen the first");
+    }
+
+    #[test]
+    fn a_line_written_in_parts_by_several_kernels_crosses_once() {
+        let part = |mask| vec![Cta::new().warp(|w| _ = w.store([0], Mask(mask), Order::WEAK)), cta(20..21, 12..13)];
+        let reads = || vec![cta(20..21, 21..22), cta(0..1, 22..23)];
+        assert_eq!(lines(vec![part(0xff), part(0xff00), reads()]), [(Some(0), 0, 1, 1)]);
+        assert_eq!(lines(vec![part(0xff), reads(), part(0xff00), reads()]), [(Some(0), 0, 1, 2)]);
     }
 
     #[test]

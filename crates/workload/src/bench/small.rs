@@ -111,6 +111,8 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "jacobi" => &[("columns", "70"), ("rows", "83"), ("iterations", "3"), ("check", "2")],
         "diffusion" => &[("columns", "70"), ("rows", "13"), ("planes", "37"), ("iterations", "2")],
         "eqwp" => &[("x", "20"), ("y", "17"), ("z", "21"), ("iterations", "3")],
+        "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],
+        "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };

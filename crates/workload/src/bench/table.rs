@@ -97,6 +97,8 @@ workloads![
     &multigpu::pagerank::PAGERANK,
     &multigpu::sssp::SSSP,
     &multigpu::als::ALS,
+    &multigpu::hit::HIT,
+    &multigpu::mbir::MBIR,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

@@ -222,6 +222,8 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("dwt2d", &[("columns", "500"), ("rows", "17"), ("levels", "1")]),
     ("dwt2d", &[("columns", "967"), ("rows", "130"), ("levels", "2")]),
     ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
+    ("hit", &[("side", "32"), ("depth", "64"), ("steps", "1")]),
+    ("mbir", &[("side", "40"), ("views", "70"), ("channels", "70"), ("radius", "4"), ("iterations", "2")]),
 ];
 
 #[test]

@@ -6,21 +6,19 @@
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
+use super::sum::add_up;
 use crate::bench::benchmark::{Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
+use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use std::f64::consts::PI;
-use tombolo_types::{Order, Scope};
 
 const SAMPLE: &str = "NVIDIA/multi-gpu-programming-models, multi_threaded_copy/jacobi.cu (`nx`, `ny`, `nccheck`, `dim_block_x`, `dim_block_y`)";
 /// Columns and rows of a CTA, a thread each. Source: [`SAMPLE`].
 const SIDE: i32 = 32;
 /// A change of one in units of the norm. Source: assumed, 2^32, so that sums over 2^31 points of changes up to 1 fit.
 const UNIT: f32 = 4_294_967_296.0;
-/// CUDA's atomics are relaxed, at the scope of the GPU.
-const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
 static PARAMETERS: [Parameter; 4] = [
     Parameter {
@@ -124,25 +122,9 @@ impl Planes {
             });
             changes.push(change);
         });
-        let Some(launch) = sums else { return };
-        let mut partial = cta.shared(SIDE as usize);
-        for (index, change) in (0..).zip(changes) {
-            cta.warp(index, |warp| {
-                let sum = warp.sum_lanes(ComputeClass::Int, change, warp.width());
-                warp.single(|warp| warp.store_shared(&mut partial, Lanes::all(index), sum));
-            });
+        if let Some(launch) = sums {
+            add_up(cta, changes, self.norms[gpu], launch as i32);
         }
-        cta.barrier();
-        cta.warp(0, |warp| {
-            let lane = warp.lane();
-            let mut sum = Lanes::all(0_u64);
-            warp.when(lane.lt(SIDE), |warp| {
-                let loaded = warp.load_shared(&partial, lane);
-                sum = warp.update(sum, loaded);
-            });
-            let sum = warp.sum_lanes(ComputeClass::Int, sum, warp.width());
-            warp.single(|warp| warp.reduce(Reduction::Add, self.norms[gpu], Lanes::all(launch as i64), sum, ATOMIC));
-        });
     }
 
     /// A side's fixed values, zero inside.

@@ -1,0 +1,298 @@
+//! Homogeneous isotropic turbulence (Tartan's `hit`): the Navier-Stokes equations in a periodic box by a pseudo-spectral
+//! method, slabs of planes on several GPUs.
+//!
+//! A step has three substeps of a Runge-Kutta scheme. A substep takes the curl of the velocity, shifts phases, masks high wave
+//! numbers, and brings six fields to space. There it forms the cross product, and brings three fields back. Spectra lie as
+//! [x][y][z] and are cut in slabs of x; fields in space lie as [y][x][z] and are cut in slabs of y.
+//!
+//! A transform is along y in slabs of x, or along x and z in slabs of y. Between them `zyx-to-zxy` and `zxy-to-zyx` turn the
+//! slabs: each GPU reads from the array `aux` what every other wrote of its own slab, the source's `MPI_Alltoall`. All else
+//! is a GPU's own.
+//!
+//! Departures from the source:
+//! - `aux` is one array, not one for each of six streams: launches are in order, so six transforms never overlap.
+//! - The time step is fixed. Maxima that decide it are found as in the source, but stay on the device until the end.
+//! - Forcing is fixed. The source divides the power by the energy of the lowest wave numbers.
+//! - Statistics and the symmetry of the spectrum, done in few steps, are left out.
+//! - The curl and the cross product have linear CTAs of 512 threads, as the other pointwise kernels have.
+//! - Transforms are written out here, in the scratchpad and 4 to 16 points a thread; the source calls cuFFT.
+//! - The box may be shorter along z, at the same distance of points, so that a scale shrinks an axis that no GPU cuts.
+
+mod fft;
+mod pointwise;
+mod reference;
+mod transpose;
+
+use super::MultiGpu;
+use super::cut::{Cut, Tiles};
+use crate::bench::benchmark::{Benchmark, demand};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, Memory, Scaling};
+use fft::{Roots, Transform};
+use transpose::TILE;
+
+const SOURCE: &str = "Tartan (uuudown/Tartan), scale-out/scale-out-pinned/hit, src/turH.h and run.conf";
+/// Threads of a CTA of a pointwise kernel. Source: `THREADSPERBLOCK_NU` of [`SOURCE`].
+const THREADS: u32 = 512;
+/// Transforms of a CTA along x or y. Source: assumed, so that neighbouring columns fill a line of 128 bytes.
+const LINES: u64 = 16;
+/// Resolution: largest wave number times the smallest length. Source: `RES` of [`SOURCE`].
+const RESOLUTION: f32 = 1.5;
+/// Power that the forcing puts in. Source: `ENERGY_IN` of [`SOURCE`].
+const POWER: f32 = 1.0;
+/// Share of a step's bound that is taken. Source: `cfl` in src/RK3.c of the same program.
+const COURANT: f32 = 0.5;
+/// Sum of the largest velocities along the axes. Source: assumed, above that with which a run starts.
+const SPEED: f32 = 4.0;
+/// Growth rate of the forced wave numbers. Source: assumed, the power over twice an energy of 1.
+const FORCING: f32 = POWER / 2.0;
+/// Phases of the three substeps, in parts of the distance of two points. Source: src/RK3.c of the same program; its first
+/// is drawn at random, here assumed 0.1 along each axis.
+const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
+
+static PARAMETERS: [Parameter; 3] = [
+    Parameter {
+        name: "side",
+        kind: Kind::Count { low: 16, high: 512 },
+        default: "256",
+        about: "points of the box along x and y, which GPUs share, a power of two; does not scale",
+        source: SOURCE,
+    },
+    Parameter {
+        name: "depth",
+        kind: Kind::Count { low: 8, high: 512 },
+        default: "256",
+        about: "points of the box along z, a power of two, at scale 1; scales",
+        source: SOURCE,
+    },
+    Parameter {
+        name: "steps",
+        kind: Kind::Count { low: 1, high: 10_000 },
+        default: "8",
+        about: "time steps, of three substeps each",
+        source: "assumed: the source runs until a time of 1, and its steps do the same",
+    },
+];
+
+/// The benchmark.
+pub(in crate::bench) static HIT: MultiGpu = MultiGpu(Benchmark {
+    name: "hit",
+    about: "turbulence in a periodic box on several GPUs: Fourier transforms, slabs turned all to all",
+    source: "Tartan (uuudown/Tartan), hit; GPS, Table 2 (Hit)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+});
+
+/// Three components of a field.
+type Field = [Array<f32>; 3];
+
+type Done = Result<(), RecordError>;
+
+/// Points of the box, and wave numbers.
+#[derive(Clone, Copy)]
+struct Mesh {
+    side: i32,
+    depth: i32,
+}
+
+impl Mesh {
+    /// Complex values of a row along z.
+    fn half(self) -> i32 {
+        self.depth / 2 + 1
+    }
+
+    /// Complex values of a plane.
+    fn plane(self) -> i32 {
+        self.side * self.half()
+    }
+
+    /// Points of the box, by which an inverse transform is too large.
+    fn points(self) -> f32 {
+        self.side as f32 * self.side as f32 * self.depth as f32
+    }
+
+    /// Wave numbers from one along z to the next: the box is as much shorter.
+    fn stretch(self) -> f32 {
+        self.side as f32 / self.depth as f32
+    }
+
+    /// Wave number along an axis of `points` places.
+    fn wave(at: i32, points: i32) -> f32 {
+        (if at < points / 2 { at } else { at - points }) as f32
+    }
+
+    /// Wave numbers at a place of a spectrum.
+    fn waves(self, [x, y, z]: [i32; 3]) -> [f32; 3] {
+        [Mesh::wave(x, self.side), Mesh::wave(y, self.side), z as f32 * self.stretch()]
+    }
+
+    /// Whether wave numbers are set to zero: the mean, and those beyond the sphere whose aliases the shift does not cancel.
+    fn is_masked(self, waves: [f32; 3]) -> bool {
+        let length = waves.map(|wave| wave * wave).iter().sum::<f32>().sqrt();
+        length == 0.0 || (length + 0.5).floor() > 2.0_f32.sqrt() / 3.0 * self.side as f32
+    }
+
+    fn reynolds(self) -> f32 {
+        (2.0_f32.sqrt() / 3.0 * self.side as f32 / RESOLUTION).powf(4.0 / 3.0) * POWER.powf(-1.0 / 3.0)
+    }
+
+    /// The time step: the bound of convection, or that of viscosity if it is smaller.
+    fn step(self) -> f32 {
+        let finest = self.side as f32 / 3.0;
+        (COURANT / (finest * SPEED)).min(COURANT * self.reynolds() / (finest * finest))
+    }
+}
+
+struct Turbulence {
+    mesh: Mesh,
+    /// Velocity; between, the velocity of a substep in space.
+    u: Field,
+    /// Velocity of a substep.
+    w: Field,
+    /// Curl, cross product, and at last right-hand side.
+    r: Field,
+    aux: Array<f32>,
+    /// By GPU, bits of the largest velocity along each axis, a step after the other.
+    maxima: Vec<Array<u32>>,
+    steps: u64,
+    /// Of complex values.
+    elements: Tiles,
+    /// Of complex values, a block of a GPU in one tile, which the CTAs of the maxima share.
+    blocks: Tiles,
+    /// Of planes.
+    planes: Tiles,
+    /// Of lines along y of a spectrum, or along x of a field in space.
+    lines: Tiles,
+    /// Of rows along z.
+    rows: Tiles,
+    along_side: Transform,
+    along_depth: Transform,
+    roots: Roots,
+    seed: u64,
+}
+
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let (side, depth) = (request.values.count("side"), request.scale.of(request.values.count("depth")));
+    let side = fit_power(request, "side", side);
+    let depth = fit_power(request, "depth", depth.max(8));
+    let (gpus, steps) = (request.gpus(), request.values.count("steps"));
+    demand(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
+    demand(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
+    let half = depth / 2 + 1;
+    check_indices(name, 2 * side * side * half, "values")?;
+    let mut field = |name: &str| memory.array(name, 2 * side * side * half, Scaling::Scales);
+    let [u, w, r] = ["u", "w", "r"].map(|name| ["x", "y", "z"].map(|axis| field(&format!("{name}-{axis}"))));
+    let aux = field("aux");
+    let (along_side, along_depth) = (Transform::of(side as usize), Transform::of(depth as usize / 2));
+    let rows = side / along_depth.threads() as u64;
+    let elements = Cut::groups(side * side * half, side * half, gpus);
+    let across = side / TILE as u64 * half.div_ceil(TILE as u64);
+    Ok(Box::new(Turbulence {
+        mesh: Mesh { side: side as i32, depth: depth as i32 },
+        u,
+        w,
+        r,
+        aux,
+        maxima: (0..gpus).map(|gpu| memory.array(&format!("maxima{gpu}"), 3 * steps, Scaling::Fixed)).collect(),
+        steps,
+        elements: elements.tiles(u64::from(THREADS), 1),
+        blocks: elements.tiles(side * side * half, 3 * u64::from(pointwise::MAXIMA_CTAS)),
+        planes: Cut::even(side, gpus).tiles(1, across),
+        lines: Cut::groups(side * half, half, gpus).tiles(LINES, 1),
+        rows: Cut::groups(side * side, side, gpus).tiles(rows, 1),
+        along_side,
+        along_depth,
+        roots: Roots::of(side.max(depth) as usize),
+        seed: request.seed,
+    }))
+}
+
+/// A parameter, `wanted` at the scale, at the nearest power of two.
+fn fit_power(request: &mut Request, parameter: &'static str, wanted: u64) -> u64 {
+    let above = wanted.next_power_of_two();
+    let nearest = if above - wanted > wanted - above / 2 { above / 2 } else { above };
+    request.fit(parameter, wanted, nearest, "powers of two, the nearest")
+}
+
+impl Turbulence {
+    /// A spectrum to space, without the factor of the points.
+    fn to_space(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+        self.zyx_to_yzx(host, field, self.aux)?;
+        self.along_y(host, self.aux, field, true)?;
+        self.yzx_to_zyx(host, field, self.aux)?;
+        self.zxy_to_zyx(host, self.aux, field)?;
+        self.along_x(host, field, true)?;
+        self.z_to_real(host, field)
+    }
+
+    /// A field in space to its spectrum.
+    fn to_spectrum(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+        self.z_from_real(host, field)?;
+        self.along_x(host, field, false)?;
+        self.zyx_to_zxy(host, field, self.aux)?;
+        self.zyx_to_yzx(host, self.aux, field)?;
+        self.along_y(host, field, self.aux, false)?;
+        self.yzx_to_zyx(host, self.aux, field)
+    }
+
+    /// The cross product of a velocity and its curl, left in `r`; the velocity is left in space.
+    fn right_side(&self, host: &mut Host<'_>, velocity: Field, phase: f32) -> Done {
+        self.curl(host, velocity)?;
+        for field in [velocity, self.r] {
+            self.shift(host, field, phase)?;
+            self.dealias(host, field)?;
+        }
+        velocity.into_iter().chain(self.r).try_for_each(|field| self.to_space(host, field))?;
+        self.cross(host, velocity)?;
+        self.r.into_iter().try_for_each(|field| self.to_spectrum(host, field))?;
+        self.dealias(host, self.r)?;
+        self.shift(host, self.r, -phase)
+    }
+
+    fn step(&self, host: &mut Host<'_>, step: u64) -> Done {
+        self.dealias(host, self.u)?;
+        self.copy(host)?;
+        self.right_side(host, self.w, PHASES[0])?;
+        self.maximum(host, self.w, step)?;
+        for (substep, phase) in PHASES.into_iter().enumerate() {
+            self.explicit(host, substep)?;
+            if substep > 0 {
+                self.right_side(host, self.u, phase)?;
+            }
+            self.implicit(host, substep)?;
+        }
+        self.project(host)
+    }
+}
+
+impl Instance for Turbulence {
+    fn fill(&self, memory: &Memory) {
+        let rest = self.w.into_iter().chain(self.r).chain([self.aux]);
+        self.u.into_iter().chain(rest).for_each(|field| memory.fill(field, |_| 0.0));
+        self.maxima.iter().for_each(|maxima| memory.fill(*maxima, |_| 0));
+        for (axis, field) in self.u.into_iter().enumerate() {
+            for ([x, y, z], values) in reference::modes(self.mesh, self.seed) {
+                let at = 2 * ((x * self.mesh.side + y) * self.mesh.half() + z) as u64;
+                let [real, imaginary] = values[axis].map(|part| part as f32);
+                memory.write(field, at, real);
+                memory.write(field, at + 1, imaginary);
+            }
+        }
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Done {
+        self.u.iter().for_each(|field| host.copy_to_device(*field));
+        (0..self.steps).try_for_each(|step| self.step(host, step))?;
+        self.u.iter().for_each(|field| host.copy_to_host(*field));
+        self.maxima.iter().for_each(|maxima| host.copy_to_host(*maxima));
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        reference::verify(self, memory)
+    }
+}
