@@ -38,6 +38,8 @@ const SOURCE: &str = "Tartan (uuudown/Tartan), scale-out/scale-out-pinned/hit, s
 const THREADS: u32 = 512;
 /// Transforms of a CTA along x or y. Source: assumed, so that neighbouring columns fill a line of 128 bytes.
 const LINES: u64 = 16;
+/// Points of a transform, at most. Source: assumed, what a CTA's scratchpad holds sixteen of.
+const MOST: u64 = 512;
 /// Resolution: largest wave number times the smallest length. Source: `RES` of [`SOURCE`].
 const RESOLUTION: f32 = 1.5;
 /// Power that the forcing puts in. Source: `ENERGY_IN` of [`SOURCE`].
@@ -55,16 +57,16 @@ const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
 static PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "side",
-        kind: Kind::Count { low: 16, high: 512 },
+        kind: Kind::Count { low: 16, high: MOST },
         default: "256",
         about: "points of the box along x and y, which GPUs share, a power of two; does not scale",
         source: SOURCE,
     },
     Parameter {
         name: "depth",
-        kind: Kind::Count { low: 8, high: 512 },
+        kind: Kind::Count { low: 8, high: 1 << 16 },
         default: "256",
-        about: "points of the box along z, a power of two, at scale 1; scales",
+        about: "points of the box along z, at scale 1, there a power of two up to 512; scales",
         source: SOURCE,
     },
     Parameter {
@@ -181,6 +183,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let depth = fit_power(request, "depth", depth.max(8));
     let (gpus, steps) = (request.gpus(), request.values.count("steps"));
     demand(name, side >= u64::from(gpus), || format!("{side} planes leave some of {gpus} GPUs without any"))?;
+    demand(name, depth <= MOST, || format!("depth {depth} is more than the {MOST} points of a transform"))?;
     demand(name, depth <= 32 * side, || format!("depth {depth} is more than 32 times the side {side}"))?;
     let half = depth / 2 + 1;
     check_indices(name, 2 * side * side * half, "values")?;
