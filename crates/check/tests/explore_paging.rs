@@ -13,9 +13,10 @@ use tombolo_protocol::vi::WritePolicy;
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
 
-const DESIGNS: [&str; 5] = [
+const DESIGNS: [&str; 6] = [
     "memory-side+paging",
     "memory-side+back+paging",
+    "peer+back+paging",
     "memory-side+back+paging-remote",
     "memory-side+back+paging-duplicates",
     "memory-side+back+paging-everybody",

@@ -17,7 +17,8 @@
 //! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
 //!   steps of an acquire or a release beyond the SM. [`boundary`]: those between two kernels, in order.
 //! - [`elision`]: which modules take part in a boundary, decided by a table of what a kernel uses.
-//! - [`paging`]: pages that move between memories: what is done before a page has another home.
+//! - [`paging`]: pages that move between memories: what is done before a page has another home. [`publication`]: pages with a
+//!   replica at each subscriber, to whom stores are sent.
 //! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
@@ -42,6 +43,7 @@ pub mod options;
 pub mod paging;
 pub mod peer;
 pub mod plan;
+pub mod publication;
 pub mod software_flat;
 pub mod software_hierarchical;
 pub mod topology;

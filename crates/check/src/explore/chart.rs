@@ -6,6 +6,7 @@ use super::state::{Body, Channel, Message, State, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
 use crate::litmus::{Assignments, Location};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::paging::{Holder, Step as Phase};
@@ -41,8 +42,9 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
     }
     let _ = write!(text, "{violation}");
     if violation == Violation::Forbidden {
-        let outcome = machine.final_state(&state);
-        let _ = write!(text, ": {}", Assignments { program: machine.program, state: &outcome });
+        let seen: BTreeSet<_> = machine.observers().into_iter().map(|at| machine.final_state(&state, at)).collect();
+        let said = seen.iter().map(|state| Assignments { program: machine.program, state }.to_string());
+        let _ = write!(text, ": {}", said.collect::<Vec<_>>().join(" or "));
     }
     text.push('\n');
     text
@@ -90,6 +92,7 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
         Step::Page(step) => of_page(machine, state, step),
+        Step::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }

@@ -4,6 +4,7 @@ use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::paging::Paging;
+use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{Options, WritePolicy};
 
 /// What the caches hold before the first instruction.
@@ -67,6 +68,8 @@ pub struct Config {
     pub broken_elision: Option<BrokenElision>,
     /// The rules of pages, where they move.
     pub paging: Option<Paging>,
+    /// The rules of published pages, where the layout has subscribers.
+    pub publication: Option<Publication>,
     /// Moves of pages that no access asks for: prefetches and evictions, at any time of a run.
     pub moves: u8,
     /// What the caches hold at the start: nothing, where boundaries are elided.
@@ -91,6 +94,7 @@ impl Config {
             decides: Decides::Never,
             broken_elision: None,
             paging: None,
+            publication: None,
             moves: 2,
             start: Start::Cold,
             evictions: Evictions::AtAccess,
@@ -110,6 +114,8 @@ impl Config {
     /// way; a broken rule is broken in between. The last takes a line's home to stay.
     pub(super) fn used_reductions(&self) -> Reductions {
         match self.paging {
+            // What is published goes to slots that the reductions take it not to.
+            None if self.publication.is_some() => Reductions::NONE,
             None => self.reductions,
             Some(rules) if self.reductions.pages && rules.broken.is_none() => {
                 Reductions { partial_order: false, ..self.reductions }

@@ -85,8 +85,15 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
 
     fn run(&mut self) -> Result<Tried, Infallible> {
         let Hand { source, posted } = self.hand;
-        let from = self.l2.machine.requester(self.l2.at, source);
-        Ok(self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand)))
+        let AtL2 { machine, at, line, .. } = self.l2;
+        let from = machine.requester(at, source);
+        let held = self.l2.state.held.len();
+        let tried = self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand));
+        // One that waits for its line's fill runs again.
+        if tried == Tried::Taken && self.l2.state.held.len() == held {
+            machine.note_taken(self.l2.state, at, line, &self.hand);
+        }
+        Ok(tried)
     }
 }
 
@@ -155,7 +162,10 @@ impl<P: Coherence> Filling for FillingL2<'_, '_, P> {
     fn serve(&mut self, Waiter { held, mask }: Waiter, _: bool) {
         let from = self.l2.machine.requester(self.l2.at, held.source);
         let request = Request::Read { mask, scope: Scope::Cta };
-        let hand = Hand { source: held.source, posted: Posted { request, result: None, passed: None, watched: 0 } };
+        let hand = Hand {
+            source: held.source,
+            posted: Posted { request, result: None, passed: None, watched: 0, published: false },
+        };
         self.l2.must_step(Event::Serve { from, mask, data: self.data }, Some(hand));
     }
 

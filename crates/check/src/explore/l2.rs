@@ -79,7 +79,7 @@ impl Effects<Values> for Sink<'_> {
             Request::Read { .. } | Request::Write { .. } => None,
         };
         let channel = Channel::Up { from: self.at, to, lane: self.lane };
-        let mut posted = Posted { request, result, passed: None, watched: 0 };
+        let mut posted = Posted { request, result, passed: None, watched: 0, published: false };
         posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
         self.send(channel, Body::Posted(posted));
     }
@@ -268,8 +268,12 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A request arrives at an L2, or runs again there.
     pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: Posted) {
+        let hand = Hand { source, posted };
+        if self.passes_queue(state, at, line, &hand) {
+            return;
+        }
         let l2 = AtL2 { machine: self, state, at, line };
-        let Ok(()) = host::take(&self.protocol, &mut Arriving { l2, hand: Hand { source, posted } });
+        let Ok(()) = host::take(&self.protocol, &mut Arriving { l2, hand });
     }
 
     /// Who asked, as the L2 of `at` sees it.
@@ -331,6 +335,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// What a member of a plan's phase does at once. Marks what it then waits for.
     pub(super) fn act(&self, state: &mut State, at: ModuleId, thread: usize, action: PlanAction) {
         let bit = 1 << thread;
+        self.empty_queue(state, at, action);
         match action {
             PlanAction::Invalidate(classes) => {
                 host::invalidate_bulk(&mut ClassesAt { machine: self, state, at, classes });
@@ -367,6 +372,10 @@ impl<P: Coherence> Machine<'_, P> {
     /// What a message is to those who wait, and who does.
     fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
         let Message { channel, line, body } = message;
+        let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
+        if forgotten && matches!(body, Body::Posted(posted) if posted.published) {
+            return None;
+        }
         let (from, to, what, place, watched) = match (*channel, body) {
             (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
                 let to = self.sms[sm as usize].module;

@@ -5,6 +5,7 @@ use crate::litmus::{Location, Program};
 use crate::random::Dice;
 use std::collections::BTreeSet;
 use std::fmt;
+use tombolo_protocol::publication::Subscribers;
 use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Sectors};
 
@@ -62,6 +63,8 @@ pub struct Layout {
     pub sharing: Sharing,
     /// The homes of each region.
     pub regions: Vec<RegionHomes>,
+    /// The subscribers of each region, a page, where pages are published; then GPUs have one module each.
+    pub subscribers: Vec<Subscribers>,
 }
 
 /// Line and cell of a location.
@@ -80,6 +83,7 @@ impl Layout {
             threads: Vec::new(),
             sharing: shape.sharing,
             regions: Vec::new(),
+            subscribers: Vec::new(),
         }
     }
 
@@ -113,6 +117,11 @@ impl Layout {
         }
     }
 
+    /// The region that a location lies in.
+    pub fn region_of(&self, location: Location) -> usize {
+        self.region(self.cell(location).line.into())
+    }
+
     /// Lines of a program with `locations` locations.
     pub(super) fn lines(&self, locations: usize) -> usize {
         match self.sharing {
@@ -144,11 +153,15 @@ impl Topology for Layout {
         self.modules_per_gpu
     }
 
-    fn home(&self, _: ModuleId, line: Line) -> ModuleId {
-        self.regions[self.region(line.0 as usize)].system
+    fn home(&self, at: ModuleId, line: Line) -> ModuleId {
+        let region = self.region(line.0 as usize);
+        self.subscribers.get(region).map_or(self.regions[region].system, |subscribers| subscribers.home(at))
     }
 
     fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
+        if !self.subscribers.is_empty() {
+            return ModuleId(gpu.0);
+        }
         self.regions[self.region(line.0 as usize)].gpus[gpu.0 as usize]
     }
 }

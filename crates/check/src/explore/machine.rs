@@ -139,6 +139,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             memory: self.initial_memory(),
             pages,
             moves: self.config.moves,
+            queues: Vec::new(),
             held: Vec::new(),
             messages: Vec::new(),
             broken: None,
@@ -155,12 +156,16 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     fn initial_memory(&self) -> Vec<Values> {
-        let memories = if self.config.paging.is_some() { self.layout.modules() as usize + 1 } else { 1 };
+        let replicas = self.config.paging.is_some() || self.config.publication.is_some();
+        let memories = if replicas { self.layout.modules() as usize + 1 } else { 1 };
         let mut memory = vec![if memories == 1 { Values::default() } else { paging::NOTHING }; memories * self.lines];
         for (index, location) in self.program.locations.iter().enumerate() {
             let cell = self.layout.cell(Location(index as u16));
-            let home = Holder::Module(self.homes_of(ModuleId(0), cell.line).system);
-            memory[self.memory_index(home, cell.line)].0[cell.cell as usize] = location.initial;
+            // Every replica has the first contents: copies of the host have put them there.
+            for module in self.modules() {
+                let home = Holder::Module(self.homes_of(module, cell.line).system);
+                memory[self.memory_index(home, cell.line)].0[cell.cell as usize] = location.initial;
+            }
         }
         memory
     }
@@ -168,7 +173,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
     fn warm(&self, state: &mut State) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
-        let read = Posted { request, result: None, passed: None, watched: 0 };
+        let read = Posted { request, result: None, passed: None, watched: 0, published: false };
         for line in 0..self.lines {
             for module in self.modules() {
                 self.take_posted(state, module, line as u8, Source::Prefetch, read);
@@ -196,8 +201,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
         self.contents_at(state, holder, line)
     }
 
-    /// What a state without successors shows.
-    pub(super) fn final_state(&self, state: &State) -> FinalState {
+    /// What a state without successors shows, where `observer` reads memory.
+    pub(super) fn final_state(&self, state: &State, observer: ModuleId) -> FinalState {
         let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
             .map(|(thread, &base)| {
                 (0..thread.registers.len()).map(|i| state.registers[base as usize + i].value).collect()
@@ -206,7 +211,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let memory: Vec<Value> = (0..self.program.locations.len())
             .map(|location| {
                 let cell = self.layout.cell(Location(location as u16));
-                self.at_home(state, cell.line).0[cell.cell as usize]
+                self.seen_by(state, observer, cell.line).0[cell.cell as usize]
             })
             .collect();
         self.program.final_state(&registers, &memory)

@@ -29,6 +29,7 @@ mod paging;
 mod persistent;
 mod probe;
 mod property;
+mod publication;
 mod reduce;
 mod search;
 mod sm;

@@ -132,7 +132,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Where a line's bytes are in [`State::memory`], as `holder` has them.
     pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
-        if self.config.paging.is_none() {
+        if self.config.paging.is_none() && self.config.publication.is_none() {
             return line as usize;
         }
         let memory = holder.module().map_or(self.layout.modules(), |module| module.0);

@@ -85,6 +85,7 @@ impl<P: Coherence> Machine<'_, P> {
             | Step::Overtake { .. }
             | Step::Evict { .. }
             | Step::Replace { .. }
+            | Step::Publish { .. }
             | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
@@ -213,7 +214,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
-            Step::Page(_) => Part::ALL,
+            Step::Page(_) | Step::Publish { .. } => Part::ALL,
         }
     }
 

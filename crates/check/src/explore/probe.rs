@@ -225,7 +225,15 @@ mod tests {
     /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
     fn machine() -> Layout {
         let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
-        Layout { gpus: 2, modules_per_gpu: 3, threads: Vec::new(), sharing: Sharing::Apart, regions: vec![homes] }
+        let regions = vec![homes];
+        Layout {
+            gpus: 2,
+            modules_per_gpu: 3,
+            threads: Vec::new(),
+            sharing: Sharing::Apart,
+            regions,
+            subscribers: Vec::new(),
+        }
     }
 
     /// What is at hand when a request meets a miss.

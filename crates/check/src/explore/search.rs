@@ -125,9 +125,12 @@ fn judge<P: Coherence>(
     if !is_final {
         return None;
     }
-    let outcome = machine.final_state(state);
-    let violation = forbidden(&outcome).then_some(Violation::Forbidden);
-    outcomes.insert(outcome);
+    let mut violation = None;
+    for observer in machine.observers() {
+        let outcome = machine.final_state(state, observer);
+        violation = violation.or_else(|| forbidden(&outcome).then_some(Violation::Forbidden));
+        outcomes.insert(outcome);
+    }
     violation
 }
 

@@ -278,7 +278,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<u16>) {
-        let body = Body::Posted(Posted { request, result, passed: None, watched: 0 });
+        self.note_issued(state, self.sms[sm as usize].module, line, &request);
+        let body = Body::Posted(Posted { request, result, passed: None, watched: 0, published: false });
         state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
     }
 
@@ -330,7 +331,7 @@ impl<P: Coherence> Machine<'_, P> {
             module,
             line,
             Source::Sm(sm),
-            Posted { request, result: None, passed: None, watched: 0 },
+            Posted { request, result: None, passed: None, watched: 0, published: false },
         );
         self.run_down(state);
     }

@@ -1,6 +1,7 @@
 //! One state of the explored machine: everything a later step can depend on, and nothing else.
 
 use super::paging::PageState;
+use super::publication::Queued;
 use super::values::{Values, cells};
 use crate::litmus::Value;
 use std::fmt;
@@ -103,6 +104,8 @@ pub(super) struct Posted {
     pub(super) passed: Option<Source>,
     /// Threads whose release waits until it is taken.
     pub(super) watched: ThreadSet,
+    /// Whether it was published: a subscriber takes it, and sends it to nobody.
+    pub(super) published: bool,
 }
 
 /// A request held at an L2 by the pending miss of its line.
@@ -263,6 +266,8 @@ pub(super) struct State {
     pub(super) pages: Vec<PageState>,
     /// Moves that nobody's access has asked for and that may still happen.
     pub(super) moves: u8,
+    /// What modules have to publish: by module, then by line.
+    pub(super) queues: Vec<Queued>,
     /// Requests held at L2s: in order of arrival among those of one slot.
     pub(super) held: Vec<Held>,
     /// Messages in flight: in the order sent among those of one channel.
@@ -282,6 +287,7 @@ impl Clone for State {
             memory: self.memory.clone(),
             pages: self.pages.clone(),
             moves: self.moves,
+            queues: self.queues.clone(),
             held: self.held.clone(),
             messages: self.messages.clone(),
             broken: self.broken,
@@ -298,6 +304,7 @@ impl Clone for State {
         self.memory.clone_from(&from.memory);
         self.pages.clone_from(&from.pages);
         self.moves = from.moves;
+        self.queues.clone_from(&from.queues);
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
         self.broken = from.broken;
@@ -343,6 +350,9 @@ impl Hash for State {
         if !self.pages.is_empty() {
             (&self.pages, self.moves).hash(hasher);
         }
+        if !self.queues.is_empty() {
+            self.queues.hash(hasher);
+        }
         self.held.hash(hasher);
         hasher.write_usize(self.messages.len());
         for message in &self.messages {
@@ -376,6 +386,7 @@ impl State {
     pub(super) fn canonicalise(&mut self) {
         self.held.sort_by_key(|held| (held.module, held.line, held.how.rank()));
         self.messages.sort_by_key(|message| message.channel);
+        self.queues.sort_by_key(|queued| (queued.module, queued.line));
     }
 
     /// Notes the first thing that went wrong.

@@ -42,6 +42,13 @@ pub(super) enum Step {
     },
     /// Something is done to a page.
     Page(PageStep),
+    /// A module publishes what its queue has of a line.
+    Publish {
+        /// Whose queue.
+        module: ModuleId,
+        /// The line.
+        line: u8,
+    },
     /// An L2 replaces a directory entry.
     Replace {
         /// The L2.
@@ -70,6 +77,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         self.write_backs(state, &mut steps);
         self.page_steps(state, &mut steps);
+        self.queue_steps(state, &mut steps);
         if !steps.is_empty() {
             self.spontaneous_steps(state, &mut steps);
         }
@@ -115,6 +123,9 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The ways to deliver the first message of a channel; none where it is to stay there for now.
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
+        if self.awaits_value(state, channel) || self.waits_for_publication(state, channel) {
+            return;
+        }
         let (mut evicts, mut replaces) = (false, false);
         if self.config.evictions != Evictions::Never {
             if let Some((module, line)) = self.visits(state, channel) {
@@ -282,6 +293,10 @@ impl<P: Coherence> Machine<'_, P> {
             }
             Step::Evict { module, line } => self.evict(state, module, line),
             Step::Page(step) => self.take_page_step(state, step),
+            Step::Publish { module, line } => {
+                self.send_entry(state, module, line);
+                true
+            }
             Step::Replace { module, line } => {
                 self.replace_entry(state, module, line);
                 true

@@ -246,7 +246,7 @@ mod tests {
     fn pages_move_beside_memory_alone() {
         for protocol in PROTOCOLS {
             let moves = Design::configured(&format!("{protocol}+paging")).is_ok();
-            assert_eq!(moves, *protocol == "memory-side", "{protocol}");
+            assert_eq!(moves, ["memory-side", "peer"].contains(protocol), "{protocol}");
         }
         assert!(
             Design::configured("hmg+paging").unwrap_err().to_string().contains("its own memory alone; not under hmg")

@@ -1,0 +1,245 @@
+//! Published pages: the queue of each module and what is sent of it, by the very rules of [`tombolo_protocol::publication`].
+//!
+//! An entry may be sent at any time: that covers queues of any size and any rule by which they make room. What is sent of a line
+//! arrives in order at each subscriber, on the way of its line. Subscribers stay as they are.
+
+use super::l2::Hand;
+use super::machine::Machine;
+use super::state::{Awaited, Body, Channel, Message, Posted, Source, State};
+use super::step::Step;
+use super::values::{Values, WHOLE_LINE, commutes};
+use tombolo_protocol::paging::Holder;
+use tombolo_protocol::plan::Action;
+use tombolo_protocol::publication::{Entry, Found, Publication, Sends, Subscribers, sends};
+use tombolo_protocol::{Coherence, Request, Topology};
+use tombolo_types::{Line, ModuleId, Scope};
+
+/// What the queue of a module has of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Queued {
+    /// Whose queue.
+    pub(super) module: ModuleId,
+    /// The line.
+    pub(super) line: u8,
+    entry: Entry<Values>,
+    /// Whether it was sent and has stayed.
+    is_sent: bool,
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// The rules and the subscribers of a line of a published page.
+    fn published(&self, line: u8) -> Option<(Publication, Subscribers)> {
+        let subscribers = *self.layout.subscribers.get(self.region(line) as usize)?;
+        Some((self.config.publication?, subscribers)).filter(|(_, subscribers)| subscribers.are_several())
+    }
+
+    fn entry(state: &State, at: ModuleId, line: u8) -> Option<Entry<Values>> {
+        let here = |queued: &&Queued| queued.module == at && queued.line == line;
+        state.queues.iter().find(here).map(|queued| queued.entry)
+    }
+
+    /// An SM posts a store.
+    pub(super) fn note_issued(&self, state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
+        if let (Some((rules, _)), Request::Write { .. }) = (self.published(line), request)
+            && !rules.orders_first()
+        {
+            Self::add(state, at, line, request);
+        }
+    }
+
+    /// A request reaches the L2 of `at`, from one of its SMs or another module. True where the L2 does not see it.
+    pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
+        let (Some((rules, subscribers)), Source::Sm(sm)) = (self.published(line), hand.source) else { return false };
+        if self.sms[sm as usize].module != at {
+            return false;
+        }
+        let request = hand.posted.request;
+        if subscribers.contains(at) {
+            let skips = matches!(request, Request::Write { .. }) && !rules.writes_replica();
+            if skips {
+                Self::add(state, at, line, &request);
+            }
+            return skips;
+        }
+        match request {
+            Request::Write { .. } => {
+                if rules.orders_first() {
+                    Self::add(state, at, line, &request);
+                }
+                true
+            }
+            Request::Read { mask, .. } => match rules.find(Self::entry(state, at, line), mask) {
+                Found::Nothing => false,
+                Found::Part => {
+                    self.send_entry(state, at, line);
+                    false
+                }
+                Found::All(data) => {
+                    let channel = Channel::ToSm { sm, line };
+                    state.messages.push(Message { channel, line, body: Body::Fill { mask, data } });
+                    true
+                }
+            },
+            Request::Atomic { returns, .. } => {
+                if rules.atomic_sends_entry() {
+                    self.send_entry(state, at, line);
+                }
+                if !returns {
+                    self.send(state, at, line, Posted { result: None, ..hand.posted });
+                }
+                !returns
+            }
+        }
+    }
+
+    /// The L2 of `at` has taken a request.
+    pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
+        let Some((rules, subscribers)) = self.published(line) else { return };
+        let own = matches!(hand.source, Source::Sm(sm) if self.sms[sm as usize].module == at);
+        if hand.posted.published || !subscribers.contains(at) {
+            return;
+        }
+        match hand.posted.request {
+            Request::Read { .. } => {}
+            Request::Write { .. } => {
+                if own && rules.orders_first() {
+                    Self::add(state, at, line, &hand.posted.request);
+                }
+            }
+            Request::Atomic { mask, update, .. } => {
+                if rules.atomic_sends_entry() {
+                    self.send_entry(state, at, line);
+                }
+                let posted = match sends(own && commutes(&update)) {
+                    Sends::Operation => Posted { result: None, ..hand.posted },
+                    Sends::Value => {
+                        let data = self.contents_at(state, Holder::Module(at), line);
+                        let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
+                        // The answer to another module waits for these.
+                        Posted { request, result: hand.posted.result.filter(|_| !own), ..hand.posted }
+                    }
+                };
+                self.send(state, at, line, posted);
+            }
+        }
+    }
+
+    /// Adds a store to the queue of `at`.
+    fn add(state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
+        let Request::Write { mask, data, .. } = *request else { return };
+        let entry = Entry::added(Self::entry(state, at, line), mask, data);
+        state.queues.retain(|queued| queued.module != at || queued.line != line);
+        state.queues.push(Queued { module: at, line, entry, is_sent: false });
+    }
+
+    /// Sends what the queue of `at` has of a line, if anything.
+    pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+        let (Some(entry), Some((rules, subscribers))) = (Self::entry(state, at, line), self.published(line)) else {
+            return;
+        };
+        state.queues.retain_mut(|queued| {
+            let is_here = queued.module == at && queued.line == line;
+            !is_here || !rules.closes() && !std::mem::replace(&mut queued.is_sent, true)
+        });
+        let holds = subscribers.contains(at).then(|| self.contents_at(state, Holder::Module(at), line));
+        let Entry { mask, data } = rules.sent(entry, WHOLE_LINE, holds);
+        let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
+        self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
+    }
+
+    /// Sends a store or an atomic to every other subscriber.
+    fn send(&self, state: &mut State, at: ModuleId, line: u8, posted: Posted) {
+        let Some((rules, subscribers)) = self.published(line) else { return };
+        let targets = rules.targets(subscribers, at);
+        let request = match posted.request {
+            Request::Atomic { mask, update, .. } => Request::Atomic { mask, scope: Scope::Gpu, update, returns: false },
+            request => request,
+        };
+        for to in self.modules().filter(|module| targets.contains(*module)) {
+            let channel = Channel::Up { from: at, to, lane: self.lane(line) };
+            let posted = Posted { request, passed: None, watched: 0, published: true, ..posted };
+            state.messages.push(Message { channel, line, body: Body::Posted(posted) });
+        }
+    }
+
+    /// A member of a release's phase acts: its queue is emptied where the rules say so.
+    pub(super) fn empty_queue(&self, state: &mut State, at: ModuleId, action: Action) {
+        if !self.config.publication.is_some_and(|rules| rules.empties_queue(action)) {
+            return;
+        }
+        (0..self.lines as u8).for_each(|line| self.send_entry(state, at, line));
+    }
+
+    /// Entries, each of which may be sent.
+    pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
+        let sent = |queued: &&Queued| !self.entry_waits(state, queued.module, queued.line);
+        let step = |&Queued { module, line, .. }: &Queued| Step::Publish { module, line };
+        steps.extend(state.queues.iter().filter(sent).map(step));
+    }
+
+    /// Whether the entry of a line waits for the answer to an atomic of its module.
+    fn entry_waits(&self, state: &State, at: ModuleId, line: u8) -> bool {
+        let Some((rules, subscribers)) = self.published(line) else { return false };
+        let here = (0..state.threads.len()).filter(|&thread| self.module_of(thread) == at);
+        let mut registers = here.flat_map(|thread| self.registers_of(thread));
+        let unanswered = |register: usize| {
+            let on_its_way = |message: &Message| match (message.channel, &message.body) {
+                (Channel::ToL2 { .. }, Body::Posted(posted)) => posted.result.map(usize::from) == Some(register),
+                _ => false,
+            };
+            let awaits =
+                matches!(state.registers[register].awaits, Some(Awaited::Atomic { line: of, .. }) if of == line);
+            awaits && !state.messages.iter().any(on_its_way)
+        };
+        !subscribers.contains(at) && rules.entry_awaits_atomic() && registers.any(unanswered)
+    }
+
+    /// Whether the first message of a channel waits before the L2 of its module: an atomic, for what the module publishes of its
+    /// line on another way.
+    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
+        let Channel::ToL2 { sm, line } = channel else { return false };
+        let Some((rules, subscribers)) = self.published(line) else { return false };
+        let (at, mut messages) = (self.sms[sm as usize].module, state.messages.iter());
+        let first = messages.find(|message| message.channel == channel).map(|message| message.body);
+        let Some(Body::Posted(Posted { request: Request::Atomic { returns, .. }, .. })) = first else { return false };
+        if subscribers.contains(at) {
+            return false;
+        }
+        let is_sent = |message: &Message| {
+            let Body::Posted(posted) = &message.body else { return false };
+            let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
+            posted.published && from && message.line == line
+        };
+        let under_way = || Self::entry(state, at, line).is_some() || state.messages.iter().any(is_sent);
+        if returns { rules.atomic_awaits_publication() && under_way() } else { self.entry_waits(state, at, line) }
+    }
+
+    /// Whether a channel's message waits: the result of an atomic, for the value that it left to be taken by all.
+    pub(super) fn awaits_value(&self, state: &State, channel: Channel) -> bool {
+        let Channel::Result { register } = channel else { return false };
+        if !self.config.publication.is_some_and(|rules| rules.answer_awaits_value()) {
+            return false;
+        }
+        state.messages.iter().any(|message| match &message.body {
+            Body::Posted(posted) => posted.published && posted.result == Some(register),
+            _ => false,
+        })
+    }
+
+    /// Modules from which memory looks different, in the end.
+    pub(super) fn observers(&self) -> Vec<ModuleId> {
+        let replicas = self.config.publication.is_some() && !self.layout.subscribers.is_empty();
+        if replicas { self.modules().collect() } else { vec![ModuleId(0)] }
+    }
+
+    /// Cells of a line as `observer` finds them in the end.
+    pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
+        match self.published(line) {
+            Some(_) => {
+                let home = self.layout.home(observer, Line(u64::from(line)));
+                self.contents_at(state, Holder::Module(home), line)
+            }
+            None => self.at_home(state, line),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Pages published to their subscribers (GPS, sections 3 and 5): each subscriber has a replica, loads find it there, and what
+//! anybody stores is sent to all.
+//!
+//! - Home: a subscriber is the home of its own replica, as it sees the page. To the others one subscriber is, always the same:
+//!   two that took turns would be read in another order than they were written.
+//! - Store of a subscriber: its L2 takes it, which orders the stores of its GPU; behind that it is added to the *queue* of the
+//!   GPU, at its line's entry. Store of another: the queue alone takes it.
+//! - Queue: an entry a line, with a mask, for other GPUs may write other bytes of the line. An entry may be sent at any time, to
+//!   every other subscriber; it is gone then.
+//! - Load of a module without a replica: the queue has all of its bytes, and answers; or some, and their entry is sent first,
+//!   so that the load follows it to the home on the way of their line; or none.
+//! - Atomic: its line's entry is sent first. The operation is sent to every other subscriber where its result is the same in
+//!   any order, else the value that it left. One with a result of a module without a replica acts at the page's home to that
+//!   module, which sends the value to the others, and answers when they have it. That value goes another way than what the
+//!   module itself publishes of the line: so the atomic waits until all of that is taken, and the rest of the line until the answer.
+//! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has taken them. A `.gpu` release
+//!   leaves the queue as it is.
+//!
+//! Channels: what is sent of a line arrives in order, at each subscriber. No order between lines is asked for.
+//!
+//! Not here: pages whose subscribers change, and accesses at `.sys` scope, which collapse a page; GPUs of several modules.
+
+use crate::data::Data;
+use crate::plan::Action;
+use crate::topology::ModuleSet;
+use tombolo_types::{Mask, ModuleId, Scope};
+
+/// Modules with a replica of a page: at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Subscribers(ModuleSet);
+
+impl Subscribers {
+    /// These; `None` where there is none.
+    pub fn new(modules: ModuleSet) -> Option<Subscribers> {
+        (modules != ModuleSet::NONE).then_some(Subscribers(modules))
+    }
+
+    /// Whether `module` has a replica.
+    pub fn contains(self, module: ModuleId) -> bool {
+        self.0.contains(module)
+    }
+
+    /// Whether there is more than one: what is stored to a page of one goes to its home, as to any page.
+    pub fn are_several(self) -> bool {
+        self.0.count() > 1
+    }
+
+    /// All but `module`: to whom it publishes.
+    pub fn others(self, module: ModuleId) -> ModuleSet {
+        self.0.without(ModuleSet::only(module))
+    }
+
+    /// The one that serves those without a replica.
+    pub fn server(self) -> ModuleId {
+        ModuleId(self.0.0.trailing_zeros() as u8)
+    }
+
+    /// The home of the page as `at` sees it.
+    pub fn home(self, at: ModuleId) -> ModuleId {
+        if self.contains(at) { at } else { self.server() }
+    }
+}
+
+/// What a module's queue has of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Entry<D> {
+    /// Bytes that were stored.
+    pub mask: Mask,
+    /// Contents.
+    pub data: D,
+}
+
+/// What a load of a module without a replica finds in its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<D> {
+    /// None of its bytes: it goes to the page's home.
+    Nothing,
+    /// Some: the entry is sent, then the load, on the way of their line.
+    Part,
+    /// All.
+    All(D),
+}
+
+/// What is published of an atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// The operation.
+    Operation,
+    /// The value that it has left.
+    Value,
+}
+
+/// A broken rule of published pages. The explorer must catch each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BrokenPublication {
+    /// A release leaves the queue as it is.
+    QueueNotEmptied,
+    /// A release waits until entries are sent, not until they are taken.
+    DeliveryNotAwaited,
+    /// An entry stays open when it is sent, and is sent again.
+    EntryKept,
+    /// A line is published as a whole, with bytes that others may have written since.
+    WholeLine,
+    /// A store is added to the queue before the L2 takes it: stores of two SMs may be published in the other order.
+    AddedBeforeOrder,
+    /// An atomic is published before the stores to its line that are in the queue.
+    AtomicPassesEntry,
+    /// What a subscriber stores is sent to the others, and not written to its own replica.
+    ReplicaNotWritten,
+    /// A load of a module without a replica does not look into the queue.
+    LoadIgnoresQueue,
+    /// A load takes some of its bytes from the queue, and for the others what the line of an entry holds there.
+    PartTaken,
+    /// A load that finds some of its bytes in the queue goes ahead of their entry.
+    LoadPassesEntry,
+    /// One subscriber is left out where an entry is sent.
+    SubscriberForgotten,
+    /// An atomic goes to the page's home while stores of its module to the line are on their way to other subscribers.
+    AtomicPassesPublication,
+    /// An entry, or an atomic without a result, is sent while an atomic of its module on the line is not answered.
+    EntryPassesAtomic,
+    /// The home of a page answers an atomic before the others have its value.
+    AnsweredEarly,
+}
+
+impl BrokenPublication {
+    /// Every one.
+    pub const ALL: [BrokenPublication; 14] = [
+        BrokenPublication::QueueNotEmptied,
+        BrokenPublication::DeliveryNotAwaited,
+        BrokenPublication::EntryKept,
+        BrokenPublication::WholeLine,
+        BrokenPublication::AddedBeforeOrder,
+        BrokenPublication::AtomicPassesEntry,
+        BrokenPublication::ReplicaNotWritten,
+        BrokenPublication::LoadIgnoresQueue,
+        BrokenPublication::PartTaken,
+        BrokenPublication::LoadPassesEntry,
+        BrokenPublication::SubscriberForgotten,
+        BrokenPublication::AtomicPassesPublication,
+        BrokenPublication::EntryPassesAtomic,
+        BrokenPublication::AnsweredEarly,
+    ];
+}
+
+/// The rules of published pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Publication {
+    /// The broken rule, if any.
+    pub broken: Option<BrokenPublication>,
+}
+
+impl<D: Data> Entry<D> {
+    /// What the queue has of a line once `store`, of these bytes, is added.
+    pub fn added(earlier: Option<Entry<D>>, mask: Mask, store: D) -> Entry<D> {
+        let Entry { mask: before, mut data } = earlier.unwrap_or(Entry { mask: Mask::NONE, data: D::default() });
+        data.merge(store, mask);
+        Entry { mask: before | mask, data }
+    }
+}
+
+impl Publication {
+    /// Whether the L2 of a subscriber takes a store of its SMs before it is added to the queue.
+    pub fn orders_first(&self) -> bool {
+        !self.is_broken(BrokenPublication::AddedBeforeOrder)
+    }
+
+    /// Whether it takes it at all.
+    pub fn writes_replica(&self) -> bool {
+        !self.is_broken(BrokenPublication::ReplicaNotWritten)
+    }
+
+    /// To whom `from` sends what it publishes of a page.
+    pub fn targets(&self, subscribers: Subscribers, from: ModuleId) -> ModuleSet {
+        let all = subscribers.others(from);
+        if self.is_broken(BrokenPublication::SubscriberForgotten) {
+            let last = 31 - all.0.leading_zeros();
+            return all.without(ModuleSet(1 << last));
+        }
+        all
+    }
+
+    /// What is sent of an entry of a line that its own replica `holds`, where there is one.
+    pub fn sent<D: Data>(&self, entry: Entry<D>, whole: Mask, holds: Option<D>) -> Entry<D> {
+        match holds {
+            Some(mut data) if self.is_broken(BrokenPublication::WholeLine) => {
+                data.merge(entry.data, entry.mask);
+                Entry { mask: whole, data }
+            }
+            Some(_) | None => entry,
+        }
+    }
+
+    /// Whether an entry is gone when it is sent.
+    pub fn closes(&self) -> bool {
+        !self.is_broken(BrokenPublication::EntryKept)
+    }
+
+    /// What a load of these bytes finds in the queue of a module without a replica.
+    pub fn find<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> Found<D> {
+        let Some(entry) = entry.filter(|_| !self.is_broken(BrokenPublication::LoadIgnoresQueue)) else {
+            return Found::Nothing;
+        };
+        if entry.mask.contains(mask) {
+            Found::All(entry.data)
+        } else if (entry.mask & mask).is_empty() {
+            Found::Nothing
+        } else if self.is_broken(BrokenPublication::PartTaken) {
+            Found::All(entry.data)
+        } else if self.is_broken(BrokenPublication::LoadPassesEntry) {
+            Found::Nothing
+        } else {
+            Found::Part
+        }
+    }
+
+    /// Whether an atomic sends its line's entry first.
+    pub fn atomic_sends_entry(&self) -> bool {
+        !self.is_broken(BrokenPublication::AtomicPassesEntry)
+    }
+
+    /// Whether an atomic of a module without a replica waits until what the module has published of its line is taken.
+    pub fn atomic_awaits_publication(&self) -> bool {
+        !self.is_broken(BrokenPublication::AtomicPassesPublication)
+    }
+
+    /// Whether a line's entry, and atomics without a result, wait until such an atomic is answered.
+    pub fn entry_awaits_atomic(&self) -> bool {
+        !self.is_broken(BrokenPublication::EntryPassesAtomic)
+    }
+
+    /// Whether such an atomic is answered when all subscribers have the value that it left.
+    pub fn answer_awaits_value(&self) -> bool {
+        !self.is_broken(BrokenPublication::AnsweredEarly)
+    }
+
+    /// Whether an action of a release sends all that the queue of its member has.
+    pub fn empties_queue(&self, action: Action) -> bool {
+        let beyond = match action {
+            Action::DrainStores(scope) => scope == Scope::Sys,
+            Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
+            Action::Invalidate(_) | Action::DrainInvalidations(_) => false,
+        };
+        beyond && !self.is_broken(BrokenPublication::QueueNotEmptied)
+    }
+
+    /// Whether a release waits until subscribers have taken what is sent to them.
+    pub fn awaits_delivery(&self) -> bool {
+        !self.is_broken(BrokenPublication::DeliveryNotAwaited)
+    }
+
+    /// Whether a rule is broken so.
+    fn is_broken(&self, rule: BrokenPublication) -> bool {
+        self.broken == Some(rule)
+    }
+}
+
+/// What is published of an atomic: the operation where every order of several comes to the same, else the value.
+pub fn sends(commutes: bool) -> Sends {
+    if commutes { Sends::Operation } else { Sends::Value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of four bytes.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Bytes([u8; 4]);
+
+    impl Data for Bytes {
+        type Update = ();
+
+        fn merge(&mut self, from: Bytes, mask: Mask) {
+            (0..4).filter(|byte| mask.0 >> byte & 1 != 0).for_each(|byte| self.0[byte] = from.0[byte]);
+        }
+
+        fn update(&mut self, (): (), _: Mask) -> Bytes {
+            *self
+        }
+    }
+
+    const RULES: Publication = Publication { broken: None };
+
+    fn subscribers(modules: u32) -> Subscribers {
+        Subscribers::new(ModuleSet(modules)).unwrap()
+    }
+
+    #[test]
+    fn a_subscriber_is_its_own_home_and_one_serves_the_others() {
+        let page = subscribers(0b0110);
+        assert_eq!([0, 1, 2, 3].map(|at| page.home(ModuleId(at)).0), [1, 1, 2, 1]);
+        assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet(0b0010));
+        assert_eq!(RULES.targets(page, ModuleId(0)), ModuleSet(0b0110));
+        assert!(page.are_several() && !subscribers(1).are_several() && Subscribers::new(ModuleSet::NONE).is_none());
+    }
+
+    #[test]
+    fn a_load_finds_all_part_or_nothing_of_what_was_added() {
+        let first = Entry::added(None, Mask(0b0011), Bytes([1, 2, 9, 9]));
+        let both = Entry::added(Some(first), Mask(0b0110), Bytes([9, 3, 4, 9]));
+        assert_eq!(both, Entry { mask: Mask(0b0111), data: Bytes([1, 3, 4, 0]) });
+        assert_eq!(RULES.find(Some(both), Mask(0b0101)), Found::All(both.data));
+        assert_eq!(RULES.find(Some(both), Mask(0b1100)), Found::Part);
+        assert_eq!(RULES.find(Some(both), Mask(0b1000)), Found::Nothing);
+        assert_eq!(RULES.find::<Bytes>(None, Mask(1)), Found::Nothing);
+    }
+
+    #[test]
+    fn what_leaves_the_gpu_empties_the_queue_and_what_stays_inside_does_not() {
+        assert!(RULES.empties_queue(Action::DrainStores(Scope::Sys)) && RULES.empties_queue(Action::AwaitStores));
+        assert!(!RULES.empties_queue(Action::DrainStores(Scope::Gpu)));
+        assert!(!RULES.empties_queue(Action::DrainInvalidations(Scope::Sys)));
+    }
+}
