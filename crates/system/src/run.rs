@@ -154,6 +154,11 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecord, RunError> {
+    checked(spec, broken.into())
+}
+
+/// The same. It is compiled here, once: what is generic is compiled in each program that calls it, the simulator with it.
+fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     let checker =
         Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
     let record = run_watched::<Versions>(spec, &checker, broken)?;

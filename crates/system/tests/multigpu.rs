@@ -32,6 +32,14 @@ enum Exchange {
     All(fn(u64) -> u64, [f64; 2]),
 }
 
+/// The other ways that `share` ranks, and GPUs with peer access: what they do with a page does not depend on how many GPUs
+/// there are, so that one number will do.
+const PEERS: [(&str, &[&str]); 5] =
+    [("numa-memory-side", AS_CUT), ("peer", AS_CUT), ("software-flat", AS_CUT), ("nhcc", AS_CUT), ("hmg", AS_CUT)];
+
+/// As `share` runs them.
+const AS_CUT: &[&str] = &["scheduling=program"];
+
 /// Parameters as a user gives them.
 type Given = &'static [(&'static str, &'static str)];
 
@@ -212,7 +220,8 @@ fn programs_for_several_gpus_find_what_they_must_on_one_on_four_and_on_sixteen()
     for app in &APPS {
         for gpus in [1, 4, 16] {
             let (machine, program) = (machine(gpus.into()), app.record(app.small, gpus, app.iterations.1));
-            for (way, settings) in WAYS {
+            let peers = if gpus == 4 { &PEERS[..] } else { &[] };
+            for (way, settings) in WAYS.iter().chain(peers) {
                 let mut design = tombolo_design::design(way).expect("a preset");
                 settings.iter().for_each(|setting| {
                     let (key, value) = setting.split_once('=').expect("a key and a value");
