@@ -1,27 +1,17 @@
 //! Programs written for several GPUs: what they exchange is what their structure says, and loads return what they must under
 //! every way to share memory that promises something.
 
+mod common;
+
+use common::ways::{WAYS, Way, assert_right};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_design::scheduling::CtaCut;
-use tombolo_machine::MachineConfig;
 use tombolo_system::movement::Movement;
-use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{Mode, Request, find, list, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
-
-/// Designs that promise the memory model, or what a kernel's boundary brings.
-const WAYS: [(&str, &[&str]); 7] = [
-    ("unified-memory", &[]),
-    ("unified-memory", &["placement.read_mostly=true"]),
-    ("unified-memory", &["placement.pinning=true"]),
-    ("unified-memory-hints", &[]),
-    ("memcpy", &[]),
-    ("memcpy", &["placement.overlap=true"]),
-    ("memcpy-needed", &[]),
-];
 
 /// Bytes that GPUs must send each other in an iteration.
 enum Exchange {
@@ -34,7 +24,7 @@ enum Exchange {
 
 /// The other ways that `share` ranks, and GPUs with peer access: what they do with a page does not depend on how many GPUs
 /// there are, so that one number will do.
-const PEERS: [(&str, &[&str]); 5] =
+const PEERS: [Way; 5] =
     [("numa-memory-side", AS_CUT), ("peer", AS_CUT), ("software-flat", AS_CUT), ("nhcc", AS_CUT), ("hmg", AS_CUT)];
 
 /// As `share` runs them.
@@ -177,15 +167,6 @@ impl App {
     }
 }
 
-/// So many GPUs of two SMs each, with small pages.
-fn machine(gpus: u32) -> Arc<MachineConfig> {
-    let mut machine = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
-    let gpus = format!("topology.gpus={gpus}");
-    let settings = [&gpus[..], "topology.sms_per_module=2", "page_bytes=4KB"];
-    tombolo_design::apply(&settings, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
-
 #[test]
 fn every_program_for_several_gpus_is_here() {
     let shipped = list().iter().filter(|workload| workload.cut_by_gpus()).map(|workload| workload.name());
@@ -219,23 +200,9 @@ fn an_iteration_exchanges_what_the_structure_of_the_program_says() {
 fn programs_for_several_gpus_find_what_they_must_on_one_on_four_and_on_sixteen() {
     for app in &APPS {
         for gpus in [1, 4, 16] {
-            let (machine, program) = (machine(gpus.into()), app.record(app.small, gpus, app.iterations.1));
+            let program = app.record(app.small, gpus, app.iterations.1);
             let peers = if gpus == 4 { &PEERS[..] } else { &[] };
-            for (way, settings) in WAYS.iter().chain(peers) {
-                let mut design = tombolo_design::design(way).expect("a preset");
-                settings.iter().for_each(|setting| {
-                    let (key, value) = setting.split_once('=').expect("a key and a value");
-                    design.set(key, value).expect("a key");
-                });
-                let design = design.check().expect("a design that fits");
-                let (machine, program) = (Arc::clone(&machine), Arc::clone(&program));
-                let spec = RunSpec { machine, design, program, pages: None, threads: 2 };
-                let ran = run_checked(&spec, None);
-                let ran = ran.unwrap_or_else(|error| panic!("{} under {way}: {error}", app.name));
-                let check = ran.check.expect("a checked run says what it found");
-                assert!(check.loads > 100, "{} under {way} on {gpus}: {} loads", app.name, check.loads);
-                assert_eq!(check.first, [], "{} under {way} {settings:?} on {gpus} GPUs", app.name);
-            }
+            WAYS.iter().chain(peers).for_each(|way| assert_right(app.name, &program, gpus, *way));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Machines, designs and runs for tests of directed programs.
 #![allow(dead_code, unreachable_pub, reason = "a fixture shared by test files, each of which uses its part")]
 
+pub mod ways;
+
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
