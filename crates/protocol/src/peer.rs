@@ -10,6 +10,7 @@
 //!   cumulative: another thread's `.gpu` release stopped at the GPU home.
 
 use crate::elision::Holds;
+use crate::memory_side::MemorySideRules;
 use crate::plan::{Phase, Sync};
 use crate::software_hierarchical::hierarchical_release;
 use crate::topology::Class;
@@ -31,23 +32,20 @@ impl Rules for PeerRules {
                                  GPS, section 2.1.";
     const CHOICES: &'static [Choice] = &[Choice::WriteBack];
 
-    fn caches(class: Class, _: &Options) -> bool {
-        match class {
-            Class::Own => true,
-            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => false,
-        }
+    fn caches(class: Class, options: &Options) -> bool {
+        MemorySideRules::caches(class, options)
     }
 
-    fn passes_reads(_: &Options) -> bool {
-        true
+    fn passes_reads(options: &Options) -> bool {
+        MemorySideRules::passes_reads(options)
     }
 
-    fn holds(_: &Options) -> Holds {
-        Holds::Nothing
+    fn holds(options: &Options) -> Holds {
+        MemorySideRules::holds(options)
     }
 
-    fn acquire(_: Sync, _: BulkInvalidation) -> &'static [Phase] {
-        &[]
+    fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
+        MemorySideRules::acquire(sync, bulk)
     }
 
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase] {

@@ -20,9 +20,11 @@
 //!
 //! Not here: pages whose subscribers change, and accesses at `.sys` scope, which collapse a page; GPUs of several modules.
 
+use crate::coherence::Request;
 use crate::data::Data;
 use crate::plan::Action;
 use crate::topology::ModuleSet;
+use std::fmt;
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// Modules with a replica of a page: at least one.
@@ -61,6 +63,14 @@ impl Subscribers {
     }
 }
 
+impl fmt::Display for Subscribers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modules = (0..ModuleSet::MOST as u8).map(ModuleId).filter(|module| self.contains(*module));
+        let names: Vec<String> = modules.map(|module| format!("m{}", module.0)).collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
 /// What a module's queue has of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry<D> {
@@ -72,13 +82,64 @@ pub struct Entry<D> {
 
 /// What a load of a module without a replica finds in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<D> {
-    /// None of its bytes: it goes to the page's home.
+enum Found<D> {
+    /// None of its bytes.
     Nothing,
-    /// Some: the entry is sent, then the load, on the way of their line.
+    /// Some.
     Part,
     /// All.
     All(D),
+}
+
+/// What a module has under way of a line of a published page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Publishing<D> {
+    /// What its queue has.
+    pub entry: Option<Entry<D>>,
+    /// Whether something that it has published is not taken by all yet.
+    pub under_way: bool,
+    /// Whether an atomic that it has sent to the page's home is not answered yet.
+    pub unanswered: bool,
+}
+
+/// What becomes of a request of a module's own SMs before its L2 sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before<D> {
+    /// The L2 takes it.
+    Passes,
+    /// The line's entry is sent, then the L2 takes it.
+    PassesBehindEntry,
+    /// It is added to the queue, and done.
+    IsAdded,
+    /// It was added when it was issued, and is done.
+    WasAdded,
+    /// The queue has its bytes.
+    Answered(D),
+    /// It is sent to every subscriber, and done.
+    IsSent {
+        /// Behind the line's entry.
+        behind_entry: bool,
+    },
+    /// It waits, and what follows it of its line; the line's entry is sent as soon as it may be.
+    Waits,
+}
+
+/// What becomes of a request that the L2 of a subscriber has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    /// Nothing.
+    Nothing,
+    /// It is added to the queue.
+    IsAdded,
+    /// It is sent to every other subscriber.
+    IsSent {
+        /// Behind the line's entry.
+        behind_entry: bool,
+        /// In which form.
+        sends: Sends,
+        /// Whether its answer waits until all have taken that.
+        answer_waits: bool,
+    },
 }
 
 /// What is published of an atomic.
@@ -160,14 +221,76 @@ impl<D: Data> Entry<D> {
 }
 
 impl Publication {
-    /// Whether the L2 of a subscriber takes a store of its SMs before it is added to the queue.
-    pub fn orders_first(&self) -> bool {
-        !self.is_broken(BrokenPublication::AddedBeforeOrder)
+    /// What becomes of a request of an SM of `at` before the L2 there sees it.
+    pub fn before<D: Data>(
+        &self,
+        subscribers: Subscribers,
+        at: ModuleId,
+        request: &Request<D>,
+        line: &Publishing<D>,
+    ) -> Before<D> {
+        if subscribers.contains(at) {
+            let skips =
+                matches!(request, Request::Write { .. }) && self.is_broken(BrokenPublication::ReplicaNotWritten);
+            return if skips { Before::IsAdded } else { Before::Passes };
+        }
+        let behind_entry = !self.is_broken(BrokenPublication::AtomicPassesEntry);
+        match *request {
+            Request::Read { mask, .. } => match self.find(line.entry, mask) {
+                Found::Nothing => Before::Passes,
+                Found::Part => Before::PassesBehindEntry,
+                Found::All(data) => Before::Answered(data),
+            },
+            Request::Write { .. } => {
+                if self.is_broken(BrokenPublication::AddedBeforeOrder) {
+                    Before::WasAdded
+                } else {
+                    Before::IsAdded
+                }
+            }
+            Request::Atomic { returns: true, .. } => {
+                let waits = !self.is_broken(BrokenPublication::AtomicPassesPublication);
+                match (waits && (line.entry.is_some() || line.under_way), behind_entry) {
+                    (true, _) => Before::Waits,
+                    (false, true) => Before::PassesBehindEntry,
+                    (false, false) => Before::Passes,
+                }
+            }
+            Request::Atomic { returns: false, .. } => {
+                if self.may_send(subscribers, at, line.unanswered) {
+                    Before::IsSent { behind_entry }
+                } else {
+                    Before::Waits
+                }
+            }
+        }
     }
 
-    /// Whether it takes it at all.
-    pub fn writes_replica(&self) -> bool {
-        !self.is_broken(BrokenPublication::ReplicaNotWritten)
+    /// What becomes of a request that the L2 of the subscriber `at` has taken, from an SM of its `own` or from another module.
+    /// What was published ends there. `commutes`: whether an atomic comes to the same in any order with others.
+    pub fn behind<D: Data>(&self, own: bool, request: &Request<D>, commutes: bool) -> Behind {
+        match request {
+            Request::Read { .. } => Behind::Nothing,
+            Request::Write { .. } => {
+                let adds = own && !self.is_broken(BrokenPublication::AddedBeforeOrder);
+                if adds { Behind::IsAdded } else { Behind::Nothing }
+            }
+            Request::Atomic { .. } => Behind::IsSent {
+                behind_entry: !self.is_broken(BrokenPublication::AtomicPassesEntry),
+                sends: if own && commutes { Sends::Operation } else { Sends::Value },
+                answer_waits: !own && !self.is_broken(BrokenPublication::AnsweredEarly),
+            },
+        }
+    }
+
+    /// Whether a store is added to the queue when it is issued: only where a rule is broken.
+    pub fn adds_at_issue(&self) -> bool {
+        self.is_broken(BrokenPublication::AddedBeforeOrder)
+    }
+
+    /// Whether `at` may send what it has of a line to subscribers, where an atomic of it may be `unanswered`.
+    pub fn may_send(&self, subscribers: Subscribers, at: ModuleId, unanswered: bool) -> bool {
+        subscribers.contains(at) || !unanswered || self.is_broken(BrokenPublication::EntryPassesAtomic)
     }
 
     /// To whom `from` sends what it publishes of a page.
@@ -197,7 +320,7 @@ impl Publication {
     }
 
     /// What a load of these bytes finds in the queue of a module without a replica.
-    pub fn find<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> Found<D> {
+    fn find<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> Found<D> {
         let Some(entry) = entry.filter(|_| !self.is_broken(BrokenPublication::LoadIgnoresQueue)) else {
             return Found::Nothing;
         };
@@ -212,26 +335,6 @@ impl Publication {
         } else {
             Found::Part
         }
-    }
-
-    /// Whether an atomic sends its line's entry first.
-    pub fn atomic_sends_entry(&self) -> bool {
-        !self.is_broken(BrokenPublication::AtomicPassesEntry)
-    }
-
-    /// Whether an atomic of a module without a replica waits until what the module has published of its line is taken.
-    pub fn atomic_awaits_publication(&self) -> bool {
-        !self.is_broken(BrokenPublication::AtomicPassesPublication)
-    }
-
-    /// Whether a line's entry, and atomics without a result, wait until such an atomic is answered.
-    pub fn entry_awaits_atomic(&self) -> bool {
-        !self.is_broken(BrokenPublication::EntryPassesAtomic)
-    }
-
-    /// Whether such an atomic is answered when all subscribers have the value that it left.
-    pub fn answer_awaits_value(&self) -> bool {
-        !self.is_broken(BrokenPublication::AnsweredEarly)
     }
 
     /// Whether an action of a release sends all that the queue of its member has.
@@ -253,11 +356,6 @@ impl Publication {
     fn is_broken(&self, rule: BrokenPublication) -> bool {
         self.broken == Some(rule)
     }
-}
-
-/// What is published of an atomic: the operation where every order of several comes to the same, else the value.
-pub fn sends(commutes: bool) -> Sends {
-    if commutes { Sends::Operation } else { Sends::Value }
 }
 
 #[cfg(test)]
@@ -304,6 +402,22 @@ mod tests {
         assert_eq!(RULES.find(Some(both), Mask(0b1100)), Found::Part);
         assert_eq!(RULES.find(Some(both), Mask(0b1000)), Found::Nothing);
         assert_eq!(RULES.find::<Bytes>(None, Mask(1)), Found::Nothing);
+    }
+
+    #[test]
+    fn an_atomic_with_a_result_waits_for_its_line_and_the_line_for_its_answer() {
+        let (page, away) = (subscribers(0b0110), ModuleId(0));
+        let atomic = |returns| Request::<Bytes>::Atomic { mask: Mask(1), scope: Scope::Gpu, update: (), returns };
+        let idle = Publishing { entry: None, under_way: false, unanswered: false };
+        let before = |request, line| RULES.before(page, away, &request, &line);
+        assert_eq!(before(atomic(true), idle), Before::PassesBehindEntry);
+        assert_eq!(before(atomic(true), Publishing { under_way: true, ..idle }), Before::Waits);
+        assert_eq!(before(atomic(false), idle), Before::IsSent { behind_entry: true });
+        assert_eq!(before(atomic(false), Publishing { unanswered: true, ..idle }), Before::Waits);
+        assert!(!RULES.may_send(page, away, true) && RULES.may_send(page, ModuleId(1), true));
+        assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), Before::Passes);
+        let answered_late = Behind::IsSent { behind_entry: true, sends: Sends::Value, answer_waits: true };
+        assert_eq!(RULES.behind(false, &atomic(true), true), answered_late);
     }
 
     #[test]

@@ -179,6 +179,9 @@ impl fmt::Display for Layout {
             }
             write!(f, " ")?;
         }
+        for (region, subscribers) in self.subscribers.iter().enumerate() {
+            write!(f, "r{region} of {subscribers} ")?;
+        }
         write!(f, "{:?}", self.sharing)
     }
 }

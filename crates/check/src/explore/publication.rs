@@ -5,12 +5,12 @@
 
 use super::l2::Hand;
 use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Message, Posted, Source, State};
+use super::state::{Awaited, Body, Channel, Message, Posted, Source, State, Violation};
 use super::step::Step;
 use super::values::{Values, WHOLE_LINE, commutes};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Action;
-use tombolo_protocol::publication::{Entry, Found, Publication, Sends, Subscribers, sends};
+use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishing, Sends, Subscribers};
 use tombolo_protocol::{Coherence, Request, Topology};
 use tombolo_types::{Line, ModuleId, Scope};
 
@@ -38,11 +38,38 @@ impl<P: Coherence> Machine<'_, P> {
         state.queues.iter().find(here).map(|queued| queued.entry)
     }
 
-    /// An SM posts a store.
+    /// What `at` has under way of a line.
+    fn publishing(&self, state: &State, at: ModuleId, line: u8) -> Publishing<Values> {
+        let is_sent = |message: &Message| {
+            let Body::Posted(posted) = &message.body else { return false };
+            let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
+            posted.published && from && message.line == line
+        };
+        Publishing {
+            entry: Self::entry(state, at, line),
+            under_way: state.messages.iter().any(is_sent),
+            unanswered: self.has_unanswered(state, at, line),
+        }
+    }
+
+    /// Whether an atomic on a line has passed the L2 of its module `at`, and has no result yet.
+    fn has_unanswered(&self, state: &State, at: ModuleId, line: u8) -> bool {
+        let here = (0..state.threads.len()).filter(|&thread| self.module_of(thread) == at);
+        let mut registers = here.flat_map(|thread| self.registers_of(thread));
+        registers.any(|register| {
+            let before_l2 = |message: &Message| match (message.channel, &message.body) {
+                (Channel::ToL2 { .. }, Body::Posted(posted)) => posted.result.map(usize::from) == Some(register),
+                _ => false,
+            };
+            let awaits = state.registers[register].awaits;
+            matches!(awaits, Some(Awaited::Atomic { line: of, .. }) if of == line)
+                && !state.messages.iter().any(before_l2)
+        })
+    }
+
+    /// An SM posts a request.
     pub(super) fn note_issued(&self, state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
-        if let (Some((rules, _)), Request::Write { .. }) = (self.published(line), request)
-            && !rules.orders_first()
-        {
+        if self.published(line).is_some_and(|(rules, _)| rules.adds_at_issue()) {
             Self::add(state, at, line, request);
         }
     }
@@ -53,73 +80,73 @@ impl<P: Coherence> Machine<'_, P> {
         if self.sms[sm as usize].module != at {
             return false;
         }
-        let request = hand.posted.request;
-        if subscribers.contains(at) {
-            let skips = matches!(request, Request::Write { .. }) && !rules.writes_replica();
-            if skips {
-                Self::add(state, at, line, &request);
+        let Posted { request, .. } = hand.posted;
+        match rules.before(subscribers, at, &request, &self.publishing(state, at, line)) {
+            Before::Passes => false,
+            Before::PassesBehindEntry => {
+                self.send_entry(state, at, line);
+                false
             }
-            return skips;
-        }
-        match request {
-            Request::Write { .. } => {
-                if rules.orders_first() {
-                    Self::add(state, at, line, &request);
-                }
+            Before::IsAdded => {
+                Self::add(state, at, line, &request);
                 true
             }
-            Request::Read { mask, .. } => match rules.find(Self::entry(state, at, line), mask) {
-                Found::Nothing => false,
-                Found::Part => {
-                    self.send_entry(state, at, line);
-                    false
-                }
-                Found::All(data) => {
-                    let channel = Channel::ToSm { sm, line };
-                    state.messages.push(Message { channel, line, body: Body::Fill { mask, data } });
-                    true
-                }
-            },
-            Request::Atomic { returns, .. } => {
-                if rules.atomic_sends_entry() {
+            Before::WasAdded => true,
+            Before::Answered(data) => {
+                let Request::Read { mask, .. } = request else { return false };
+                let channel = Channel::ToSm { sm, line };
+                state.messages.push(Message { channel, line, body: Body::Fill { mask, data } });
+                true
+            }
+            Before::IsSent { behind_entry } => {
+                if behind_entry {
                     self.send_entry(state, at, line);
                 }
-                if !returns {
-                    self.send(state, at, line, Posted { result: None, ..hand.posted });
-                }
-                !returns
+                self.send(state, at, line, Posted { result: None, ..hand.posted });
+                true
+            }
+            Before::Waits => {
+                state.break_with(Violation::Unexpected("a request that waits was delivered"));
+                true
             }
         }
+    }
+
+    /// Whether the first message of a channel waits before the L2 of its module.
+    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
+        let Channel::ToL2 { sm, line } = channel else { return false };
+        let Some((rules, subscribers)) = self.published(line) else { return false };
+        let (at, mut messages) = (self.sms[sm as usize].module, state.messages.iter());
+        let first = messages.find(|message| message.channel == channel).map(|message| message.body);
+        let Some(Body::Posted(Posted { request, .. })) = first else { return false };
+        rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
     }
 
     /// The L2 of `at` has taken a request.
     pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
         let Some((rules, subscribers)) = self.published(line) else { return };
-        let own = matches!(hand.source, Source::Sm(sm) if self.sms[sm as usize].module == at);
         if hand.posted.published || !subscribers.contains(at) {
             return;
         }
-        match hand.posted.request {
-            Request::Read { .. } => {}
-            Request::Write { .. } => {
-                if own && rules.orders_first() {
-                    Self::add(state, at, line, &hand.posted.request);
-                }
-            }
-            Request::Atomic { mask, update, .. } => {
-                if rules.atomic_sends_entry() {
+        let own = matches!(hand.source, Source::Sm(sm) if self.sms[sm as usize].module == at);
+        let request = hand.posted.request;
+        let commutes = matches!(&request, Request::Atomic { update, .. } if commutes(update));
+        match rules.behind(own, &request, commutes) {
+            Behind::Nothing => {}
+            Behind::IsAdded => Self::add(state, at, line, &request),
+            Behind::IsSent { behind_entry, sends, answer_waits } => {
+                if behind_entry {
                     self.send_entry(state, at, line);
                 }
-                let posted = match sends(own && commutes(&update)) {
-                    Sends::Operation => Posted { result: None, ..hand.posted },
-                    Sends::Value => {
+                let request = match (sends, request) {
+                    (Sends::Value, Request::Atomic { mask, .. }) => {
                         let data = self.contents_at(state, Holder::Module(at), line);
-                        let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
-                        // The answer to another module waits for these.
-                        Posted { request, result: hand.posted.result.filter(|_| !own), ..hand.posted }
+                        Request::Write { mask, scope: Scope::Cta, data, tracked: false }
                     }
+                    (Sends::Value | Sends::Operation, request) => request,
                 };
-                self.send(state, at, line, posted);
+                let result = hand.posted.result.filter(|_| answer_waits);
+                self.send(state, at, line, Posted { request, result, ..hand.posted });
             }
         }
     }
@@ -172,54 +199,17 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Entries, each of which may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
-        let sent = |queued: &&Queued| !self.entry_waits(state, queued.module, queued.line);
+        let may_be_sent = |queued: &&Queued| {
+            let Some((rules, subscribers)) = self.published(queued.line) else { return false };
+            rules.may_send(subscribers, queued.module, self.has_unanswered(state, queued.module, queued.line))
+        };
         let step = |&Queued { module, line, .. }: &Queued| Step::Publish { module, line };
-        steps.extend(state.queues.iter().filter(sent).map(step));
-    }
-
-    /// Whether the entry of a line waits for the answer to an atomic of its module.
-    fn entry_waits(&self, state: &State, at: ModuleId, line: u8) -> bool {
-        let Some((rules, subscribers)) = self.published(line) else { return false };
-        let here = (0..state.threads.len()).filter(|&thread| self.module_of(thread) == at);
-        let mut registers = here.flat_map(|thread| self.registers_of(thread));
-        let unanswered = |register: usize| {
-            let on_its_way = |message: &Message| match (message.channel, &message.body) {
-                (Channel::ToL2 { .. }, Body::Posted(posted)) => posted.result.map(usize::from) == Some(register),
-                _ => false,
-            };
-            let awaits =
-                matches!(state.registers[register].awaits, Some(Awaited::Atomic { line: of, .. }) if of == line);
-            awaits && !state.messages.iter().any(on_its_way)
-        };
-        !subscribers.contains(at) && rules.entry_awaits_atomic() && registers.any(unanswered)
-    }
-
-    /// Whether the first message of a channel waits before the L2 of its module: an atomic, for what the module publishes of its
-    /// line on another way.
-    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
-        let Channel::ToL2 { sm, line } = channel else { return false };
-        let Some((rules, subscribers)) = self.published(line) else { return false };
-        let (at, mut messages) = (self.sms[sm as usize].module, state.messages.iter());
-        let first = messages.find(|message| message.channel == channel).map(|message| message.body);
-        let Some(Body::Posted(Posted { request: Request::Atomic { returns, .. }, .. })) = first else { return false };
-        if subscribers.contains(at) {
-            return false;
-        }
-        let is_sent = |message: &Message| {
-            let Body::Posted(posted) = &message.body else { return false };
-            let from = matches!(message.channel, Channel::Up { from, .. } if from == at);
-            posted.published && from && message.line == line
-        };
-        let under_way = || Self::entry(state, at, line).is_some() || state.messages.iter().any(is_sent);
-        if returns { rules.atomic_awaits_publication() && under_way() } else { self.entry_waits(state, at, line) }
+        steps.extend(state.queues.iter().filter(may_be_sent).map(step));
     }
 
     /// Whether a channel's message waits: the result of an atomic, for the value that it left to be taken by all.
     pub(super) fn awaits_value(&self, state: &State, channel: Channel) -> bool {
         let Channel::Result { register } = channel else { return false };
-        if !self.config.publication.is_some_and(|rules| rules.answer_awaits_value()) {
-            return false;
-        }
         state.messages.iter().any(|message| match &message.body {
             Body::Posted(posted) => posted.published && posted.result == Some(register),
             _ => false,

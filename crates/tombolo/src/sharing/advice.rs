@@ -1,8 +1,8 @@
 //! What to do with each array, in the user's terms: calls that can be pasted. They rest on who reads what whom has written in
 //! the whole program, and on the way to share memory that was fastest.
 //!
-//! Grids are cut as the program says, or in contiguous blocks, one for each GPU. Pointers are those of the program's source; of copies, `x_0` is GPU
-//! 0's.
+//! Grids are cut as the program says, or in contiguous blocks, one for each GPU. Pointers are those of the program's source;
+//! of copies, `x_0` is GPU 0's.
 
 use super::ways::Family;
 use std::collections::BTreeSet;

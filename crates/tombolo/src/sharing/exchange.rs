@@ -15,7 +15,7 @@ pub(crate) struct ExchangeRow {
     pub(crate) writer: u8,
     /// The GPU that reads it.
     pub(crate) reader: u8,
-    /// Bytes over the whole program, in whole lines, each as often as it is written and then read.
+    /// Bytes over the whole program, in whole lines, each as often as it is read with something new in it.
     pub(crate) bytes: u64,
 }
 

@@ -3,11 +3,12 @@
 use crate::failure::Failure;
 use crate::table::{Cell, Table};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_experiment::workload::{Target, WorkloadChoice};
 use tombolo_machine::MachineConfig;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::KernelInfo;
+use tombolo_types::{ModuleId, On};
 
 /// A workload on a machine.
 #[derive(Debug, Serialize)]
@@ -33,8 +34,8 @@ struct Launched {
     threads_per_cta: u32,
     /// CTAs that one SM holds at once.
     resident: u32,
-    /// Of the GPU with the most CTAs: how often its SMs are filled, the last time perhaps in part.
-    waves: u64,
+    /// Of the module with the most CTAs: how often its SMs are filled, the last time perhaps in part.
+    waves: u32,
 }
 
 impl OnMachine {
@@ -44,18 +45,15 @@ impl OnMachine {
         let arrays = choice.arrays(target.scale(), machine.topology.gpus)?;
         let footprint_bytes = arrays.iter().map(|(array, _)| array.bytes).sum();
         let l2_bytes = machine.l2.bytes * u64::from(machine.topology.modules_per_gpu);
-        let mut launches = BTreeMap::<usize, u64>::new();
-        let mut kinds: Vec<KernelInfo> = Vec::new();
+        let mut kinds: Vec<(KernelInfo, u64)> = Vec::new();
         for kernel in choice.launches(target)? {
-            let known = kinds.iter().position(|kind| *kind == kernel).unwrap_or_else(|| {
-                kinds.push(kernel);
-                kinds.len() - 1
-            });
-            *launches.entry(known).or_default() += 1;
+            match kinds.iter_mut().find(|(kind, _)| *kind == kernel) {
+                Some((_, launches)) => *launches += 1,
+                None => kinds.push((kernel, 1)),
+            }
         }
-        let kernels = kinds.iter().zip(launches.values());
-        let kernels =
-            kernels.map(|(kernel, launches)| Launched::of(machine, kernel, *launches)).collect::<Result<_, _>>()?;
+        let kernels = kinds.iter().map(|(kernel, launches)| Launched::of(machine, kernel, *launches));
+        let kernels = kernels.collect::<Result<_, _>>()?;
         Ok(OnMachine {
             machine: machine.name.clone(),
             scale: machine.scale.to_string(),
@@ -75,7 +73,7 @@ impl OnMachine {
         let headings = ["kernel", "launches", "CTAs", "threads of a CTA", "CTAs an SM holds", "waves"];
         let mut table = Table::new(1).with_headings(headings);
         for Launched { name, launches, ctas, threads_per_cta, resident, waves } in &self.kernels {
-            let numbers = [*launches, (*ctas).into(), (*threads_per_cta).into(), (*resident).into(), *waves];
+            let numbers = [*launches, (*ctas).into(), (*threads_per_cta).into(), (*resident).into(), (*waves).into()];
             let cells = numbers.iter().map(|number| Cell::plain(number.to_string()));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
         }
@@ -91,20 +89,16 @@ impl Launched {
             value: machine.name.clone(),
             reason: message,
         })?;
-        let topology = &machine.topology;
-        let ends = kernel.parts.iter().skip(1).copied().chain([kernel.ctas]);
-        let most = match kernel.parts.len() {
-            0 => kernel.ctas.div_ceil(topology.gpus.into()),
-            _ => kernel.parts.iter().zip(ends).map(|(first, end)| end - first).max().unwrap_or_default(),
-        };
-        let sms = u64::from(topology.sms_per_module) * u64::from(topology.modules_per_gpu);
+        let shape = Shape::of(machine);
+        let share = |module| CtaCut::Program.share(kernel, On::All, ModuleId(module), shape);
+        let most = (0..shape.modules()).filter_map(share).map(|share| share.ctas()).max().unwrap_or_default();
         Ok(Launched {
             name: kernel.name.clone(),
             launches,
             ctas: kernel.ctas,
             threads_per_cta: kernel.threads_per_cta,
             resident,
-            waves: u64::from(most).div_ceil(sms * u64::from(resident)),
+            waves: most.div_ceil(u32::from(machine.topology.sms_per_module) * resident),
         })
     }
 }
