@@ -193,9 +193,9 @@ impl Driver {
     /// Handles a message.
     pub fn handle<D: Data>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         match message {
-            Message::Fault { page, module, writes } => {
+            Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
-                let asked = self.asked(page, Wish::Fault { module, writes }, Cause::Fault);
+                let asked = self.asked(page, Wish::Fault { module, wanted }, Cause::Fault);
                 self.faults.push_back(asked);
                 self.serve(out);
             }
@@ -304,8 +304,7 @@ impl Driver {
     fn residence(&self, page: Page) -> Residence {
         self.pages.get(&page).copied().unwrap_or_else(|| {
             let placed = self.table.home(ModuleId(0), self.table.first_line(page));
-            let home = Holder::Module(placed.expect("only pages that were placed are touched"));
-            Residence::at(home, self.paging.mapped(home, self.layout.modules))
+            self.paging.placed(placed.expect("only pages that were placed are touched"), self.layout.modules)
         })
     }
 

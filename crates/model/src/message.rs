@@ -9,7 +9,7 @@ use crate::packet::{CopyName, Packet, Route};
 use crate::turning_link::Way;
 use tombolo_engine::Outbox;
 use tombolo_protocol::drain::Pool;
-use tombolo_protocol::paging::Mapping;
+use tombolo_protocol::paging::{Mapping, Wanted};
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::stream::Token;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
@@ -319,8 +319,8 @@ pub enum Message<D: Data> {
         page: Page,
         /// Which module.
         module: ModuleId,
-        /// Whether it is a store or an atomic.
-        writes: bool,
+        /// What it is.
+        wanted: Wanted,
     },
     /// To the driver: a part of the step at hand of a page's move is done.
     PagingDone {

@@ -340,7 +340,7 @@ fn modules<C: Coherence, D: Contents>(
         let machine = Arc::clone(&built.machine);
         let mut map = shared.map.clone();
         if sharing.moves() {
-            map = map.seen(View::new(module, sharing.paging.everybody));
+            map = map.seen(View::new(module, layout.modules, sharing.paging));
             shared.driver.hosted().for_each(|page| map.refuse(page));
         }
         let site = Site {
