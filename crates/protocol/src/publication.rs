@@ -37,6 +37,11 @@ impl Subscribers {
         (modules != ModuleSet::NONE).then_some(Subscribers(modules))
     }
 
+    /// These.
+    pub fn modules(self) -> ModuleSet {
+        self.0
+    }
+
     /// Whether `module` has a replica.
     pub fn contains(self, module: ModuleId) -> bool {
         self.0.contains(module)

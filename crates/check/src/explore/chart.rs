@@ -92,7 +92,6 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
         Step::Page(step) => of_page(machine, state, step),
-        Step::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }
@@ -142,6 +141,7 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
         PageStep::HearLate { page, module } => {
             (l2(module), l2(module), format!("is told late how it sees the page of {}", name(page)))
         }
+        PageStep::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
         PageStep::Copy { line } => {
             let ends = match state.pages[machine.region(line) as usize].phase() {
                 Some(Phase::Copy { from, to }) => (from, to),

@@ -3,9 +3,19 @@
 use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::paging::Paging;
+use tombolo_protocol::paging::{self, OnFault, Paging};
 use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{Options, WritePolicy};
+
+/// The rules of published pages where none are given: every module uses a page.
+const OF_PUBLISHED: Paging = Paging {
+    on_fault: OnFault::Migrate,
+    duplicates: false,
+    everybody: true,
+    start: paging::Start::OneCopy,
+    subscribes: false,
+    broken: None,
+};
 
 /// What the caches hold before the first instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -66,7 +76,7 @@ pub struct Config {
     pub decides: Decides,
     /// The broken rule of a table that elides, if there is one.
     pub broken_elision: Option<BrokenElision>,
-    /// The rules of pages, where they move.
+    /// The rules of pages, where they change.
     pub paging: Option<Paging>,
     /// The rules of published pages, where the layout has subscribers.
     pub publication: Option<Publication>,
@@ -113,15 +123,19 @@ impl Config {
     /// The reductions that are used. Where pages move all but the last take them to move in one step, when nothing is under
     /// way; a broken rule is broken in between. The last takes a line's home to stay.
     pub(super) fn used_reductions(&self) -> Reductions {
-        match self.paging {
-            // What is published goes to slots that the reductions take it not to.
-            None if self.publication.is_some() => Reductions::NONE,
-            None => self.reductions,
-            Some(rules) if self.reductions.pages && rules.broken.is_none() => {
+        match (self.paging, self.publication) {
+            (None, None) => self.reductions,
+            (Some(rules), None) if self.reductions.pages && rules.broken.is_none() => {
                 Reductions { partial_order: false, ..self.reductions }
             }
-            Some(_) => Reductions::NONE,
+            // What is published goes to slots that the reductions take it not to.
+            (_, Some(_)) | (Some(_), None) => Reductions::NONE,
         }
+    }
+
+    /// The rules of pages, where they move or are published.
+    pub(super) fn rules_of_pages(&self) -> Option<Paging> {
+        self.paging.or_else(|| self.publication.map(|_| OF_PUBLISHED))
     }
 
     /// Whether L2s keep dirty bytes.

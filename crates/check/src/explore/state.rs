@@ -1,6 +1,6 @@
 //! One state of the explored machine: everything a later step can depend on, and nothing else.
 
-use super::paging::PageState;
+use super::pages::PageState;
 use super::publication::Queued;
 use super::values::{Values, cells};
 use crate::litmus::Value;
@@ -260,9 +260,9 @@ pub(super) struct State {
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
     pub(super) entries: Vec<Option<Sharers>>,
-    /// Memory, by line; where pages move that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
+    /// Memory, by line; where there are pages that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
     pub(super) memory: Vec<Values>,
-    /// Pages, where they move.
+    /// Pages, where they move or are published.
     pub(super) pages: Vec<PageState>,
     /// Moves that nobody's access has asked for and that may still happen.
     pub(super) moves: u8,
