@@ -341,7 +341,9 @@ fn modules<C: Coherence, D: Contents>(
         let mut map = shared.map.clone();
         if sharing.moves() {
             map = map.seen(View::new(module, layout.modules, sharing.paging));
-            shared.driver.hosted().for_each(|page| map.refuse(page));
+            for (page, residence) in shared.driver.displaced() {
+                map.map(page, residence.mapping(module));
+            }
         }
         let site = Site {
             module,
