@@ -29,13 +29,7 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
     let is_cut =
         machine.topology.modules_per_gpu == 1 && program.kernels().iter().any(|kernel| !kernel.parts.is_empty());
     if !is_cut && !needs_walk(sharing.movement) {
-        let (schedule, notes) = match sharing.movement {
-            Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
-                tracked(program, Moved::launches_until(program, profiled))
-            }
-            _ => (Schedule::default(), Vec::new()),
-        };
-        return Ok(Scheduled { schedule: Arc::new(schedule), first_iteration: None, notes });
+        return Ok(Scheduled { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
     }
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let moved = Moved::find(program, spec.design.scheduling.cut(), modules, lines_per_page)?;
@@ -47,11 +41,8 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
         Movement::LatestWriter => (moved.latest_writers(program).0, Vec::new()),
-        Movement::Published { subscriptions: Subscriptions::Automatic, profiled: 0 } => {
-            tracked(program, moved.first_iteration(program))
-        }
         Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
-            tracked(program, Moved::launches_until(program, profiled))
+            tracked(program, moved.iterations(program, profiled))
         }
         Movement::Placed
         | Movement::Faults
@@ -70,7 +61,7 @@ fn needs_walk(movement: Movement) -> bool {
         Movement::Hints { prefetch } => prefetch,
         Movement::Copies { copied, .. } => copied != Copied::Nothing,
         Movement::LatestWriter => true,
-        Movement::Published { subscriptions, profiled } => subscriptions == Subscriptions::Automatic && profiled == 0,
+        Movement::Published { subscriptions, .. } => subscriptions == Subscriptions::Automatic,
         Movement::Placed | Movement::Faults => false,
     }
 }
