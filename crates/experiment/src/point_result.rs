@@ -198,7 +198,9 @@ fn run_paths() -> Vec<String> {
             elidable_invalidations: Some(0),
             ..Default::default()
         }),
+        iteration: Some(Default::default()),
         paging: Some(Default::default()),
+        publication: Some(Default::default()),
         copies: Some(Default::default()),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),

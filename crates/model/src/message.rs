@@ -80,6 +80,8 @@ pub struct LineRequest<D: Data> {
     pub tickets: Tickets,
     /// Of a read from another L2: that L2's miss register that waits for the answer.
     pub asker: EntryId,
+    /// Whether it is sent to a subscriber of its line's page, where it ends.
+    pub is_published: bool,
 }
 
 /// Which kind of synchronisation an SM asks its controller for.
@@ -253,6 +255,13 @@ pub enum Message<D: Data> {
         /// Ticket given when it was sent.
         ticket: Generation,
     },
+    /// To a controller: a subscriber has taken what this module has published.
+    Delivered {
+        /// Ticket given when it was sent.
+        ticket: Generation,
+        /// The line.
+        line: Line,
+    },
     /// To a controller: memory has taken what a bulk invalidation wrote back.
     Written {
         /// The phase that waits for it.
@@ -322,6 +331,19 @@ pub enum Message<D: Data> {
         /// What it is.
         wanted: Wanted,
     },
+    /// To a controller, from the driver: tell it which pages the module has accessed so far.
+    AskAccesses,
+    /// To the driver: a module has accessed a page.
+    Accessed {
+        /// Which page.
+        page: Page,
+        /// Which module.
+        module: ModuleId,
+    },
+    /// To the driver: a module has told of all pages that it has accessed.
+    AccessesTold,
+    /// To the driver, from itself: it has read what modules have accessed.
+    TrackingEnds,
     /// To the driver: a part of the step at hand of a page's move is done.
     PagingDone {
         /// Which page.

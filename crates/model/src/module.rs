@@ -208,6 +208,9 @@ fn enter<C: Coherence, D: Contents>(
             other => panic!("{}: a copy engine got {other:?}", parts.site.module),
         },
         Unit::Sm(sm) => {
+            if let Packet::Old { line, .. } = *packet {
+                controller.answered(line, parts);
+            }
             let (grains, message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
             let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);

@@ -189,7 +189,7 @@ pub enum Start {
     OneCopy,
     /// It is published, to its home alone: who loads from it may subscribe.
     PublishedToHome,
-    /// It is published to every module.
+    /// It is published to every module, of which the lowest serves who leaves.
     PublishedToAll,
 }
 
@@ -346,7 +346,7 @@ impl Paging {
                 Residence::at(home, self.mapped(home, modules))
             }
             Start::PublishedToHome => Residence::published(home, ModuleSet::only(home), modules),
-            Start::PublishedToAll => Residence::published(home, ModuleSet::first(modules), modules),
+            Start::PublishedToAll => Residence::published(ModuleId(0), ModuleSet::first(modules), modules),
         }
     }
 

@@ -3,7 +3,9 @@
 use crate::checker::Checked;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
+use crate::iteration::IterationRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
+use crate::publication::PublicationRecord;
 use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -253,6 +255,9 @@ pub struct RunRecord {
     pub dram: DramRecord,
     /// Caches in front of memory.
     pub memory_cache: MemoryCacheRecord,
+    /// Its first iteration and the others; of programs that are cut over GPUs and repeat what they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationRecord>,
     /// What was done and elided at kernel boundaries; absent where nothing elides and nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elision: Option<ElisionRecord>,
@@ -262,6 +267,9 @@ pub struct RunRecord {
     /// Copies from GPU to GPU; absent of designs that make none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesRecord>,
+    /// What was published to subscribers; absent of designs that publish no page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publication: Option<PublicationRecord>,
     /// What passed between the levels; of machines with caches in front of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,

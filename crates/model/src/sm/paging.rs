@@ -42,7 +42,7 @@ impl<D: Contents> Sm<D> {
     }
 
     fn tell_driver<C: Coherence>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
-        let (walked, _) = here.shared.translation.translate(page, here.out.now());
+        let (walked, _) = here.shared.translate(page, here.out.now());
         let at = walked.max(here.out.now()) + crate::convert::host_latency(&here.site.machine);
         let fault = Message::Fault { page, module: self.module, wanted };
         here.out.send(at, self.id, here.site.layout.driver(), fault);
