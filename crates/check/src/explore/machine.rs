@@ -2,7 +2,7 @@
 
 use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
-use super::config::{Config, Start};
+use super::config::{Config, Start, Wishes};
 use super::layout::{Layout, Sm};
 use super::pages;
 use super::probe;
@@ -142,7 +142,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             entries: vec![None; modules * self.regions],
             memory: self.initial_memory(),
             pages,
-            moves: if self.config.paging.is_some() { self.config.moves } else { 0 },
+            wishes: if self.config.paging.is_some() { self.config.wishes } else { Wishes::default() },
             queues: Vec::new(),
             held: Vec::new(),
             messages: Vec::new(),

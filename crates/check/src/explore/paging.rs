@@ -1,15 +1,18 @@
-//! Pages that move: the driver that serves faults and wishes, and what modules do at each step of a change, by the very
-//! rules of [`tombolo_protocol::paging`].
+//! Pages that change: they move, their subscribers come and go, or they collapse. The driver that serves faults and wishes, and
+//! what modules do at each step of a change, by the very rules of [`tombolo_protocol::paging`].
 //!
-//! Each module sees a page as it was told last, and each is told by a message of its own: at any time, in any order.
-//! A change goes on as soon as its step is done everywhere; what is under way may be late. One change of a page runs at a
-//! time, and a fault is served by where the page is then. A thread whose module may not make the access at hand waits.
+//! Each module is told how it sees a page by a message of its own: at any time, in any order. A change goes on as soon as its step
+//! is done everywhere; what is under way may be late. One change of a page runs at a time, and a fault is served by where the
+//! page is then. A thread whose module may not make the access at hand waits.
+//!
+//! Who unmaps a page sends what its queue has of it as it sends any entry: at any time.
 
+use super::config::Wishes;
 use super::l2::is_awaited;
 use super::machine::Machine;
 use super::pages::PageState;
 use super::reduce::LineSet;
-use super::state::{Awaited, Body, Channel, Held, Hold, Message, Source, State, Violation};
+use super::state::{Awaited, Body, Channel, Held, Hold, Message, Posted, Source, State, Violation};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
 use tombolo_protocol::{Coherence, LineState, ModuleSet, Topology};
@@ -43,6 +46,22 @@ pub(super) enum PageStep {
         page: u8,
         /// Where.
         to: Holder,
+    },
+    /// A module subscribes to a published page.
+    Subscribe {
+        /// Which.
+        page: u8,
+        /// Who.
+        module: ModuleId,
+    },
+    /// A subscriber of a published page leaves it.
+    Leave {
+        /// Which.
+        page: u8,
+        /// Who.
+        module: ModuleId,
+        /// Whether the page is published no more where one subscriber is left.
+        ends: bool,
     },
     /// A module hears of the step at hand.
     Hear {
@@ -103,14 +122,43 @@ impl<P: Coherence> Machine<'_, P> {
                 add(PageStep::Fault { thread: thread as u8 });
             }
         }
-        for (number, page) in (0..).zip(&state.pages) {
-            if state.moves == 0 || page.change.is_some() {
-                continue;
-            }
-            let holders = self.modules().map(Holder::Module).chain([Holder::Host]);
-            holders.filter(|to| *to != page.now.home).for_each(|to| add(PageStep::Move { page: number, to }));
+        for (number, page) in (0..).zip(&state.pages).filter(|(_, page)| page.change.is_none()) {
+            let wishes = self.wishes(state, number, page).into_iter();
+            wishes.filter(|step| self.wish(state, *step).is_some()).for_each(&mut add);
         }
         self.queue_steps(state, steps);
+    }
+
+    /// What may be wished of a page that no access asks for, fulfilled or not.
+    fn wishes(&self, state: &State, page: u8, of: &PageState) -> Vec<PageStep> {
+        let (Wishes { moves, subscribes, leaves }, modules) = (state.wishes, || self.modules());
+        if !of.now.published {
+            let holders = modules().map(Holder::Module).chain([Holder::Host]).filter(|_| moves > 0);
+            return holders.map(|to| PageStep::Move { page, to }).collect();
+        }
+        let subscribing = modules().filter(|_| subscribes > 0).map(|module| PageStep::Subscribe { page, module });
+        // Where more than one is left it makes no difference whether the page would be published no more.
+        let ends = [false, true].into_iter().filter(|ends| !ends || of.now.subscribers().count() <= 2);
+        let leaves_so = |module| ends.clone().map(move |ends| PageStep::Leave { page, module, ends });
+        subscribing.chain(modules().filter(|_| leaves > 0).flat_map(leaves_so)).collect()
+    }
+
+    /// The change that such a wish starts, if any.
+    fn wish(&self, state: &State, step: PageStep) -> Option<(u8, Change)> {
+        let (page, wish) = match step {
+            PageStep::Move { page, to } => (page, Wish::Move { to }),
+            PageStep::Subscribe { page, module } => (page, Wish::Subscribe { module }),
+            PageStep::Leave { page, module, ends } => (page, Wish::Leave { modules: ModuleSet::only(module), ends }),
+            PageStep::Fault { .. }
+            | PageStep::Hear { .. }
+            | PageStep::HearLate { .. }
+            | PageStep::Copy { .. }
+            | PageStep::Publish { .. } => return None,
+        };
+        let now = state.pages[page as usize].now;
+        let is_of_subscriber = !matches!(step, PageStep::Leave { module, .. } if !now.subscribers().contains(module));
+        let change = self.paging.filter(|_| is_of_subscriber)?.change(&now, wish, self.layout.modules());
+        change.map(|change| (page, change))
     }
 
     /// The change that the fault of a thread starts.
@@ -121,11 +169,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let (page, wanted) = self.wanted(state, thread)?;
         let PageState { now, before, change, .. } = state.pages[page as usize];
-        if change.is_some() || self.may_access(state, thread) {
+        // One that was made is served whatever has become of the page.
+        let (module, by) = (self.module_of(thread), rules.served_by(before, now));
+        let may_access = by.mapping(module).is_some_and(|sees| rules.allows(module, sees, wanted));
+        if change.is_some() || self.may_access(state, thread) && may_access {
             return None;
         }
-        let wish = Wish::Fault { module: self.module_of(thread), wanted };
-        let by = rules.served_by(before, now);
+        let wish = Wish::Fault { module, wanted };
         let change = rules.change(&by, wish, self.layout.modules());
         // What would be no change then is one now.
         let change = change.or_else(|| rules.change(&now, wish, self.layout.modules()));
@@ -139,13 +189,9 @@ impl<P: Coherence> Machine<'_, P> {
                 let Some((page, change)) = self.fault(state, thread as usize) else { return false };
                 self.begin_change(state, page, change)
             }
-            PageStep::Move { page, to } => {
-                let Some(rules) = self.paging else { return false };
-                let now = state.pages[page as usize].now;
-                let Some(change) = rules.change(&now, Wish::Move { to }, self.layout.modules()) else { return false };
-                state.moves -= 1;
-                self.begin_change(state, page, change)
-            }
+            PageStep::Move { .. } => self.fulfil(state, step, |wishes| &mut wishes.moves),
+            PageStep::Subscribe { .. } => self.fulfil(state, step, |wishes| &mut wishes.subscribes),
+            PageStep::Leave { .. } => self.fulfil(state, step, |wishes| &mut wishes.leaves),
             PageStep::Hear { page, module } => {
                 self.hear(state, page, module);
                 true
@@ -163,6 +209,13 @@ impl<P: Coherence> Machine<'_, P> {
                 true
             }
         }
+    }
+
+    /// Begins the change that a wish asks for: one less of those that may be wished.
+    fn fulfil(&self, state: &mut State, wish: PageStep, left: impl Fn(&mut Wishes) -> &mut u8) -> bool {
+        let Some((page, change)) = self.wish(state, wish) else { return false };
+        *left(&mut state.wishes) -= 1;
+        self.begin_change(state, page, change)
     }
 
     /// Starts a change. Where its steps are taken at once, it must wait until its modules have let go of the page.
@@ -191,12 +244,12 @@ impl<P: Coherence> Machine<'_, P> {
     /// Sends the messages of the step at hand.
     fn begin_phase_of(&self, state: &mut State, page: u8) {
         let (phase, lines) = (state.pages[page as usize].phase(), self.lines_of_page(page));
-        let PageState { now, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
+        let PageState { change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
         match phase {
             Some(Phase::Unmap(modules)) => (changing.asked, changing.owed) = (modules, modules),
             Some(Phase::WriteBack(modules)) => changing.asked = modules,
             Some(Phase::Copy { .. }) => changing.left = lines.fold(0, |set, line| set | 1 << line),
-            Some(Phase::Map(after)) => changing.asked = now.mapped.and(after.mapped),
+            Some(Phase::Map { modules, .. }) => changing.asked = modules,
             None => {}
         }
     }
@@ -250,7 +303,7 @@ impl<P: Coherence> Machine<'_, P> {
         let seen = &mut seen[module.0 as usize];
         match phase {
             Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.refused(),
-            Some(Phase::Map(after)) => *seen = seen.told(after.mapping(module)),
+            Some(Phase::Map { after, .. }) => *seen = seen.told(after.mapping(module)),
             Some(Phase::WriteBack(_)) => self.write_back_page(state, page, module, &rules),
             Some(Phase::Unmap(_) | Phase::Copy { .. }) | None => {}
         }
@@ -291,7 +344,9 @@ impl<P: Coherence> Machine<'_, P> {
     fn is_over(&self, state: &State, page: u8, module: ModuleId) -> bool {
         let unmapping = self.paging.unwrap_or_default().unmapping();
         !(unmapping.awaits_loads && self.has_loads(state, page, module)
-            || unmapping.awaits_stores && self.has_stores(state, page, module))
+            || unmapping.awaits_stores && self.has_stores(state, page, module, false)
+            || unmapping.empties_queue && self.has_entries(state, page, module)
+            || unmapping.awaits_publications && self.has_stores(state, page, module, true))
     }
 
     /// Whether a load or an atomic of `module` on a page lacks its result.
@@ -303,8 +358,9 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Whether a store or an atomic of `module` on a page has not been taken by its home.
-    fn has_stores(&self, state: &State, page: u8, module: ModuleId) -> bool {
+    /// Whether a store or an atomic of `module` on a page, or one that it has published, has not been taken where it goes.
+    fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
+        let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;
         let of_module = |source: Source| match source {
             Source::Sm(sm) => self.sms[sm as usize].module == module,
             Source::Module(from) => from == module,
@@ -312,15 +368,15 @@ impl<P: Coherence> Machine<'_, P> {
         };
         let sent = |message: &Message| match (message.channel, &message.body) {
             (Channel::ToL2 { sm, line }, Body::Posted(posted)) => {
-                of_module(Source::Sm(sm)) && self.region(line) == page && is_awaited(posted)
+                of_module(Source::Sm(sm)) && self.region(line) == page && is_meant(posted)
             }
             (Channel::Up { from, .. }, Body::Posted(posted)) => {
-                from == module && self.region(message.line) == page && is_awaited(posted)
+                from == module && self.region(message.line) == page && is_meant(posted)
             }
             _ => false,
         };
         let parked = |held: &Held| match &held.how {
-            Hold::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_awaited(posted),
+            Hold::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_meant(posted),
             Hold::Wait(_) | Hold::Flush(_) => false,
         };
         state.messages.iter().any(sent) || state.held.iter().any(parked)

@@ -164,7 +164,9 @@ impl<P: Coherence> Machine<'_, P> {
     /// Sends what the queue of `at` has of a line, if anything.
     pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let Some(entry) = Self::entry(state, at, line) else { return };
-        let Some((rules, subscribers)) = self.published(state, at, line) else { return };
+        let Some((rules, subscribers)) = self.published(state, at, line) else {
+            return self.lose_entry(state, at, line);
+        };
         state.queues.retain_mut(|queued| {
             let is_here = queued.module == at && queued.line == line;
             !is_here || !rules.closes() && !std::mem::replace(&mut queued.is_sent, true)
@@ -173,6 +175,19 @@ impl<P: Coherence> Machine<'_, P> {
         let Entry { mask, data } = rules.sent(entry, WHOLE_LINE, holds);
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
         self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
+    }
+
+    /// What the queue of `at` has of a line of a page that is not published any more goes nowhere.
+    fn lose_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+        state.queues.retain(|queued| queued.module != at || queued.line != line);
+        if self.paging.is_some_and(|rules| rules.broken.is_none()) {
+            state.break_with(Violation::Unexpected("an entry of a page that is not published"));
+        }
+    }
+
+    /// Whether the queue of `module` has something of a page.
+    pub(super) fn has_entries(&self, state: &State, page: u8, module: ModuleId) -> bool {
+        state.queues.iter().any(|queued| queued.module == module && self.region(queued.line) == page)
     }
 
     /// Sends a store or an atomic to every other subscriber.
@@ -201,7 +216,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Entries, each of which may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
         let may_be_sent = |&&Queued { module, line, .. }: &&Queued| {
-            let Some((rules, subscribers)) = self.published(state, module, line) else { return false };
+            let Some((rules, subscribers)) = self.published(state, module, line) else { return true };
             rules.may_send(subscribers, module, self.has_unanswered(state, module, line))
         };
         let step = |&Queued { module, line, .. }: &Queued| Step::Page(PageStep::Publish { module, line });
