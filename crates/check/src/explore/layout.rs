@@ -63,7 +63,7 @@ pub struct Layout {
     pub sharing: Sharing,
     /// The homes of each region.
     pub regions: Vec<RegionHomes>,
-    /// The subscribers of each region, a page, where pages are published; then GPUs have one module each.
+    /// The subscribers of each region, a page, at first, where pages are published; then GPUs have one module each.
     pub subscribers: Vec<Subscribers>,
 }
 

@@ -137,10 +137,12 @@ impl<P: Coherence> Machine<'_, P> {
             return holders.map(|to| PageStep::Move { page, to }).collect();
         }
         let subscribing = modules().filter(|_| subscribes > 0).map(|module| PageStep::Subscribe { page, module });
+        let subscribers = of.now.subscribers();
+        let leaving = modules().filter(|module| leaves > 0 && subscribers.contains(*module));
         // Where more than one is left it makes no difference whether the page would be published no more.
-        let ends = [false, true].into_iter().filter(|ends| !ends || of.now.subscribers().count() <= 2);
+        let ends = [false, true].into_iter().filter(|ends| !ends || subscribers.count() <= 2);
         let leaves_so = |module| ends.clone().map(move |ends| PageStep::Leave { page, module, ends });
-        subscribing.chain(modules().filter(|_| leaves > 0).flat_map(leaves_so)).collect()
+        subscribing.chain(leaving.flat_map(leaves_so)).collect()
     }
 
     /// The change that such a wish starts, if any.
@@ -156,9 +158,7 @@ impl<P: Coherence> Machine<'_, P> {
             | PageStep::Publish { .. } => return None,
         };
         let now = state.pages[page as usize].now;
-        let is_of_subscriber = !matches!(step, PageStep::Leave { module, .. } if !now.subscribers().contains(module));
-        let change = self.paging.filter(|_| is_of_subscriber)?.change(&now, wish, self.layout.modules());
-        change.map(|change| (page, change))
+        self.paging?.change(&now, wish, self.layout.modules()).map(|change| (page, change))
     }
 
     /// The change that the fault of a thread starts.
