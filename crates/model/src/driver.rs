@@ -414,7 +414,7 @@ impl Driver {
                     Cause::Room => {}
                 },
                 Step::Unmap(_) => self.stats.shootdowns += 1,
-                Step::WriteBack(_) | Step::Map(_) => {}
+                Step::WriteBack(_) | Step::Map { .. } => {}
             }
         }
         if let Some(module) = comes_to(change) {
@@ -444,8 +444,7 @@ impl Driver {
                 let to = to.module().expect("the host gives pages to modules");
                 out.send(out.now() + self.latency, id, self.layout.copy_engine(to), Message::TakePage { page });
             }
-            Some(Step::Map(after)) => {
-                let told = after.mapped.and(self.residence(page).mapped);
+            Some(Step::Map { after, modules: told }) => {
                 self.map(page, after, told, out);
                 let running = self.running.get_mut(&page).expect("a change under way");
                 running.missing = if self.paging.awaits_map() { told.count() } else { 0 };
@@ -536,6 +535,6 @@ fn set(modules: &[ModuleId]) -> ModuleSet {
 fn comes_to(change: &Change) -> Option<ModuleId> {
     change.steps().find_map(|step| match step {
         Step::Copy { to, .. } => to.module(),
-        Step::Unmap(_) | Step::WriteBack(_) | Step::Map(_) => None,
+        Step::Unmap(_) | Step::WriteBack(_) | Step::Map { .. } => None,
     })
 }
