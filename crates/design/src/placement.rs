@@ -190,9 +190,13 @@ impl Sharing {
         match self.movement {
             Movement::Placed => Ok(None),
             Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
+            // By hand a page has any subscribers: those of a page of all, some of whom leave.
+            Movement::Published { subscriptions: Subscriptions::Manual, .. } => {
+                Ok(Some(Paging { start: Start::PublishedToAll, ..self.paging }))
+            }
+            Movement::Published { .. } => Ok(Some(self.paging)),
             Movement::Copies { .. } => Err("copies behind kernels"),
             Movement::LatestWriter => Err("pages that are found at their latest writer"),
-            Movement::Published { .. } => Err("published pages beside other designs"),
         }
     }
 }
