@@ -13,13 +13,15 @@ use tombolo_protocol::vi::WritePolicy;
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
 
-const DESIGNS: [&str; 6] = [
+const DESIGNS: [&str; 8] = [
     "memory-side+paging",
     "memory-side+back+paging",
     "peer+back+paging",
     "memory-side+back+paging-remote",
     "memory-side+back+paging-duplicates",
     "memory-side+back+paging-everybody",
+    "peer+back+published",
+    "peer+back+published-on-read",
 ];
 
 const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];

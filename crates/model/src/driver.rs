@@ -112,6 +112,8 @@ pub struct DriverConfig<'a> {
     pub pages: Arc<PageTable>,
     /// What is done around commands.
     pub schedule: Arc<Schedule>,
+    /// Pages that are published by hand, to whom.
+    pub subscribed: Vec<(Page, ModuleSet)>,
 }
 
 /// The driver.
@@ -156,7 +158,7 @@ pub struct Driver {
 impl Driver {
     /// An idle driver.
     pub fn new(config: DriverConfig<'_>) -> Driver {
-        let DriverConfig { machine, layout, paging, pins, pages, schedule } = config;
+        let DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed } = config;
         let mut driver = Driver {
             layout,
             paging,
@@ -182,16 +184,26 @@ impl Driver {
             errands: VecDeque::new(),
             stats: PagingStats::default(),
         };
+        driver.publish(&subscribed);
         driver.hold_placed();
         driver
+    }
+
+    /// Pages that are published by hand have these subscribers, of whom the lowest serves the others.
+    fn publish(&mut self, subscribed: &[(Page, ModuleSet)]) {
+        let is_used = |page: Page| self.table.home(ModuleId(0), self.table.first_line(page)).is_some();
+        for &(page, subscribers) in subscribed.iter().filter(|(page, _)| is_used(*page)) {
+            let home = subscribers.lowest().expect("a part names a GPU");
+            self.pages.insert(page, Residence::published(home, subscribers, self.layout.modules));
+        }
     }
 
     /// Modules hold the pages placed there, the lowest first, and those published to them; what has no room is the host's.
     fn hold_placed(&mut self) {
         let modules = self.layout.modules;
-        for (page, module) in self.table.placed() {
-            let placed = self.paging.placed(module, modules);
-            let holders = placed.holders();
+        let placed: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
+        for page in placed {
+            let holders = self.residence(page).holders();
             let has_room =
                 |module: &ModuleId| holders.contains(*module) && self.held[usize::from(module.0)].len() < self.room;
             let with_room: Vec<ModuleId> = (0..modules).map(ModuleId).filter(has_room).collect();

@@ -4,7 +4,7 @@ use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
 use super::config::{Config, Start, Wishes};
 use super::layout::{Layout, Sm};
-use super::pages;
+use super::pages::{self, PageState};
 use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
@@ -13,7 +13,7 @@ use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::paging::{Holder, Paging};
-use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, Request, Topology};
+use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
 
 /// A program laid out on a machine that runs a protocol.
@@ -140,7 +140,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             l1: vec![L1Slot::default(); self.sms.len() * self.lines],
             l2: vec![L2Slot::default(); modules * self.lines],
             entries: vec![None; modules * self.regions],
-            memory: self.initial_memory(),
+            memory: self.initial_memory(&pages),
             pages,
             wishes: if self.config.paging.is_some() { self.config.wishes } else { Wishes::default() },
             queues: Vec::new(),
@@ -159,15 +159,19 @@ impl<'a, P: Coherence> Machine<'a, P> {
         state
     }
 
-    fn initial_memory(&self) -> Vec<Values> {
+    fn initial_memory(&self, pages: &[PageState]) -> Vec<Values> {
         let memories = if self.paging.is_some() { self.layout.modules() as usize + 1 } else { 1 };
         let mut memory = vec![if memories == 1 { Values::default() } else { pages::NOTHING }; memories * self.lines];
         for (index, location) in self.program.locations.iter().enumerate() {
             let cell = self.layout.cell(Location(index as u16));
             // Every replica has the first contents: copies of the host have put them there.
-            for module in self.modules() {
-                let home = Holder::Module(self.homes_of(module, cell.line).system);
-                memory[self.memory_index(home, cell.line)].0[cell.cell as usize] = location.initial;
+            let first = |module| self.homes_of(module, cell.line).system;
+            let holders = match pages.get(self.region(cell.line) as usize) {
+                Some(page) => page.now.holders(),
+                None => self.modules().map(first).fold(ModuleSet::NONE, |all, home| all.and(ModuleSet::only(home))),
+            };
+            for module in self.modules().filter(|module| holders.contains(*module)) {
+                memory[self.memory_index(Holder::Module(module), cell.line)].0[cell.cell as usize] = location.initial;
             }
         }
         memory

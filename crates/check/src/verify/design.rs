@@ -1,11 +1,12 @@
 //! What is verified: a protocol with its options, and what is promised of it.
 
-use crate::explore::{Decides, PROTOCOLS};
+use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
+use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
@@ -49,7 +50,7 @@ pub enum ConfigurationError {
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
     #[error(
-        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody"
+        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody, published, published-on-read"
     )]
     Option {
         /// As given.
@@ -68,11 +69,13 @@ const DECIDES: [(&str, Decides); 3] =
     [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
 
 /// Rules of pages that move, by word.
-const PAGING: [(&str, Paging); 4] = [
+const PAGING: [(&str, Paging); 6] = [
     ("paging", FAULTS),
     ("paging-remote", Paging { on_fault: OnFault::MapRemotely, ..FAULTS }),
     ("paging-duplicates", Paging { duplicates: true, ..FAULTS }),
     ("paging-everybody", Paging { everybody: true, ..FAULTS }),
+    ("published", Paging { everybody: true, start: Start::PublishedToAll, ..FAULTS }),
+    ("published-on-read", Paging { everybody: true, start: Start::PublishedToHome, subscribes: true, ..FAULTS }),
 ];
 
 /// A page goes to whom it misses.
@@ -131,7 +134,8 @@ impl Design {
     /// `+track-all` where directories track what their own L2 holds.
     /// `+at-launch` stands where a kernel's stores are released at the next launch, `+cpelide` and `+home-aware` for tables
     /// that elide boundaries. `+paging` stands where pages move to whom they miss, `+paging-remote` where they are used from
-    /// afar, `+paging-duplicates` where readers get copies, `+paging-everybody` where nobody faults. It promises what the protocol does.
+    /// afar, `+paging-duplicates` where readers get copies, `+paging-everybody` where nobody faults. `+published` stands where pages are published to all and one of them leaves,
+    /// `+published-on-read` where readers subscribe. It promises what the protocol does.
     ///
     /// # Errors
     /// Where no protocol or no option is called so, or pages may not move under the protocol.
@@ -168,6 +172,17 @@ impl Design {
         let pages = PAGING.iter().find(|(_, known)| Some(*known) == rules);
         let pages = pages.map_or_else(String::new, |(word, _)| format!("+{word}"));
         configuration(self.protocol, self.options) + &word + &pages
+    }
+
+    /// The rules of published pages, where its pages are.
+    pub(super) fn publication(&self) -> Option<Publication> {
+        self.paging.filter(|rules| rules.start != Start::OneCopy).map(|_| Publication::default())
+    }
+
+    /// Changes of pages that no access asks for: pages that move are sent elsewhere, subscribers leave.
+    pub(super) fn wishes(&self) -> Wishes {
+        let moves = Config::new(self.protocol).wishes;
+        self.publication().map_or(moves, |_| Wishes { leaves: 1, ..Wishes::default() })
     }
 
     /// Whether nothing that is explored tells it from `other`.

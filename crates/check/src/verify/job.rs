@@ -89,6 +89,8 @@ impl<'a> Job<'a> {
             decides: self.design.decides,
             broken_elision: self.design.broken_elision,
             paging: self.design.paging,
+            publication: self.design.publication(),
+            wishes: self.design.wishes(),
             start: place.start,
             evictions: self.case.evictions(),
             max_states: task.states_of_placement,
