@@ -3,13 +3,15 @@
 use crate::DesignConfig;
 use crate::axis::{axis, option};
 use tombolo_machine::{Conflict, MachineConfig, choice};
-use tombolo_protocol::paging::{Paging, pages_may_move_under};
+use tombolo_protocol::paging::{Paging, Start, pages_may_move_under};
+use tombolo_protocol::publication::Publication;
 use tombolo_types::Promise;
 
 axis! {
     /// Which module a page's memory is on, and what moves it.
     pub enum Placement {
-        FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads
+        FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads,
+        Published
     } refused by conflict
 }
 
@@ -61,6 +63,33 @@ option! {
     pub struct RemoteDemandLoads = "remote-demand-loads" {}
 }
 
+option! {
+    /// In the memory of every subscriber: loads find it there, and what is stored is sent to all. Source: GPS, section 3.
+    pub struct Published = "published" {
+        /// Who subscribes.
+        subscriptions: Subscriptions = Subscriptions::Automatic,
+        /// Launches from the start of the program in which accesses are tracked; 0: those before the first one that does what
+        /// an earlier one did, a kernel of the same name on the same arrays. Source: GPS, section 4: the first iteration.
+        profiled: u32 = 0,
+        /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
+        allocates: bool = false,
+    }
+}
+
+choice! {
+    /// Who subscribes to published pages.
+    pub enum Subscriptions {
+        /// Everybody, until it is known who accesses a page: they are its subscribers from then on. Source: GPS, section 3.2,
+        /// subscribed by default.
+        Automatic = "automatic",
+        /// Who touches a page first, and who loads from it, from its first load on. Source: GPS, section 3.2, unsubscribed by
+        /// default.
+        OnRead = "on-read",
+        /// Everybody. Source: GPS, section 7.3, without subscription tracking.
+        All = "all",
+    }
+}
+
 choice! {
     /// What GPUs with copies of all memory send each other behind a kernel.
     pub enum Copied {
@@ -96,6 +125,22 @@ pub enum Movement {
     },
     /// The last writer, before each kernel.
     LatestWriter,
+    /// Subscriptions: what is stored goes to all who have one.
+    Published {
+        /// Who subscribes.
+        subscriptions: Subscriptions,
+        /// Launches in which accesses are tracked; 0: until one repeats another.
+        profiled: u32,
+    },
+}
+
+/// How pages are published, as a model is built from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Publishes {
+    /// The rules of published pages.
+    pub rules: Publication,
+    /// Whether what is published takes a place in a subscriber's L2.
+    pub allocates: bool,
 }
 
 /// How memory is shared, as a model is built from it.
@@ -107,13 +152,15 @@ pub struct Sharing {
     pub paging: Paging,
     /// Whether pages that thrash are pinned.
     pub pins: bool,
+    /// How pages are published, where they are.
+    pub publishes: Option<Publishes>,
 }
 
 impl Sharing {
     /// Whether GPUs see what others write before the kernel has ended.
     pub fn shows_at_once(&self) -> bool {
         match self.movement {
-            Movement::Placed | Movement::Faults | Movement::Hints { .. } => true,
+            Movement::Placed | Movement::Faults | Movement::Hints { .. } | Movement::Published { .. } => true,
             Movement::Copies { .. } | Movement::LatestWriter => false,
         }
     }
@@ -122,7 +169,7 @@ impl Sharing {
     pub fn moves(&self) -> bool {
         match self.movement {
             Movement::Placed | Movement::Copies { .. } => false,
-            Movement::Faults | Movement::Hints { .. } | Movement::LatestWriter => true,
+            Movement::Faults | Movement::Hints { .. } | Movement::LatestWriter | Movement::Published { .. } => true,
         }
     }
 }
@@ -139,6 +186,7 @@ impl Sharing {
             Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
             Movement::Copies { .. } => Err("copies behind kernels"),
             Movement::LatestWriter => Err("pages that are found at their latest writer"),
+            Movement::Published { .. } => Err("published pages beside other designs"),
         }
     }
 }
@@ -146,7 +194,7 @@ impl Sharing {
 impl Placement {
     /// How memory is shared.
     pub fn sharing(&self) -> Sharing {
-        let of = |movement, paging, pins| Sharing { movement, paging, pins };
+        let of = |movement, paging, pins| Sharing { movement, paging, pins, publishes: None };
         // Whom all pages are mapped for never faults.
         let afar = Paging { everybody: true, ..Paging::default() };
         match *self {
@@ -163,6 +211,15 @@ impl Placement {
                 of(Movement::Copies { copied, overlap }, Paging::default(), false)
             }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
+            Placement::Published(Published { subscriptions, profiled, allocates }) => {
+                let (start, subscribes) = match subscriptions {
+                    Subscriptions::Automatic | Subscriptions::All => (Start::PublishedToAll, false),
+                    Subscriptions::OnRead => (Start::PublishedToHome, true),
+                };
+                let (rules, movement) = (Publication::default(), Movement::Published { subscriptions, profiled });
+                let publishes = Some(Publishes { rules, allocates });
+                Sharing { publishes, ..of(movement, Paging { start, subscribes, ..afar }, false) }
+            }
         }
     }
 
@@ -172,7 +229,9 @@ impl Placement {
             Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
                 (Promise::Ptx, "")
             }
-            Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) => (Promise::Ptx, ""),
+            Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::Published(_) => {
+                (Promise::Ptx, "")
+            }
             Placement::Duplicated(Duplicated { copied: Copied::Hull | Copied::Needed, .. }) => {
                 (Promise::KernelBoundary, "copies bring what others have written behind a kernel alone")
             }
@@ -218,7 +277,8 @@ impl DesignConfig {
             | Placement::UnifiedMemory(_)
             | Placement::UnifiedMemoryHints(_)
             | Placement::Duplicated(_)
-            | Placement::RemoteDemandLoads(_) => lines_per_page,
+            | Placement::RemoteDemandLoads(_)
+            | Placement::Published(_) => lines_per_page,
             Placement::InterleavedLine(_) if self.coherence.facts().directory => {
                 u64::from(machine.directory.lines_per_entry).min(lines_per_page)
             }

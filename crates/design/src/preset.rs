@@ -41,5 +41,8 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "remote-demand-loads",
     "memcpy",
     "memcpy-needed",
-    "infinite-bandwidth"
+    "infinite-bandwidth",
+    "gps",
+    "gps-all-to-all",
+    "gps-on-read"
 );

@@ -199,6 +199,7 @@ fn run_paths() -> Vec<String> {
             ..Default::default()
         }),
         paging: Some(Default::default()),
+        publication: Some(Default::default()),
         copies: Some(Default::default()),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),

@@ -235,6 +235,20 @@ impl MachineConfig {
                 })
             })
             .or_else(|| demand(self.paging.batch > 0, "paging.batch", || "a batch has a fault".to_owned()))
+            .or_else(|| self.publication_conflict())
+    }
+
+    fn publication_conflict(&self) -> Option<Conflict> {
+        let publication = &self.publication;
+        let (entries, ways) = (publication.tlb_entries, publication.tlb_ways);
+        demand(publication.entries > 1, "publication.entries", || "one less than its lines must be some".to_owned())
+            .or_else(|| demand(publication.walkers > 0, "publication.walkers", || "a walk takes a walker".to_owned()))
+            .or_else(|| {
+                let whole = (1..=WAYS_LIMIT).contains(&u64::from(ways)) && entries > 0 && entries.is_multiple_of(ways);
+                demand(whole, "publication.tlb_ways", || {
+                    format!("expected 1 to {WAYS_LIMIT} ways of whole sets; there are {entries} entries")
+                })
+            })
     }
 
     fn dram_conflict(&self) -> Option<Conflict> {

@@ -9,7 +9,7 @@ use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
 use crate::section::{Key, Reader, Section, section};
-use crate::sharing::{CopyConfig, PagingConfig};
+use crate::sharing::{CopyConfig, PagingConfig, PublicationConfig};
 use crate::tree::Table;
 use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
@@ -60,6 +60,8 @@ pub struct MachineConfig {
     pub paging: PagingConfig,
     /// Copies from GPU to GPU.
     pub copy: CopyConfig,
+    /// What publishes stores.
+    pub publication: PublicationConfig,
     /// What moving data takes, by component.
     pub energy: EnergyConfig,
     /// The fraction of the described machine that this one is.
@@ -530,7 +532,7 @@ macro_rules! sections {
             topology: Topology, sm: SmConfig, l1: L1Config, l2: L2Config, directory: DirectoryConfig,
             crossbar: CrossbarConfig, module_link: LinkConfig, gpu_link: GpuLinkConfig, fabric: FabricConfig,
             dram: DramConfig, memory_cache: MemoryCacheConfig, tlb: TlbConfig, host: HostConfig, messages: MessageConfig,
-            paging: PagingConfig, copy: CopyConfig, energy: EnergyConfig,
+            paging: PagingConfig, copy: CopyConfig, publication: PublicationConfig, energy: EnergyConfig,
         }
     };
 }

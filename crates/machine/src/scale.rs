@@ -150,6 +150,7 @@ impl MachineConfig {
         small.fabric.uplink_rate = rate(self.fabric.uplink_rate, scale);
         small.host.copy_rate = rate(self.host.copy_rate, scale);
         small.paging.host_rate = rate(self.paging.host_rate, scale);
+        small.publication.entries = count(self.publication.entries, scale).max(2);
         match small.conflict() {
             None => Ok(small),
             Some(conflict) => Err(self.not_at(scale, format!("{} would not fit: {}", conflict.key, conflict.reason))),

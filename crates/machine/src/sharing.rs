@@ -1,4 +1,4 @@
-//! What shares memory between GPUs: pages that move, and engines that copy.
+//! What shares memory between GPUs: pages that move, engines that copy, and units that publish what is stored.
 
 use crate::section::section;
 use tombolo_types::{Bytes, Ps, Rate};
@@ -38,5 +38,26 @@ section! {
         payload: Bytes = Bytes(256),
         /// Bytes that an engine has read and sent at a time. Assumed: a few packets.
         chunk: Bytes = Bytes(4096),
+    }
+}
+
+section! {
+    /// What publishes what a module stores to pages with several subscribers. Read by designs that publish pages.
+    pub struct PublicationConfig {
+        /// Lines that the write queue of a module holds. One less is the high watermark: as soon as so many are in it, the
+        /// least recently added leaves. Source of the default: GPS, Table 1.
+        entries: u32 = 512,
+        /// Pages that the TLB of the queue holds, whose entries name every subscriber. Source of the default: GPS, Table 1.
+        tlb_entries: u32 = 32,
+        /// Ways of a set of it. Source of the default: GPS, Table 1.
+        tlb_ways: u32 = 8,
+        /// Walks of the table of subscribers at a time. Assumed: as many as of a GPU's conventional page table.
+        walkers: u32 = 8,
+        /// A walk of it, which has five levels as a conventional one. Source of the default: Jia et al., "Dissecting the
+        /// NVIDIA Volta GPU Architecture", 2018: 574 cycles at 1.38 GHz for a walk of the conventional table.
+        walk_latency: Ps = Ps::from_ns(416),
+        /// What the driver takes to read what GPUs have accessed while it was tracked, beside messages and shootdowns. Assumed:
+        /// nobody has published one; 0 to 100 us are worth a sweep.
+        stop: Ps = Ps::from_ns(10_000),
     }
 }

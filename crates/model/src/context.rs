@@ -14,6 +14,7 @@ use crate::outstanding::{Asker, Tickets};
 use crate::packet::{Packet, Payload};
 use crate::port::{Parcel, Port};
 use crate::posted::StoreReturn;
+use crate::publisher::Publisher;
 use crate::residence::Residence;
 use crate::site::Site;
 use crate::stats::L2Stats;
@@ -21,10 +22,12 @@ use crate::traffic::Traffic;
 use crate::translation::Translation;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
+use std::collections::BTreeSet;
 use tombolo_design::Built;
+use tombolo_design::placement::Publishes;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// What the SMs of a module share.
 pub struct SmShared {
@@ -34,15 +37,27 @@ pub struct SmShared {
     pub pages: Residence,
     /// How the ways of each L1 are shared, as the module's controller has told it last.
     pub l1_ways: Split,
+    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
+    pub accessed: Option<BTreeSet<Page>>,
 }
 
 impl SmShared {
+    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
+    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
+        let (ready, walked) = self.translation.translate(page, now);
+        if let (true, Some(accessed)) = (walked, &mut self.accessed) {
+            accessed.insert(page);
+        }
+        (ready, walked)
+    }
+
     /// Idle, under the split of a module's ways.
     pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
         SmShared {
             translation: Translation::new(crate::convert::translation(&site.machine)),
             pages: Residence::default(),
             l1_ways: *ways.l1(),
+            accessed: site.schedule.tracks().then(BTreeSet::new),
         }
     }
 }
@@ -83,6 +98,8 @@ pub struct SliceShared<D: Contents> {
     pub drains: Drains,
     /// Flags known here.
     pub flags: Flags,
+    /// What publishes stores, where pages are published.
+    pub publisher: Option<Box<Publisher<D>>>,
     /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
     pub returns: Vec<StoreReturn>,
     /// Counters.
@@ -103,6 +120,7 @@ impl<D: Contents> SliceShared<D> {
             queued: vec![0; usize::from(site.layout.slices)],
             drains: Drains::new(crate::convert::drains(machine)),
             flags: Flags::default(),
+            publisher: publisher(site, built),
             returns: Vec::new(),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
@@ -121,6 +139,12 @@ impl<D: Contents> SliceShared<D> {
             self.ways.sample(self.memory.queued_until(self.ways.next_sample()));
         }
     }
+}
+
+/// What publishes, where pages are published.
+fn publisher<C, D: Contents>(site: &Site<C, D>, built: &Built) -> Option<Box<Publisher<D>>> {
+    let Publishes { rules, allocates } = built.sharing.publishes?;
+    Some(Box::new(Publisher::new(crate::convert::publisher(&site.machine, allocates), rules)))
 }
 
 /// What a slice may read beside itself.

@@ -1,8 +1,10 @@
 //! A module's controller: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
 
 use crate::boundaries::{ExtentId, Lost};
+use crate::credits::Generation;
 use crate::departure::Departure;
 use crate::dispatcher::{Dispatcher, Launch};
+use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, SyncKind};
 use crate::outstanding::Asker;
@@ -13,7 +15,7 @@ use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Class, Coherence, Collector};
-use tombolo_types::{ComponentId, ModuleId, Ps, Scope, SmId};
+use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
 /// A plan run for a warp.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,16 @@ fn held<C: Coherence, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32
     slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
 }
 
+/// Tells the driver which pages the module has accessed; they are tracked no more.
+fn tell_accesses<C: Coherence, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
+    let (module, driver) = (parts.site.module, parts.site.layout.driver());
+    let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
+    for page in parts.sm_shared.accessed.take().unwrap_or_default() {
+        parts.out.send(at, id, driver, Message::Accessed { page, module });
+    }
+    parts.out.send(at, id, driver, Message::AccessesTold);
+}
+
 /// Takes the first free place of a slab.
 fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
     let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
@@ -110,9 +122,12 @@ impl Controller {
                 parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
+                    parts.slice_side(self.id).drain_to_watermark();
                     self.serve_slices(parts);
                 }
             }
+            Message::Delivered { ticket, line } => self.delivered((ticket, line), parts),
+            Message::AskAccesses => tell_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
                 let rate = crate::convert::incoming(&parts.site.machine, lanes);
@@ -124,6 +139,28 @@ impl Controller {
             Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
+    }
+
+    /// A subscriber has taken what this module has published of a line: what waits for room, or for that line, goes on.
+    fn delivered<C: Coherence, D: Contents>(
+        &mut self,
+        (ticket, line): (Generation, Line),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let (pool, _) = LEG_OF_PUBLICATIONS.pools();
+        parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
+        parts.slice_side(self.id).publication_taken(line);
+        self.finish(pool, parts);
+        parts.slice_side(self.id).drain_to_watermark();
+        self.serve_slices(parts);
+    }
+
+    /// The result of an atomic on a line has come: what waits for it goes on.
+    pub(crate) fn answered<C: Coherence, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
+        let Some(publisher) = &mut parts.slice_shared.publisher else { return };
+        publisher.answered(line);
+        parts.slice_side(self.id).drain_to_watermark();
+        self.serve_slices(parts);
     }
 
     /// The driver waits until what the module has sent is taken at the end of its way. `number`: what it is answered under.
@@ -207,6 +244,7 @@ impl Controller {
         let extent = parts.site.extents.lines(part.extent);
         let before = part.counted.then(|| held(parts));
         let mut taken = parts.out.now();
+        parts.slice_side(self.id).empty_queue(part.action);
         match part.action {
             Action::Invalidate(classes) => {
                 parts.slice_shared.stats.bulk_invalidations += 1;

@@ -3,7 +3,8 @@
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, switch, tlb, translation, tree,
+    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
+    tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;
@@ -222,6 +223,17 @@ pub fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
 /// The page walkers of a module.
 pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
     tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
+}
+
+/// What publishes stores; `allocates`: whether what is published takes a place in a subscriber's L2.
+pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::PublisherConfig {
+    let config = &machine.publication;
+    publisher::PublisherConfig {
+        entries: config.entries,
+        tlb: tlb::TlbConfig { entries: config.tlb_entries, ways: config.tlb_ways },
+        walkers: tlb::WalkersConfig { walkers: config.walkers, latency: config.walk_latency },
+        allocates,
+    }
 }
 
 /// Between the command processor and a module's controller: where they have a crossbar of their own, its latency, otherwise

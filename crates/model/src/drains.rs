@@ -5,6 +5,9 @@ use crate::outstanding::{Asker, Outstanding, Tickets};
 use tombolo_protocol::drain::{Leg, Pool};
 use tombolo_types::Ps;
 
+/// How what is published leaves: to a module of another GPU, which takes it.
+pub const LEG_OF_PUBLICATIONS: Leg = Leg::Beyond;
+
 /// Shape of what a module's L2 may have under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainsConfig {

@@ -10,6 +10,8 @@
 //! A module holds as many pages as its memory has room for. Where it is full, the page that was mapped there longest ago goes to
 //! the host first. Not modelled: pages that fault in neighbours (the driver's prefetcher), access counters, faults of the host.
 
+mod errands;
+
 use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{Message, Out, PagingOrder};
@@ -45,6 +47,8 @@ pub struct PagingStats {
     pub pins: u64,
     /// How long faults were being served, with the changes that they asked for.
     pub busy: Ps,
+    /// Published pages of which a store of the system has left one copy.
+    pub collapses: u64,
 }
 
 /// Why a page changes.
@@ -115,6 +119,8 @@ pub struct Driver {
     layout: Layout,
     paging: Paging,
     costs: PagingConfig,
+    /// What it takes to read what was accessed.
+    stop: Ps,
     pins: bool,
     latency: Ps,
     /// Pages that a module has room for.
@@ -137,6 +143,10 @@ pub struct Driver {
     crowded: VecDeque<Asked>,
     thrash: FxHashMap<Page, Thrash>,
     errand: Option<Errand>,
+    /// By page: who has accessed it while accesses were tracked.
+    accessed: FxHashMap<Page, ModuleSet>,
+    /// Modules that have not told yet what they have accessed.
+    untold: u8,
     /// Those that wait for it.
     errands: VecDeque<Errand>,
     /// Counters.
@@ -151,6 +161,7 @@ impl Driver {
             layout,
             paging,
             costs: machine.paging.clone(),
+            stop: machine.publication.stop,
             pins,
             latency: crate::convert::host_latency(machine),
             room: usize::try_from(machine.dram.bytes / machine.page_bytes).unwrap_or(usize::MAX),
@@ -166,6 +177,8 @@ impl Driver {
             crowded: VecDeque::new(),
             thrash: FxHashMap::default(),
             errand: None,
+            accessed: FxHashMap::default(),
+            untold: 0,
             errands: VecDeque::new(),
             stats: PagingStats::default(),
         };
@@ -173,33 +186,58 @@ impl Driver {
         driver
     }
 
-    /// Modules hold the pages placed there, the lowest first; what has no room is the host's.
+    /// Modules hold the pages placed there, the lowest first, and those published to them; what has no room is the host's.
     fn hold_placed(&mut self) {
+        let modules = self.layout.modules;
         for (page, module) in self.table.placed() {
-            let held = &mut self.held[usize::from(module.0)];
-            if held.len() < self.room {
-                held.push_back(page);
-            } else {
-                self.pages.insert(page, Residence::at(Holder::Host, ModuleSet::NONE));
+            let placed = self.paging.placed(module, modules);
+            let holders = placed.holders();
+            let has_room =
+                |module: &ModuleId| holders.contains(*module) && self.held[usize::from(module.0)].len() < self.room;
+            let with_room: Vec<ModuleId> = (0..modules).map(ModuleId).filter(has_room).collect();
+            for module in &with_room {
+                self.held[usize::from(module.0)].push_back(page);
+            }
+            if with_room.len() < holders.count() as usize {
+                let residence = match with_room.first() {
+                    Some(&home) => Residence::published(home, set(&with_room), modules),
+                    None => Residence::at(Holder::Host, ModuleSet::NONE),
+                };
+                self.pages.insert(page, residence);
             }
         }
     }
 
-    /// Pages that are the host's before the run.
-    pub fn hosted(&self) -> impl Iterator<Item = Page> + '_ {
-        self.pages.iter().filter(|(_, residence)| residence.home == Holder::Host).map(|(page, _)| *page)
+    /// Pages that have no room where they were placed, and where they are before the run.
+    pub fn displaced(&self) -> impl Iterator<Item = (Page, Residence)> + '_ {
+        self.pages.iter().map(|(page, residence)| (*page, *residence))
+    }
+
+    /// Pages by the number of modules that hold them, in the end: none at the index 0.
+    pub fn holders(&self) -> Vec<u64> {
+        let mut pages = vec![0; usize::from(self.layout.modules) + 1];
+        for (page, _) in self.table.placed() {
+            pages[self.residence(page).holders().count() as usize] += 1;
+        }
+        pages
     }
 
     /// Handles a message.
     pub fn handle<D: Data>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         match message {
-            Message::Fault { page, module, writes } => {
+            Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
-                let asked = self.asked(page, Wish::Fault { module, writes }, Cause::Fault);
+                let asked = self.asked(page, Wish::Fault { module, wanted }, Cause::Fault);
                 self.faults.push_back(asked);
                 self.serve(out);
             }
             Message::Serviced => self.take_batch(out),
+            Message::Accessed { page, module } => {
+                let modules = self.accessed.entry(page).or_default();
+                *modules = modules.and(ModuleSet::only(module));
+            }
+            Message::AccessesTold => self.accesses_told(out),
+            Message::TrackingEnds => self.end_tracking(out),
             Message::Shootdown { page } => self.unmap(page, out),
             Message::PagingDone { page } | Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
@@ -304,8 +342,7 @@ impl Driver {
     fn residence(&self, page: Page) -> Residence {
         self.pages.get(&page).copied().unwrap_or_else(|| {
             let placed = self.table.home(ModuleId(0), self.table.first_line(page));
-            let home = Holder::Module(placed.expect("only pages that were placed are touched"));
-            Residence::at(home, self.paging.mapped(home, self.layout.modules))
+            self.paging.placed(placed.expect("only pages that were placed are touched"), self.layout.modules)
         })
     }
 
@@ -342,12 +379,21 @@ impl Driver {
         self.crowded.push_back(asked);
         if let Some(page) = oldest {
             self.stats.evictions += 1;
-            self.ask(self.asked(page, Wish::Move { to: Holder::Host }, Cause::Room), out);
+            // A copy among others is given up; the last one goes to the host.
+            let wish = match self.residence(page) {
+                now if now.published && now.holders().count() > 1 => {
+                    Wish::Leave { modules: ModuleSet::only(module), ends: false }
+                }
+                _ => Wish::Move { to: Holder::Host },
+            };
+            self.ask(self.asked(page, wish, Cause::Room), out);
         }
         false
     }
 
     fn count(&mut self, change: &Change, page: Page, cause: Cause) {
+        let ended = self.residence(page).published && !change.after.published;
+        self.stats.collapses += u64::from(ended && cause == Cause::Fault);
         for step in change.steps() {
             match step {
                 Step::Copy { .. } => match cause {
@@ -455,7 +501,7 @@ impl Driver {
 
     /// Modules that a page has left hold it no more.
     fn let_go(&mut self, page: Page, change: &Change) {
-        let after = change.after.home.module().map_or(ModuleSet::NONE, ModuleSet::only).and(change.after.copies);
+        let after = change.after.holders();
         for module in (0..self.layout.modules).map(ModuleId).filter(|module| !after.contains(*module)) {
             self.held[usize::from(module.0)].retain(|held| *held != page);
         }
@@ -468,59 +514,10 @@ impl Driver {
             Cause::Room => {}
         }
     }
+}
 
-    /// Does what comes before or behind a command, one errand after the other.
-    fn begin_errand<D: Data>(&mut self, out: &mut Out<'_, D>) {
-        if self.errand.is_some() {
-            return;
-        }
-        let Some(mut errand) = self.errands.pop_front() else { return };
-        let schedule = Arc::clone(&self.schedule);
-        let around = schedule.around(errand.command as usize).expect("only what has something to do is asked for");
-        errand.left += if errand.behind { around.copies.len() } else { around.moves.len() } as u32;
-        self.errand = Some(errand);
-        if errand.behind {
-            for &index in &around.copies {
-                let copy = &schedule.copies[index as usize];
-                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
-                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
-            }
-        } else {
-            for one in &around.moves {
-                let wish = Wish::Move { to: Holder::Module(one.to) };
-                self.ask(self.asked(one.page, wish, Cause::Schedule), out);
-            }
-        }
-        self.errand_part_done(out);
-    }
-
-    /// A module sends what it is to send behind a command, while others may still run it. Kernels run one after the other
-    /// there, so the errand at hand is that command's.
-    fn send_part<D: Data>(&mut self, (slot, command): (KernelSlot, u32), module: ModuleId, out: &mut Out<'_, D>) {
-        let schedule = Arc::clone(&self.schedule);
-        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
-        let errand = self.errand.get_or_insert(Errand { slot, command, behind: true, left: 1 });
-        for &index in &around.copies {
-            let copy = &schedule.copies[index as usize];
-            if copy.from == module {
-                errand.left += 1;
-                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
-                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(module), message);
-            }
-        }
-    }
-
-    fn errand_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
-        let errand = self.errand.as_mut().expect("an errand is under way");
-        errand.left -= 1;
-        if errand.left == 0 {
-            let slot = errand.slot;
-            self.errand = None;
-            let (id, to) = (self.layout.driver(), self.layout.command_processor());
-            out.send(out.now() + Ps(1), id, to, Message::AroundDone { slot });
-            self.begin_errand(out);
-        }
-    }
+fn set(modules: &[ModuleId]) -> ModuleSet {
+    modules.iter().fold(ModuleSet::NONE, |all, &module| all.and(ModuleSet::only(module)))
 }
 
 /// The module whose memory a change brings a page to.

@@ -5,7 +5,8 @@ use crate::view::View;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Topology;
-use tombolo_protocol::paging::{Access, Mapping, Paging};
+use tombolo_protocol::paging::{Mapping, Paging, Wanted};
+use tombolo_protocol::publication::Subscribers;
 use tombolo_types::{GpuId, Line, ModuleId, Page};
 
 /// The homes of all lines of a run. Cheap to clone before it: the page table is shared.
@@ -70,11 +71,18 @@ impl Map {
         self.view.is_some()
     }
 
-    /// What the module whose map it is may do with a line.
+    /// Whether the module whose map it is, `at`, may make an access to a line.
     #[inline]
-    pub fn access(&self, line: Line) -> Access {
-        let Some(view) = &self.view else { return Access::Write };
-        view.mapping(self.page(line), self.placed(line)).access
+    pub fn allows(&self, at: ModuleId, rules: Paging, line: Line, wanted: Wanted) -> bool {
+        let Some(view) = &self.view else { return true };
+        rules.allows(at, view.mapping(self.page(line), self.placed(line)), wanted)
+    }
+
+    /// To whom the module whose map it is publishes what it stores to a line; none where its page is not published.
+    #[inline]
+    pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
+        let view = self.view.as_ref()?;
+        Subscribers::new(view.mapping(self.page(line), self.placed(line)).subscribers)
     }
 
     /// From now on the module whose map it is sees a page so; see [`View::map`].
@@ -90,9 +98,9 @@ impl Map {
     }
 
     /// All of a page has come to the memory of the module whose map it is.
-    pub fn arrived(&mut self, page: Page, rules: Paging) {
+    pub fn arrived(&mut self, page: Page) {
         let placed = self.placed(self.pages.first_line(page));
-        self.view_mut().arrived(page, placed, rules);
+        self.view_mut().arrived(page, placed);
     }
 
     fn view_mut(&mut self) -> &mut View {

@@ -9,7 +9,7 @@ use crate::packet::{CopyName, Packet, Route};
 use crate::turning_link::Way;
 use tombolo_engine::Outbox;
 use tombolo_protocol::drain::Pool;
-use tombolo_protocol::paging::Mapping;
+use tombolo_protocol::paging::{Mapping, Wanted};
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::stream::Token;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
@@ -80,6 +80,8 @@ pub struct LineRequest<D: Data> {
     pub tickets: Tickets,
     /// Of a read from another L2: that L2's miss register that waits for the answer.
     pub asker: EntryId,
+    /// Whether it is sent to a subscriber of its line's page, where it ends.
+    pub is_published: bool,
 }
 
 /// Which kind of synchronisation an SM asks its controller for.
@@ -253,6 +255,13 @@ pub enum Message<D: Data> {
         /// Ticket given when it was sent.
         ticket: Generation,
     },
+    /// To a controller: a subscriber has taken what this module has published.
+    Delivered {
+        /// Ticket given when it was sent.
+        ticket: Generation,
+        /// The line.
+        line: Line,
+    },
     /// To a controller: memory has taken what a bulk invalidation wrote back.
     Written {
         /// The phase that waits for it.
@@ -319,9 +328,22 @@ pub enum Message<D: Data> {
         page: Page,
         /// Which module.
         module: ModuleId,
-        /// Whether it is a store or an atomic.
-        writes: bool,
+        /// What it is.
+        wanted: Wanted,
     },
+    /// To a controller, from the driver: tell it which pages the module has accessed so far.
+    AskAccesses,
+    /// To the driver: a module has accessed a page.
+    Accessed {
+        /// Which page.
+        page: Page,
+        /// Which module.
+        module: ModuleId,
+    },
+    /// To the driver: a module has told of all pages that it has accessed.
+    AccessesTold,
+    /// To the driver, from itself: it has read what modules have accessed.
+    TrackingEnds,
     /// To the driver: a part of the step at hand of a page's move is done.
     PagingDone {
         /// Which page.

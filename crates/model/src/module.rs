@@ -128,7 +128,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
             | Message::Enter {
                 packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), ..
             }
-            | Message::TakePage { page } => self.site.map.arrived(page, self.site.paging),
+            | Message::TakePage { page } => self.site.map.arrived(page),
             _ => {}
         }
     }
@@ -141,7 +141,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
         for remap in around.remaps.iter().filter(|remap| remap.at == here) {
             let Module { site, sms, sm_shared, slices, slice_shared, .. } = self;
             page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, slices, slice_shared, out });
-            let mapping = Mapping { home: remap.home, access: Access::Write };
+            let mapping = Mapping::at(remap.home, Access::Write);
             self.site.map.map(remap.page, Some(mapping));
         }
     }
@@ -208,6 +208,9 @@ fn enter<C: Coherence, D: Contents>(
             other => panic!("{}: a copy engine got {other:?}", parts.site.module),
         },
         Unit::Sm(sm) => {
+            if let Packet::Old { line, .. } = *packet {
+                controller.answered(line, parts);
+            }
             let (grains, message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
             let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);

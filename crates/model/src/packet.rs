@@ -11,7 +11,7 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 /// What one module sends another: the content of a message on the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<D: Data> {
-    /// Toward a home.
+    /// Toward a home, or toward a subscriber: what was stored to a published page.
     Request(LineRequest<D>),
     /// Toward a home: the sender has dropped the line's region.
     Downgrade {
@@ -149,6 +149,15 @@ impl Payload {
         }
     }
 
+    /// Of what is published: whole lines, and atomics as they are. Source: GPS, section 7.5: transfers are at the granularity of
+    /// lines.
+    pub fn published<D: Data>(request: &Request<D>) -> Payload {
+        match *request {
+            Request::Write { .. } => Payload::store(Mask::ALL),
+            Request::Read { .. } | Request::Atomic { .. } => Payload::of(request),
+        }
+    }
+
     /// Of a store of these bytes of a line.
     #[inline]
     pub fn store(mask: Mask) -> Payload {
@@ -173,6 +182,9 @@ impl<D: Data> Packet<D> {
     #[inline]
     pub fn facts(&self) -> Facts {
         let (receiver, payload) = match *self {
+            Packet::Request(LineRequest { line, request, is_published: true, .. }) => {
+                (Receiver::Slice(line), Payload::published(&request))
+            }
             Packet::Request(LineRequest { line, request, .. }) => (Receiver::Slice(line), Payload::of(&request)),
             Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
             Packet::Answer { origin, mask, .. } => (Receiver::Sm(origin.sm), Payload::Grains(mask.grains())),

@@ -67,6 +67,9 @@ pub(crate) fn quiet<C: Coherence, D: Contents>(
 /// Translations of a page are forgotten, and what L1s hold of it with all else.
 fn forget<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_shared.translation.forget(page);
+    if let Some(publisher) = &mut parts.slice_shared.publisher {
+        publisher.forget(page);
+    }
     for sm in &mut *parts.sms {
         sm.forget_page(page);
     }

@@ -3,6 +3,7 @@
 //! Idle where pages do not move: nobody asks it.
 
 use rustc_hash::FxHashMap;
+use tombolo_protocol::paging::Wanted;
 use tombolo_types::{Page, SmId};
 
 /// Warps that wait for a page.
@@ -10,8 +11,8 @@ use tombolo_types::{Page, SmId};
 struct Waiting {
     /// In the order in which they came.
     warps: Vec<(SmId, u8)>,
-    /// Whether the driver has been asked for it: to load from it, and to write to it.
-    asked: [bool; 2],
+    /// What the driver has been asked for: the most of it.
+    asked: Option<Wanted>,
 }
 
 /// What a module knows of pages beside its view of them.
@@ -33,12 +34,12 @@ impl Residence {
     }
 
     /// A warp will need a page. Returns whether the driver is to be told.
-    pub fn ask(&mut self, page: Page, writes: bool) -> bool {
+    pub fn ask(&mut self, page: Page, wanted: Wanted) -> bool {
         // Who may write may load.
-        let [load, write] = &mut self.waiting.entry(page).or_default().asked;
-        let is_asked = *write || (!writes && *load);
-        *(if writes { write } else { load }) = true;
-        !is_asked
+        let asked = &mut self.waiting.entry(page).or_default().asked;
+        let is_new = *asked < Some(wanted);
+        *asked = (*asked).max(Some(wanted));
+        is_new
     }
 
     /// Whoever waits for a page, to try again.
@@ -114,11 +115,12 @@ mod tests {
     #[test]
     fn the_driver_is_asked_once_to_load_and_once_more_to_write() {
         let mut residence = Residence::default();
-        let asked = [false, false, true, true, false].map(|writes| residence.ask(PAGE, writes));
+        let (load, store) = (Wanted::Load, Wanted::Store);
+        let asked = [load, load, store, store, load].map(|wanted| residence.ask(PAGE, wanted));
         assert_eq!(asked, [true, false, true, false, false]);
         (0..3).for_each(|warp| residence.park(PAGE, (SmId(0), warp)));
         assert_eq!(residence.wake(PAGE), [0, 1, 2].map(|warp| (SmId(0), warp)));
-        assert!(residence.ask(PAGE, false), "it is asked for anew");
+        assert!(residence.ask(PAGE, Wanted::Load), "it is asked for anew");
     }
 
     #[test]

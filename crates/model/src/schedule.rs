@@ -69,12 +69,19 @@ pub struct Around {
     /// Behind it: copies by index into [`Schedule::copies`]. Those of one sender run one after the other, senders side by
     /// side.
     pub copies: Vec<u32>,
+    /// Behind it: the driver reads which pages each module has accessed so far, and those that it has not lose its subscription.
+    pub stops_tracking: bool,
 }
 
 impl Around {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.moves.is_empty() && self.remaps.is_empty() && self.copies.is_empty()
+        self.moves.is_empty() && self.remaps.is_empty() && !self.is_followed()
+    }
+
+    /// Whether the driver does something behind it.
+    pub fn is_followed(&self) -> bool {
+        !self.copies.is_empty() || self.stops_tracking
     }
 }
 
@@ -91,6 +98,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Whether accesses are tracked, from the start on.
+    pub fn tracks(&self) -> bool {
+        self.around.iter().any(|around| around.stops_tracking)
+    }
+
     /// What is done around command number `index`; `None` for nothing.
     pub fn around(&self, index: usize) -> Option<&Around> {
         self.around.get(index).filter(|around| !around.is_empty())

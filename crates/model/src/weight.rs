@@ -90,7 +90,7 @@ mod tests {
         let register = EntryId::default();
         let origin = Origin { module: ModuleId(0), sm: SmId(0), warp: 0, result: 0, register };
         let (flag, tickets) = (Flag::NONE, Tickets::default());
-        let body = LineRequest { line: Line(1), request, origin, flag, tickets, asker: register };
+        let body = LineRequest { line: Line(1), request, origin, flag, tickets, asker: register, is_published: false };
         Weights::new(&machine).of(Packet::Request(body).facts().payload).0
     }
 

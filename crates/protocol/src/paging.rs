@@ -17,6 +17,12 @@
 //!
 //! Read-only copies: with [`Paging::duplicates`] readers get a copy of their own, and nobody may write until a write
 //! gives the page to one of them alone. Source: CUDA's read-mostly advice (GPS, section 2.1).
+//!
+//! Copies of a *published* page may be written: [`crate::publication`] says how its subscribers, who have one each, agree.
+//! Every module uses such a page, so every module unmaps it when its subscribers change: what it has published has been taken
+//! by all of the old ones then, and nobody publishes to the new ones yet. Source: GPS, sections 3 and 5.
+
+mod published;
 
 use crate::catalogue::{UnknownProtocol, Visitor, choose};
 use crate::coherence::{Coherence, OrderingPoint};
@@ -59,6 +65,17 @@ pub enum Access {
     Write,
 }
 
+/// An access that a module wants to make, the one that asks least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wanted {
+    /// A load.
+    Load,
+    /// A store or an atomic.
+    Store,
+    /// One of these at `.sys` scope: it asks for a page that has one copy. Source: GPS, section 5.3.
+    SystemStore,
+}
+
 /// How one module sees a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
@@ -66,6 +83,8 @@ pub struct Mapping {
     pub home: ModuleId,
     /// Which it may make.
     pub access: Access,
+    /// To whom it publishes what it stores: the page's subscribers. Of a page that is not published none.
+    pub subscribers: ModuleSet,
 }
 
 /// Where a page is, and who may use it.
@@ -73,13 +92,20 @@ pub struct Mapping {
 pub struct Residence {
     /// Whose bytes count.
     pub home: Holder,
-    /// Modules with a copy of their own. While there are any nobody may write.
+    /// Modules with a copy of their own. While there are any nobody may write, unless it is published.
     pub copies: ModuleSet,
     /// Modules that may use it: in their copy where they have one, else at its home.
     pub mapped: ModuleSet,
+    /// Whether what is stored to it is published: to its home and to all with a copy.
+    pub published: bool,
 }
 
 impl Mapping {
+    /// At this home alone.
+    pub fn at(home: ModuleId, access: Access) -> Mapping {
+        Mapping { home, access, subscribers: ModuleSet::NONE }
+    }
+
     /// What it becomes as its module unmaps the page: what is on its way still finds its home.
     pub fn refused(self) -> Mapping {
         Mapping { access: Access::None, ..self }
@@ -94,14 +120,30 @@ impl Mapping {
 impl Residence {
     /// At one home, used by `mapped`.
     pub fn at(home: Holder, mapped: ModuleSet) -> Residence {
-        Residence { home, copies: ModuleSet::NONE, mapped }
+        Residence { home, copies: ModuleSet::NONE, mapped, published: false }
+    }
+
+    /// Published to `subscribers`, of whom `home` serves those without a copy; used by all of `modules` modules.
+    pub fn published(home: ModuleId, subscribers: ModuleSet, modules: u8) -> Residence {
+        let copies = subscribers.without(ModuleSet::only(home));
+        Residence { home: Holder::Module(home), copies, mapped: ModuleSet::first(modules), published: true }
+    }
+
+    /// Who has its bytes.
+    pub fn holders(&self) -> ModuleSet {
+        self.home.set().and(self.copies)
+    }
+
+    /// To whom what is stored to it is published.
+    pub fn subscribers(&self) -> ModuleSet {
+        if self.published { self.holders() } else { ModuleSet::NONE }
     }
 
     /// What a module may do.
     pub fn access(&self, module: ModuleId) -> Access {
         if !self.mapped.contains(module) {
             Access::None
-        } else if self.copies == ModuleSet::NONE {
+        } else if self.published || self.copies == ModuleSet::NONE {
             Access::Write
         } else {
             Access::Read
@@ -111,7 +153,7 @@ impl Residence {
     /// How a module sees it; `None` where the page is the host's.
     pub fn mapping(&self, module: ModuleId) -> Option<Mapping> {
         let home = if self.copies.contains(module) { Some(module) } else { self.home.module() };
-        home.map(|home| Mapping { home, access: self.access(module) })
+        home.map(|home| Mapping { home, access: self.access(module), subscribers: self.subscribers() })
     }
 }
 
@@ -122,14 +164,33 @@ pub enum Wish {
     Fault {
         /// Which.
         module: ModuleId,
-        /// Whether it was a store or an atomic.
-        writes: bool,
+        /// What it was.
+        wanted: Wanted,
     },
     /// It is to be elsewhere: prefetched, or evicted to the host.
     Move {
         /// Where.
         to: Holder,
     },
+    /// Subscribers of a published page give up their copies. One remains: where all would leave, its home.
+    Leave {
+        /// Who.
+        modules: ModuleSet,
+        /// Whether a page with one subscriber left is published no more.
+        ends: bool,
+    },
+}
+
+/// How a page is shared until something changes that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// It has one copy, and is not published.
+    #[default]
+    OneCopy,
+    /// It is published, to its home alone: who loads from it may subscribe.
+    PublishedToHome,
+    /// It is published to every module, of which the lowest serves who leaves.
+    PublishedToAll,
 }
 
 /// What a fault does to a page that another module holds.
@@ -167,7 +228,7 @@ pub struct Unmapping {
     pub refuses: bool,
     /// It waits until its loads and atomics under way to the page have been answered.
     pub awaits_loads: bool,
-    /// It waits until the home has taken its stores under way.
+    /// It waits until the home has taken its stores under way, and subscribers what it has published: its queue is emptied.
     pub awaits_stores: bool,
 }
 
@@ -231,6 +292,10 @@ pub struct Paging {
     pub duplicates: bool,
     /// Whether every module may use a page wherever it is: then a move maps it for all, and nobody faults.
     pub everybody: bool,
+    /// How pages are shared at first.
+    pub start: Start,
+    /// Whether a module that loads from a published page without a copy of its own subscribes to it.
+    pub subscribes: bool,
     /// The broken rule, if any.
     pub broken: Option<BrokenPaging>,
 }
@@ -273,14 +338,46 @@ impl Paging {
         }
     }
 
+    /// A page that was placed at `home` and to which nothing has happened yet.
+    pub fn placed(&self, home: ModuleId, modules: u8) -> Residence {
+        match self.start {
+            Start::OneCopy => {
+                let home = Holder::Module(home);
+                Residence::at(home, self.mapped(home, modules))
+            }
+            Start::PublishedToHome => Residence::published(home, ModuleSet::only(home), modules),
+            Start::PublishedToAll => Residence::published(ModuleId(0), ModuleSet::first(modules), modules),
+        }
+    }
+
+    /// Whether a module that sees a page so may make an access: where not, that is a fault.
+    #[inline]
+    pub fn allows(&self, module: ModuleId, sees: Mapping, wanted: Wanted) -> bool {
+        let is_published = sees.subscribers != ModuleSet::NONE;
+        match wanted {
+            Wanted::Load if is_published && self.subscribes => {
+                sees.access >= Access::Read && sees.subscribers.contains(module)
+            }
+            Wanted::Load => sees.access >= Access::Read,
+            Wanted::Store => sees.access == Access::Write,
+            Wanted::SystemStore => sees.access == Access::Write && !is_published,
+        }
+    }
+
     /// What is to be done to a page at `now`; `None` where the wish is fulfilled.
     pub fn change(&self, now: &Residence, wish: Wish, modules: u8) -> Option<Change> {
         match wish {
-            Wish::Fault { module, writes } => {
-                let wanted = if writes { Access::Write } else { Access::Read };
-                if now.access(module) >= wanted {
+            Wish::Fault { module, wanted } => {
+                if now.mapping(module).is_some_and(|sees| self.allows(module, sees, wanted)) {
                     return None;
                 }
+                if let (true, Holder::Module(home)) = (now.published, now.home) {
+                    return Some(match wanted {
+                        Wanted::SystemStore => self.collapsed(now, module, modules),
+                        Wanted::Load | Wanted::Store => self.subscribed(now, home, module),
+                    });
+                }
+                let writes = wanted != Wanted::Load;
                 Some(match (now.home, self.on_fault) {
                     (Holder::Host, _) => self.moved(now, Holder::Module(module), modules),
                     (Holder::Module(_), OnFault::MapRemotely) if now.copies == ModuleSet::NONE => {
@@ -295,6 +392,7 @@ impl Paging {
                 })
             }
             Wish::Move { to } => (now.home != to).then(|| self.moved(now, to, modules)),
+            Wish::Leave { modules, ends } => self.left(now, modules, ends),
         }
     }
 
@@ -323,7 +421,7 @@ impl Paging {
         let writers = if now.copies == ModuleSet::NONE { now.mapped } else { ModuleSet::NONE };
         let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
         let with = ModuleSet::only(reader);
-        let after = Residence { home: now.home, copies: now.copies.and(with), mapped: now.mapped.and(with) };
+        let after = Residence { copies: now.copies.and(with), mapped: now.mapped.and(with), ..*now };
         let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
         let written = if now.copies == ModuleSet::NONE { ModuleSet::only(home) } else { ModuleSet::NONE };
         let ordered = [Some(Step::Unmap(writers)), Some(Step::WriteBack(written)), Some(copy)];
@@ -450,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_fault_moves_the_page_when_its_user_has_let_go_of_it() {
-        let fault = Wish::Fault { module: B, writes: false };
+        let fault = Wish::Fault { module: B, wanted: Wanted::Load };
         let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
         let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(at(B))];
         assert_eq!(steps(Paging::default(), at(A), fault), expected);
@@ -462,33 +560,33 @@ mod tests {
         let host = Residence::at(Holder::Host, ModuleSet::NONE);
         let evict = steps(Paging::default(), at(A), Wish::Move { to: Holder::Host });
         assert_eq!(evict.last(), Some(&Step::Map(host)));
-        let back = steps(Paging::default(), host, Wish::Fault { module: C, writes: true });
+        let back = steps(Paging::default(), host, Wish::Fault { module: C, wanted: Wanted::Store });
         assert_eq!(back, [Step::Copy { from: Holder::Host, to: Holder::Module(C) }, Step::Map(at(C))]);
     }
 
     #[test]
     fn readers_have_copies_until_one_writes() {
         let paging = Paging { duplicates: true, ..Paging::default() };
-        let read = Wish::Fault { module: B, writes: false };
+        let read = Wish::Fault { module: B, wanted: Wanted::Load };
         let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
-        let shared = Residence { home: Holder::Module(A), copies: set(&[B]), mapped: set(&[A, B]) };
+        let shared = Residence { copies: set(&[B]), mapped: set(&[A, B]), ..at(A) };
         let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(shared)];
         assert_eq!(steps(paging, at(A), read), expected);
         assert_eq!([A, B, C].map(|module| shared.access(module)), [Access::Read, Access::Read, Access::None]);
-        assert_eq!(shared.mapping(B), Some(Mapping { home: B, access: Access::Read }));
-        let third = steps(paging, shared, Wish::Fault { module: C, writes: false });
+        assert_eq!(shared.mapping(B), Some(Mapping::at(B, Access::Read)));
+        let third = steps(paging, shared, Wish::Fault { module: C, wanted: Wanted::Load });
         assert_eq!(third.len(), 2, "nobody gives anything up: {third:?}");
-        let write = steps(paging, shared, Wish::Fault { module: B, writes: true });
+        let write = steps(paging, shared, Wish::Fault { module: B, wanted: Wanted::Store });
         assert_eq!(write, [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), Step::Map(at(B))]);
-        let home_writes = steps(paging, shared, Wish::Fault { module: A, writes: true });
+        let home_writes = steps(paging, shared, Wish::Fault { module: A, wanted: Wanted::Store });
         assert_eq!(home_writes, [Step::Unmap(set(&[B])), Step::WriteBack(set(&[B])), Step::Map(at(A))]);
     }
 
     #[test]
     fn who_has_all_of_a_page_is_its_home_before_anybody_is_told() {
         let paging = Paging { everybody: true, ..Paging::default() };
-        let saw = Mapping { home: A, access: Access::Write }.refused();
-        assert_eq!(paging.arrived(B, saw), Mapping { home: B, access: Access::None });
+        let saw = Mapping::at(A, Access::Write).refused();
+        assert_eq!(paging.arrived(B, saw), Mapping::at(B, Access::None));
         assert_eq!(saw.told(None), saw, "who is told that the host has it sends what is left where it was");
     }
 
@@ -504,8 +602,8 @@ mod tests {
     fn where_pages_are_used_from_afar_nobody_unmaps_for_a_fault() {
         let paging = Paging { on_fault: OnFault::MapRemotely, ..Paging::default() };
         let both = Residence { mapped: set(&[A, B]), ..at(A) };
-        assert_eq!(steps(paging, at(A), Wish::Fault { module: B, writes: true }), [Step::Map(both)]);
-        assert_eq!(both.mapping(B), Some(Mapping { home: A, access: Access::Write }));
+        assert_eq!(steps(paging, at(A), Wish::Fault { module: B, wanted: Wanted::Store }), [Step::Map(both)]);
+        assert_eq!(both.mapping(B), Some(Mapping::at(A, Access::Write)));
         let moved = steps(Paging { everybody: true, ..paging }, both, Wish::Move { to: Holder::Module(C) });
         assert_eq!(moved[0], Step::Unmap(set(&[A, B])));
         assert_eq!(moved.last(), Some(&Step::Map(Residence::at(Holder::Module(C), set(&[A, B, C])))));
@@ -513,7 +611,7 @@ mod tests {
 
     #[test]
     fn a_broken_order_has_the_same_steps() {
-        let fault = Wish::Fault { module: B, writes: true };
+        let fault = Wish::Fault { module: B, wanted: Wanted::Store };
         let broken = |rule| steps(Paging { broken: Some(rule), ..Paging::default() }, at(A), fault);
         assert!(matches!(broken(BrokenPaging::CopiedEarly)[0], Step::Copy { .. }));
         assert!(matches!(broken(BrokenPaging::MappedEarly)[3], Step::Copy { .. }));

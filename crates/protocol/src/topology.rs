@@ -136,6 +136,11 @@ impl ModuleSet {
         self.0.count_ones()
     }
 
+    /// The one with the least number.
+    pub fn lowest(self) -> Option<ModuleId> {
+        (self != ModuleSet::NONE).then(|| ModuleId(self.0.trailing_zeros() as u8))
+    }
+
     /// Every module of the GPUs that have one in it.
     pub fn with_gpus(self, topology: &impl Topology) -> ModuleSet {
         let modules = || (0..topology.modules()).map(ModuleId);

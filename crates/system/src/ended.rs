@@ -6,6 +6,7 @@ use crate::launches;
 use crate::links;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Hub, Part};
+use crate::publication::PublicationRecord;
 use crate::record::{
     DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
@@ -107,6 +108,7 @@ impl Ended<'_> {
             elision: None,
             paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
             copies: self.copies(&modules, processor),
+            publication: PublicationRecord::new(self.machine, &modules, &hub.driver),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -151,7 +153,7 @@ impl Ended<'_> {
     ) -> Option<CopiesRecord> {
         let copies = match self.spec.design.placement.sharing().movement {
             Movement::Copies { .. } | Movement::Hints { .. } => true,
-            Movement::Placed | Movement::Faults | Movement::LatestWriter => false,
+            Movement::Placed | Movement::Faults | Movement::LatestWriter | Movement::Published { .. } => false,
         };
         let engines = modules.iter().map(|module| &module.copy_engine().stats);
         copies.then(|| CopiesRecord::new(engines, processor.around_commands()))

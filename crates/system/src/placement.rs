@@ -52,7 +52,10 @@ pub fn place_beside(
         walk(&mut all)
     };
     Ok(Arc::new(match design.placement {
-        Placement::FirstTouch(_) | Placement::UnifiedMemory(_) | Placement::RemoteDemandLoads(_) => {
+        Placement::FirstTouch(_)
+        | Placement::UnifiedMemory(_)
+        | Placement::RemoteDemandLoads(_)
+        | Placement::Published(_) => {
             let mut first = FirstTouch::new(shape.modules(), lines_per_page);
             beside(&mut first, readers)?;
             first.pages()

@@ -4,6 +4,7 @@ use crate::checker::Checked;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
 use crate::paging::{CopiesRecord, PagingRecord};
+use crate::publication::PublicationRecord;
 use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -262,6 +263,9 @@ pub struct RunRecord {
     /// Copies from GPU to GPU; absent of designs that make none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesRecord>,
+    /// What was published to subscribers; absent of designs that publish no page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publication: Option<PublicationRecord>,
     /// What passed between the levels; of machines with caches in front of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,

@@ -340,8 +340,10 @@ fn modules<C: Coherence, D: Contents>(
         let machine = Arc::clone(&built.machine);
         let mut map = shared.map.clone();
         if sharing.moves() {
-            map = map.seen(View::new(module, sharing.paging.everybody));
-            shared.driver.hosted().for_each(|page| map.refuse(page));
+            map = map.seen(View::new(module, layout.modules, sharing.paging));
+            for (page, residence) in shared.driver.displaced() {
+                map.map(page, residence.mapping(module));
+            }
         }
         let site = Site {
             module,

@@ -3,11 +3,11 @@
 use crate::movement::Movement as Moved;
 use crate::run::RunSpec;
 use std::sync::Arc;
-use tombolo_design::placement::{Copied, Movement, Sharing};
+use tombolo_design::placement::{Copied, Movement, Sharing, Subscriptions};
 use tombolo_machine::MachineConfig;
-use tombolo_model::schedule::Schedule;
+use tombolo_model::schedule::{Around, Schedule};
 use tombolo_types::Ps;
-use tombolo_types::stream::StreamError;
+use tombolo_types::stream::{Command, Program, StreamError};
 
 const SECOND: Ps = Ps::from_ns(1_000_000_000);
 
@@ -37,8 +37,33 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
         Movement::LatestWriter => (find()?.latest_writers(program).0, Vec::new()),
+        Movement::Published { subscriptions: Subscriptions::All | Subscriptions::OnRead, .. } => {
+            (Schedule::default(), Vec::new())
+        }
+        Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
+            let last =
+                if profiled > 0 { Moved::launches_until(program, profiled) } else { find()?.first_iteration(program) };
+            tracked(program, last)
+        }
     };
     Ok(Scheduled { schedule: Arc::new(schedule), notes })
+}
+
+/// Accesses are tracked up to a command, and what is said of that.
+fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>) {
+    let Some(last) = last else {
+        let note = "no launch repeats an earlier one: every GPU subscribes to every page from the start to the end";
+        return (Schedule::default(), vec![note.to_owned()]);
+    };
+    let commands = program.commands();
+    let launches = |commands: &[Command]| commands.iter().filter(|one| matches!(one, Command::Launch { .. })).count();
+    let mut around = vec![Around::default(); commands.len()];
+    around[last].stops_tracking = true;
+    let (tracked, all) = (launches(&commands[..=last]), launches(commands));
+    let note = format!(
+        "accesses are tracked in the first {tracked} of {all} launches: every GPU subscribes to every page there"
+    );
+    (Schedule { around, ..Schedule::default() }, vec![note])
 }
 
 /// Lines that a link carries in the time of a call.

@@ -22,10 +22,17 @@ enum Exchange {
     All(fn(u64) -> u64, [f64; 2]),
 }
 
-/// The other ways that `share` ranks, and GPUs with peer access: what they do with a page does not depend on how many GPUs
+/// The other ways that `share` ranks, GPUs with peer access, and variants of publishing: what they do with a page does not depend on how many GPUs
 /// there are, so that one number will do.
-const PEERS: [Way; 5] =
-    [("numa-memory-side", AS_CUT), ("peer", AS_CUT), ("software-flat", AS_CUT), ("nhcc", AS_CUT), ("hmg", AS_CUT)];
+const PEERS: [Way; 7] = [
+    ("numa-memory-side", AS_CUT),
+    ("peer", AS_CUT),
+    ("software-flat", AS_CUT),
+    ("nhcc", AS_CUT),
+    ("hmg", AS_CUT),
+    ("gps", &["placement.allocates=true"]),
+    ("gps-all-to-all", &[]),
+];
 
 /// As `share` runs them.
 const AS_CUT: &[&str] = &["scheduling=program"];

@@ -13,7 +13,7 @@ use super::state::{Awaited, Body, Channel, Held, Hold, Message, Source, State, V
 use super::values::Values;
 use crate::litmus::Instruction;
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::paging::{Access, Change, Holder, Mapping, Paging, Residence, Step as Phase, Wish};
+use tombolo_protocol::paging::{Access, Change, Holder, Mapping, Paging, Residence, Step as Phase, Wanted, Wish};
 use tombolo_protocol::{Coherence, Homes, LineState, ModuleSet, Topology};
 use tombolo_types::{Mask, ModuleId};
 
@@ -91,9 +91,11 @@ pub(super) enum PageStep {
 impl PageState {
     /// A page before the program, at a module.
     fn at(home: ModuleId, rules: &Paging, modules: u8) -> PageState {
-        let holder = Holder::Module(home);
-        let now = Residence::at(holder, rules.mapped(holder, modules));
-        let sees = |module: usize| Mapping { home, access: now.access(ModuleId(module as u8)) };
+        let now = rules.placed(home, modules);
+        let sees = |module: usize| {
+            let sees = now.mapping(ModuleId(module as u8));
+            sees.unwrap_or_else(|| Mapping::at(home, Access::None))
+        };
         PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
     }
 
@@ -150,14 +152,16 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether the module of `thread` may make the access at hand.
     pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
         let Some((page, wanted)) = self.wanted(state, thread) else { return true };
-        state.pages[page as usize].seen[self.module_of(thread).0 as usize].access >= wanted
+        let at = self.module_of(thread);
+        let rules = self.config.paging.unwrap_or_default();
+        rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)
     }
 
     /// The page of the access at hand and what its module must be allowed; `None` where pages do not move.
-    fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Access)> {
+    fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
         let instruction = self.instruction(state, thread)?;
         let page = self.region(self.layout.cell(instruction.location()?).line);
-        let wanted = if matches!(instruction, Instruction::Load { .. }) { Access::Read } else { Access::Write };
+        let wanted = if matches!(instruction, Instruction::Load { .. }) { Wanted::Load } else { Wanted::Store };
         (!state.pages.is_empty()).then_some((page, wanted))
     }
 
@@ -202,7 +206,7 @@ impl<P: Coherence> Machine<'_, P> {
         if change.is_some() || self.may_access(state, thread) {
             return None;
         }
-        let wish = Wish::Fault { module: self.module_of(thread), writes: wanted == Access::Write };
+        let wish = Wish::Fault { module: self.module_of(thread), wanted };
         let by = rules.served_by(before, now);
         let change = rules.change(&by, wish, self.layout.modules());
         // What would be no change then is one now.

@@ -5,7 +5,7 @@ use crate::litmus::Program;
 use tombolo_protocol::Coherence;
 use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, pages_may_move_under};
+use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
@@ -76,7 +76,14 @@ const PAGING: [(&str, Paging); 4] = [
 ];
 
 /// A page goes to whom it misses.
-const FAULTS: Paging = Paging { on_fault: OnFault::Migrate, duplicates: false, everybody: false, broken: None };
+const FAULTS: Paging = Paging {
+    on_fault: OnFault::Migrate,
+    duplicates: false,
+    everybody: false,
+    start: Start::OneCopy,
+    subscribes: false,
+    broken: None,
+};
 
 impl Design {
     /// A design called `name` that runs `protocol`.

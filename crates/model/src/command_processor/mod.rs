@@ -375,7 +375,7 @@ impl CommandProcessor {
     /// Has the driver do what the schedule puts before or behind a command; returns whether there is nothing.
     fn around<D: Data>(&mut self, slot: KernelSlot, launch: Launch, behind: bool, out: &mut Out<'_, D>) -> bool {
         let around = self.schedule.around(launch.command);
-        let has = around.is_some_and(|one| if behind { !one.copies.is_empty() } else { !one.moves.is_empty() });
+        let has = around.is_some_and(|one| if behind { one.is_followed() } else { !one.moves.is_empty() });
         if has {
             self.slots.get(slot).around = out.now();
             let (id, command) = (self.layout.command_processor(), launch.command as u32);

@@ -70,6 +70,11 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
     #[inline]
     fn run(&mut self) -> Result<Tried, NoRoom> {
         let Here { slice, context } = &mut self.here;
+        if context.shared.publisher.is_some()
+            && let Some(tried) = slice.before_l2(self.item, self.ready, context)
+        {
+            return Ok(tried);
+        }
         if self.entry.is_none() && slice.lacks_register(self.item, context) {
             slice.starved[self.item.level()] = Some(self.item.body.line);
             return Err(NoRoom);

@@ -9,6 +9,7 @@
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
+//! - `publish`: pages published to their subscribers.
 //! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
 //!   `uncredited`: stores that wait for a credit. `fill`: answers.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
@@ -19,6 +20,7 @@ mod host;
 mod invalidate;
 mod past;
 mod prefetch;
+mod publish;
 mod registers;
 mod request;
 mod uncredited;
@@ -96,6 +98,11 @@ impl<D: Contents> Item<D> {
 
     /// Whether a store that may have to travel on finds a credit.
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
+        if here.shared.publisher.is_some()
+            && let Some(has_room) = self.publication_has_room(here)
+        {
+            return has_room;
+        }
         self.is_read()
             || self.homes.system == here.site.module
             || here.shared.drains.has_room(Self::forwards(self.level()))

@@ -107,6 +107,12 @@ impl<D: Contents> Slice<D> {
         let Step { before, after, actions } = step;
         let line = item.body.line;
         count(item, before, actions, here);
+        if item.body.is_published {
+            here.note_received(&item.body);
+            if passes_by(before, after, here) {
+                return self.write_past(item, step, ready, here);
+            }
+        }
         let leaves = if item.passes_l2(here) {
             Departure::at(ready)
         } else {
@@ -143,8 +149,11 @@ impl<D: Contents> Slice<D> {
         if let Some(request) = actions.to_memory {
             accepted = accepted.max(self.pass_to_memory(item, request, leaves, here));
         }
-        if let Some(reply) = actions.reply {
-            self.reply(waiter(item), (line, reply), leaves, here);
+        let holds = here.shared.publisher.is_some() && !actions.park && self.behind_l2(item, here);
+        match actions.reply {
+            Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
+            Some(reply) => self.reply(waiter(item), (line, reply), leaves, here),
+            None => {}
         }
         self.send_invalidations(line, actions, leaves, here);
         if !item.is_read() && !actions.park {
@@ -318,9 +327,16 @@ impl<D: Contents> Slice<D> {
     ) {
         match item.from {
             Requester::Local => here.return_store(item.body.origin.sm, item.body.tickets.hop, at),
+            Requester::Module(module) if item.body.is_published => here.acknowledge_publication(&item.body, module, at),
             Requester::Module(module) => here.acknowledge(&item.body, module, ends, at),
         }
     }
+}
+
+/// Whether what was published takes no place here: its line neither is here nor on its way.
+fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+    let allocates = here.shared.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
+    !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
 pub(super) fn waiter<D: Contents>(item: &Item<D>) -> Waiter {

@@ -54,6 +54,12 @@ impl<R: Copy> Uncredited<R> {
         self.requests.push(list, request);
     }
 
+    /// The first request of the lane of the oldest store.
+    fn oldest(&self) -> Option<&R> {
+        let lane = self.stores.front()?;
+        self.requests.values(self.lanes[lane]).next()
+    }
+
     /// The oldest store has found a credit: its lane has a turn.
     fn begin(&mut self) -> Option<Turn> {
         let lane = self.stores.pop_front()?;
@@ -111,13 +117,25 @@ impl<D: Contents> Slice<D> {
     pub(super) fn wait_for_credit<C: Coherence>(&mut self, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let lane = self.lane(item.body.line, here);
         self.uncredited[item.level()].push(lane, item, !item.is_read());
+        if here.shared.publisher.is_some() {
+            self.hurry(&item, here);
+        }
         here.shared.stats.queued += 1;
         here.shared.queued[self.index] += 1;
     }
 
     /// Runs stores of a level that find a credit now, the oldest first, each with those behind it that need none.
     pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
-        while !self.uncredited[level].is_empty() && here.shared.drains.has_room(Item::<D>::forwards(level)) {
+        for _ in 0..self.uncredited[level].stores.len() {
+            let Some(first) = self.uncredited[level].oldest() else { return };
+            if !first.credit_left(here) {
+                if here.shared.publisher.is_none() {
+                    return;
+                }
+                // It lacks what one of another line may find: a place in the queue, or an answer.
+                self.uncredited[level].stores.rotate_left(1);
+                continue;
+            }
             let Some(mut turn) = self.uncredited[level].begin() else { return };
             while let Some(item) = self.uncredited[level].next(&mut turn, |item| !item.is_read()) {
                 if self.take(&item, here.out.now(), here) == Taken::NoRoom {

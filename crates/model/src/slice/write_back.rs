@@ -288,7 +288,8 @@ impl<D: Contents> Slice<D> {
             here.shared.stats.writebacks += 1;
             let tickets = tickets.take();
             let tickets = tickets.unwrap_or_else(|| here.post(line, origin.module, Tickets::default()));
-            let body = LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody };
+            let body =
+                LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: nobody, is_published: false };
             left = left.max(here.send(leaves, target, Packet::Request(body)));
         }
         if let Some((mask, data)) = actions.write {

@@ -187,7 +187,7 @@ impl<D: Contents> Sm<D> {
         if let Some(ready) = self.tlb.lookup(now, page) {
             return ready;
         }
-        let (ready, walked) = here.shared.translation.translate(page, now);
+        let (ready, walked) = here.shared.translate(page, now);
         self.stats.tlb_misses += 1;
         self.stats.tlb_walks += u64::from(walked);
         self.tlb.fill(page, ready);
@@ -355,7 +355,7 @@ impl<D: Contents> Sm<D> {
         let Transaction { slot, line, flag, result, .. } = transaction;
         let origin = Origin { module: self.module, sm: self.sm, warp: slot as u8, result, register };
         let tickets = Tickets { hop: ticket, ..Tickets::default() };
-        LineRequest { line, request, origin, flag, tickets, asker: EntryId::default() }
+        LineRequest { line, request, origin, flag, tickets, asker: EntryId::default(), is_published: false }
     }
 
     fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {

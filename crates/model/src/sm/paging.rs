@@ -5,9 +5,9 @@ use crate::context::SmContext;
 use crate::message::Message;
 use crate::watch::Contents;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::paging::Access;
-use tombolo_types::stream::{Accesses, Op};
-use tombolo_types::{Line, Page, Ps};
+use tombolo_protocol::paging::Wanted;
+use tombolo_types::stream::{Accesses, Op, PackedOrder};
+use tombolo_types::{Line, Page, Ps, Scope, Semantics};
 
 impl<D: Contents> Sm<D> {
     /// Whether the module may not make the next access of a warp's instruction `op`, number `issued` of `accesses`. Then the
@@ -20,19 +20,18 @@ impl<D: Contents> Sm<D> {
         op: Op,
         here: &mut SmContext<'_, '_, C, D>,
     ) -> bool {
-        let writes = matches!(op, Op::Store { .. } | Op::Atomic { .. });
-        let wanted = if writes { Access::Write } else { Access::Read };
-        let map = &here.site.map;
+        let wanted = wanted(op);
+        let (map, rules) = (&here.site.map, here.site.paging);
         let first = self.next_line(slot, (accesses, issued));
-        if map.access(first) >= wanted {
+        if map.allows(self.module, rules, first, wanted) {
             return false;
         }
         self.stats.page_waits += 1;
         here.shared.pages.park(map.page(first), (self.sm, slot as u8));
         for index in issued..accesses.len {
             let line = self.next_line(slot, (accesses, index));
-            if map.access(line) < wanted && here.shared.pages.ask(map.page(line), writes) {
-                self.tell_driver(map.page(line), writes, here);
+            if !map.allows(self.module, rules, line, wanted) && here.shared.pages.ask(map.page(line), wanted) {
+                self.tell_driver(map.page(line), wanted, here);
             }
         }
         true
@@ -42,10 +41,10 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn tell_driver<C: Coherence>(&self, page: Page, writes: bool, here: &mut SmContext<'_, '_, C, D>) {
-        let (walked, _) = here.shared.translation.translate(page, here.out.now());
+    fn tell_driver<C: Coherence>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
+        let (walked, _) = here.shared.translate(page, here.out.now());
         let at = walked.max(here.out.now()) + crate::convert::host_latency(&here.site.machine);
-        let fault = Message::Fault { page, module: self.module, writes };
+        let fault = Message::Fault { page, module: self.module, wanted };
         here.out.send(at, self.id, here.site.layout.driver(), fault);
     }
 
@@ -68,4 +67,18 @@ impl<D: Contents> Sm<D> {
             here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
         }
     }
+}
+
+/// What an instruction asks of the pages that it accesses.
+fn wanted(op: Op) -> Wanted {
+    match op {
+        Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => Wanted::SystemStore,
+        Op::Store { .. } | Op::Atomic { .. } => Wanted::Store,
+        _ => Wanted::Load,
+    }
+}
+
+fn is_of_the_system(order: PackedOrder) -> bool {
+    let order = order.order();
+    order.scope == Scope::Sys && order.semantics != Semantics::Weak
 }

@@ -4,6 +4,7 @@
 //! from the program's commands come
 //! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
 //! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
+//! - `profile`: where the first iteration ends, in which accesses are tracked;
 //! - `matrix`: by array, who reads what whom has written;
 //! - `exchange`: by array and pair, what must cross whatever carries it.
 //!
@@ -17,6 +18,7 @@ mod marks;
 mod matrix;
 mod needed;
 mod pages;
+mod profile;
 #[cfg(test)]
 mod tests;
 

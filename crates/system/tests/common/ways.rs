@@ -9,7 +9,7 @@ use tombolo_types::stream::Program;
 pub type Way = (&'static str, &'static [&'static str]);
 
 /// Designs that promise the memory model, or what a kernel's boundary brings.
-pub const WAYS: [Way; 7] = [
+pub const WAYS: [Way; 9] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
     ("unified-memory", &["placement.pinning=true"]),
@@ -17,6 +17,8 @@ pub const WAYS: [Way; 7] = [
     ("memcpy", &[]),
     ("memcpy", &["placement.overlap=true"]),
     ("memcpy-needed", &[]),
+    ("gps", &[]),
+    ("gps-on-read", &[]),
 ];
 
 /// So many GPUs of two SMs each, with small pages.

@@ -1,0 +1,108 @@
+//! What the driver does around commands of the program: moves of pages, copies, and the end of tracking.
+
+use super::{Cause, Driver, Errand};
+use crate::kernel_slot::KernelSlot;
+use crate::message::{Message, Out};
+use crate::packet::CopyName;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use tombolo_protocol::Data;
+use tombolo_protocol::paging::{Holder, Wish};
+use tombolo_protocol::topology::ModuleSet;
+use tombolo_types::{ModuleId, Page, Ps};
+
+impl Driver {
+    /// Does what comes before or behind a command, one errand after the other.
+    pub(super) fn begin_errand<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        if self.errand.is_some() {
+            return;
+        }
+        let Some(mut errand) = self.errands.pop_front() else { return };
+        let schedule = Arc::clone(&self.schedule);
+        let around = schedule.around(errand.command as usize).expect("only what has something to do is asked for");
+        let copies = || around.copies.len() + usize::from(around.stops_tracking);
+        errand.left += if errand.behind { copies() } else { around.moves.len() } as u32;
+        self.errand = Some(errand);
+        if errand.behind {
+            if around.stops_tracking {
+                self.ask_accesses(out);
+            }
+            for &index in &around.copies {
+                let copy = &schedule.copies[index as usize];
+                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
+                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
+            }
+        } else {
+            for one in &around.moves {
+                let wish = Wish::Move { to: Holder::Module(one.to) };
+                self.ask(self.asked(one.page, wish, Cause::Schedule), out);
+            }
+        }
+        self.errand_part_done(out);
+    }
+
+    /// Has every module tell what it has accessed since the program began.
+    pub(super) fn ask_accesses<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        self.untold = self.layout.modules;
+        for module in (0..self.layout.modules).map(ModuleId) {
+            let to = self.layout.controller(module);
+            out.send(out.now() + self.latency, self.layout.driver(), to, Message::AskAccesses);
+        }
+    }
+
+    /// A module has told all: when the last one has, the driver begins to read.
+    pub(super) fn accesses_told<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        self.untold -= 1;
+        if self.untold == 0 {
+            let id = self.layout.driver();
+            out.send(out.now() + self.stop.max(Ps(1)), id, id, Message::TrackingEnds);
+        }
+    }
+
+    /// The driver has read what was accessed: whoever has not accessed a page leaves it.
+    pub(super) fn end_tracking<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
+        for page in pages {
+            let accessed = self.accessed.get(&page).copied().unwrap_or_default();
+            let modules = ModuleSet::first(self.layout.modules).without(accessed);
+            self.errand.as_mut().expect("the program waits").left += 1;
+            let wish = Wish::Leave { modules, ends: true };
+            self.ask(self.asked(page, wish, Cause::Schedule), out);
+        }
+        self.accessed = FxHashMap::default();
+        self.errand_part_done(out);
+    }
+
+    /// A module sends what it is to send behind a command, while others may still run it. Kernels run one after the other
+    /// there, so the errand at hand is that command's.
+    pub(super) fn send_part<D: Data>(
+        &mut self,
+        (slot, command): (KernelSlot, u32),
+        module: ModuleId,
+        out: &mut Out<'_, D>,
+    ) {
+        let schedule = Arc::clone(&self.schedule);
+        let around = schedule.around(command as usize).expect("only what has something to do is asked for");
+        let errand = self.errand.get_or_insert(Errand { slot, command, behind: true, left: 1 });
+        for &index in &around.copies {
+            let copy = &schedule.copies[index as usize];
+            if copy.from == module {
+                errand.left += 1;
+                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
+                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(module), message);
+            }
+        }
+    }
+
+    pub(super) fn errand_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
+        let errand = self.errand.as_mut().expect("an errand is under way");
+        errand.left -= 1;
+        if errand.left == 0 {
+            let slot = errand.slot;
+            self.errand = None;
+            let (id, to) = (self.layout.driver(), self.layout.command_processor());
+            out.send(out.now() + Ps(1), id, to, Message::AroundDone { slot });
+            self.begin_errand(out);
+        }
+    }
+}

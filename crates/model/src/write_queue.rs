@@ -1,0 +1,155 @@
+//! The queue in which a module gathers what it stores to published pages: a line an entry, with a mask (GPS, section 5.2).
+//!
+//! Fully associative. An entry is added once and keeps its place, however often it is written: what leaves first is the least
+//! recently *added*. What becomes of a request [`tombolo_protocol::publication`] decides; [`crate::publisher`] asks it.
+
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use tombolo_protocol::Data;
+use tombolo_protocol::publication::Entry;
+use tombolo_types::{Line, Mask};
+
+/// An entry, with which of all additions it came.
+#[derive(Clone, Copy, Debug)]
+struct Added<D> {
+    entry: Entry<D>,
+    number: u64,
+}
+
+/// The queue of a module.
+#[derive(Clone, Debug)]
+pub struct WriteQueue<D> {
+    capacity: usize,
+    entries: FxHashMap<Line, Added<D>>,
+    /// In the order of their addition. One whose number its line no longer has is gone.
+    order: VecDeque<(Line, u64)>,
+    additions: u64,
+}
+
+impl<D: Data> WriteQueue<D> {
+    /// An empty queue of so many lines, at least two.
+    pub fn new(capacity: u32) -> WriteQueue<D> {
+        let capacity = capacity as usize;
+        WriteQueue { capacity, entries: FxHashMap::default(), order: VecDeque::new(), additions: 0 }
+    }
+
+    /// What it has of a line.
+    pub fn get(&self, line: Line) -> Option<Entry<D>> {
+        self.entries.get(&line).map(|added| added.entry)
+    }
+
+    /// Whether a store to a line finds a place.
+    pub fn has_room(&self, line: Line) -> bool {
+        self.entries.len() < self.capacity || self.entries.contains_key(&line)
+    }
+
+    /// Whether so many lines are in it that one is to leave: one less than there is room for.
+    pub fn is_at_watermark(&self) -> bool {
+        self.entries.len() + 1 >= self.capacity
+    }
+
+    /// Adds a store. Returns whether its line was in it.
+    pub fn add(&mut self, line: Line, mask: Mask, data: D) -> bool {
+        let earlier = self.entries.get_mut(&line);
+        let entry = Entry::added(earlier.as_ref().map(|added| added.entry), mask, data);
+        if let Some(added) = earlier {
+            added.entry = entry;
+            return true;
+        }
+        self.additions += 1;
+        self.entries.insert(line, Added { entry, number: self.additions });
+        self.order.push_back((line, self.additions));
+        false
+    }
+
+    /// Takes a line's entry out of it.
+    pub fn remove(&mut self, line: Line) -> Option<Entry<D>> {
+        let removed = self.entries.remove(&line).map(|added| added.entry);
+        // What is gone is forgotten as it comes to the front; where much leaves otherwise, now.
+        if self.order.len() > 2 * self.capacity.max(self.entries.len()) {
+            let entries = &self.entries;
+            self.order.retain(|(line, number)| entries.get(line).is_some_and(|added| added.number == *number));
+        }
+        removed
+    }
+
+    /// The line that was added least recently.
+    pub fn oldest(&mut self) -> Option<Line> {
+        while let Some(&(line, number)) = self.order.front() {
+            if self.entries.get(&line).is_some_and(|added| added.number == number) {
+                return Some(line);
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    /// Its lines, the least recently added first.
+    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
+        let is_here =
+            |(line, number): &&(Line, u64)| self.entries.get(line).is_some_and(|added| added.number == *number);
+        self.order.iter().filter(is_here).map(|(line, _)| *line)
+    }
+
+    /// Lines in it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(capacity: u32, lines: impl Iterator<Item = u64>) -> WriteQueue<()> {
+        let mut queue = WriteQueue::new(capacity);
+        lines.for_each(|line| {
+            queue.add(Line(line), Mask(1), ());
+        });
+        queue
+    }
+
+    #[test]
+    fn the_511th_line_of_512_is_one_too_many() {
+        assert!(!queue(512, 0..510).is_at_watermark());
+        assert!(queue(512, 0..511).is_at_watermark());
+        assert!(queue(512, 0..512).has_room(Line(5)) && !queue(512, 0..512).has_room(Line(512)));
+    }
+
+    #[test]
+    fn the_least_recently_added_leaves_first_however_often_it_is_written() {
+        let mut queue = queue(8, [1, 2, 3, 1, 1].into_iter());
+        assert_eq!((queue.oldest(), queue.len()), (Some(Line(1)), 3));
+        assert_eq!(queue.remove(Line(1)).map(|entry| entry.mask), Some(Mask(1)));
+        assert!(!queue.add(Line(1), Mask(2), ()), "added anew, behind the others");
+        assert_eq!(queue.oldest(), Some(Line(2)));
+        queue.remove(Line(2));
+        queue.remove(Line(3));
+        assert_eq!(queue.oldest(), Some(Line(1)));
+        queue.remove(Line(1));
+        assert!(queue.oldest().is_none() && queue.is_empty());
+    }
+
+    #[test]
+    fn stores_of_a_line_merge_and_keep_what_they_wrote_apart() {
+        let mut queue = WriteQueue::<()>::new(4);
+        assert!(!queue.add(Line(7), Mask(0b0011), ()) && queue.add(Line(7), Mask(0b0110), ()));
+        assert_eq!(queue.get(Line(7)).map(|entry| entry.mask), Some(Mask(0b0111)));
+    }
+
+    #[test]
+    fn what_leaves_out_of_order_takes_no_room_for_ever() {
+        let mut queue = WriteQueue::<()>::new(4);
+        queue.add(Line(0), Mask(1), ());
+        for line in 1..1000 {
+            queue.add(Line(line), Mask(1), ());
+            queue.remove(Line(line));
+        }
+        assert!(queue.order.len() <= 9 && queue.oldest() == Some(Line(0)));
+    }
+}

@@ -1,0 +1,110 @@
+//! Published pages whose subscribers change: one subscribes, some leave, or one copy is left.
+//!
+//! Every module that uses the page unmaps it first, for every one may publish to it.
+
+use super::{Change, Holder, Paging, Residence, Step};
+use crate::topology::ModuleSet;
+use tombolo_types::ModuleId;
+
+impl Paging {
+    /// One copy of a published page is left, and it is published no more: that of the writer where it has one, else the lowest.
+    pub(super) fn collapsed(&self, now: &Residence, writer: ModuleId, modules: u8) -> Change {
+        let kept = if now.holders().contains(writer) { Some(writer) } else { now.holders().lowest() };
+        let kept = kept.map_or(now.home, Holder::Module);
+        let given_up = now.holders().without(kept.set());
+        let after = Residence::at(kept, ModuleSet::first(modules));
+        self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(Step::WriteBack(given_up)), None], after)
+    }
+
+    /// A module subscribes to a published page.
+    pub(super) fn subscribed(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
+        let after = Residence { copies: now.copies.and(ModuleSet::only(reader)), ..*now };
+        let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
+        let written = Step::WriteBack(ModuleSet::only(home));
+        self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(written), Some(copy)], after)
+    }
+
+    /// Subscribers leave a published page.
+    pub(super) fn left(&self, now: &Residence, leaving: ModuleSet, ends: bool) -> Option<Change> {
+        let Holder::Module(home) = now.home else { return None };
+        let stay = now.subscribers().without(leaving);
+        let stay = if stay == ModuleSet::NONE { now.home.set() } else { stay };
+        let gone = now.holders().without(stay);
+        let published = !(ends && stay.count() == 1);
+        if !now.published || (gone == ModuleSet::NONE && published) {
+            return None;
+        }
+        let home = if stay.contains(home) { home } else { stay.lowest()? };
+        let copies = stay.without(ModuleSet::only(home));
+        let after = Residence { home: Holder::Module(home), copies, mapped: now.mapped, published };
+        Some(self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(Step::WriteBack(gone)), None], after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Access, Mapping, Wanted, Wish};
+    use super::*;
+
+    const A: ModuleId = ModuleId(0);
+    const B: ModuleId = ModuleId(1);
+    const C: ModuleId = ModuleId(2);
+
+    fn set(modules: &[ModuleId]) -> ModuleSet {
+        modules.iter().fold(ModuleSet::NONE, |all, &module| all.and(ModuleSet::only(module)))
+    }
+
+    fn page(subscribers: &[ModuleId]) -> Residence {
+        Residence::published(subscribers[0], set(subscribers), 3)
+    }
+
+    fn change(rules: Paging, now: Residence, wish: Wish) -> Option<Vec<Step>> {
+        rules.change(&now, wish, 3).map(|change| change.steps().collect())
+    }
+
+    #[test]
+    fn all_let_go_of_a_page_whose_subscribers_change() {
+        let all = ModuleSet::first(3);
+        let leave = |modules, ends| Wish::Leave { modules: set(modules), ends };
+        let left = change(Paging::default(), page(&[A, B, C]), leave(&[A], true)).expect("one leaves");
+        assert_eq!(left, [Step::Unmap(all), Step::WriteBack(set(&[A])), Step::Map(page(&[B, C]))]);
+        let one = change(Paging::default(), page(&[A, B]), leave(&[A], true)).expect("one leaves");
+        assert_eq!(one[2], Step::Map(Residence::at(Holder::Module(B), all)), "one is left, and publishes no more");
+        let last = change(Paging::default(), page(&[A, B]), leave(&[A, B], false)).expect("one leaves");
+        assert_eq!(last[2], Step::Map(page(&[A])), "the last does not leave");
+        assert_eq!(change(Paging::default(), page(&[A]), leave(&[A], false)), None);
+        assert_eq!(change(Paging::default(), Residence::at(Holder::Module(A), all), leave(&[A], true)), None);
+    }
+
+    #[test]
+    fn a_reader_subscribes_where_that_is_the_rule() {
+        let (rules, load) =
+            (Paging { subscribes: true, ..Paging::default() }, Wish::Fault { module: C, wanted: Wanted::Load });
+        assert_eq!(change(Paging::default(), page(&[A, B]), load), None, "it loads from afar");
+        let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(C) };
+        let steps = [Step::Unmap(ModuleSet::first(3)), Step::WriteBack(set(&[A])), copy, Step::Map(page(&[A, B, C]))];
+        assert_eq!(change(rules, page(&[A, B]), load), Some(steps.to_vec()));
+        let store = Wish::Fault { module: C, wanted: Wanted::Store };
+        assert_eq!(change(rules, page(&[A, B]), store), None, "who stores does not subscribe");
+    }
+
+    #[test]
+    fn a_store_of_the_system_leaves_one_copy_the_writers_where_it_has_one() {
+        let store = |module| Wish::Fault { module, wanted: Wanted::SystemStore };
+        let all = ModuleSet::first(3);
+        let own = change(Paging::default(), page(&[A, B]), store(B)).expect("it collapses");
+        let kept = |home| Step::Map(Residence::at(Holder::Module(home), all));
+        assert_eq!(own, [Step::Unmap(all), Step::WriteBack(set(&[A])), kept(B)]);
+        let other = change(Paging::default(), page(&[B, A]), store(C)).expect("it collapses");
+        assert_eq!(other, [Step::Unmap(all), Step::WriteBack(set(&[B])), kept(A)]);
+        assert_eq!(change(Paging::default(), Residence::at(Holder::Module(A), all), store(B)), None, "it has");
+    }
+
+    #[test]
+    fn a_module_sees_to_whom_it_publishes_and_where_it_loads_from() {
+        let seen = |module| page(&[B, C]).mapping(module).expect("it has a home");
+        let both = set(&[B, C]);
+        assert_eq!(seen(A), Mapping { subscribers: both, ..Mapping::at(B, Access::Write) });
+        assert_eq!(seen(C), Mapping { subscribers: both, ..Mapping::at(C, Access::Write) });
+    }
+}
