@@ -7,7 +7,7 @@ use tombolo_protocol::elision::TableConfig;
 use tombolo_types::Rate;
 
 /// Names below `hardware.`.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "directory_sharers",
     "directory_bits_per_entry",
     "directory_storage_kb",
@@ -17,6 +17,7 @@ pub(crate) const NAMES: [&str; 12] = [
     "chiplet_table_bytes",
     "gpu_link_gb_per_s",
     "gpu_memory_gb_per_s",
+    "write_queue_bytes",
     "published_page_entry_bits",
     "access_bitmap_kb",
     OF_WORKLOADS,
@@ -38,6 +39,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         "chiplet_table_bytes" => f64::from(row_bits(machine) * u32::from(TableConfig::default().rows)) / 8.0,
         "gpu_link_gb_per_s" => gigabytes_per_second(machine.gpu_link.rate) * DIRECTIONS,
         "gpu_memory_gb_per_s" => gigabytes_per_second(machine.dram.rate) * f64::from(machine.topology.modules_per_gpu),
+        "write_queue_bytes" => (u64::from(machine.publication.entries) * (machine.line.bytes() + TAG)) as f64,
         "published_page_entry_bits" => f64::from(published_page_entry_bits(machine)),
         "access_bitmap_kb" => (TRACKED / machine.page_bytes) as f64 / f64::from(u8::BITS) / 1024.0,
         // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
@@ -60,6 +62,8 @@ fn row_bits(machine: &MachineConfig) -> u32 {
 const DIRECTIONS: f64 = 2.0;
 /// Bits of a virtual and of a physical address. Source: GPS, Table 1.
 const ADDRESSES: (u32, u32) = (49, 47);
+/// Bytes of an entry of the write queue beside its line: 135 in all. Source: GPS, Table 1.
+const TAG: u64 = 7;
 /// Bytes whose pages an access tracker has a bit for: 32 GB. Source: GPS, section 5.2.
 const TRACKED: u64 = 32 << 30;
 

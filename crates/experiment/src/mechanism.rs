@@ -6,6 +6,7 @@
 
 mod boundaries;
 mod interleaving;
+mod publication;
 mod sharing;
 mod turning;
 mod ways;
@@ -98,6 +99,16 @@ pub fn list() -> &'static [Mechanism] {
         "advised-pages-are-read-from-afar": sharing::from_afar(),
         "loads-find-the-latest-writer": sharing::latest_writer(),
         "the-bound-sends-nothing": sharing::bound(),
+        "published-lines-cross-once": publication::lines_cross_once(),
+        "parts-of-a-line-join": publication::parts_join(),
+        "the-watermark-drains-the-oldest": publication::watermark(),
+        "a-release-inside-drains-nothing": publication::release_inside(),
+        "published-atomics-never-join": publication::atomics(),
+        "who-accesses-subscribes": publication::subscribers(),
+        "copies-that-nobody-reads": publication::useless(),
+        "a-page-of-one-gpu-is-conventional": publication::conventional(),
+        "loads-without-a-replica-cross": publication::without_replica(),
+        "a-store-of-the-system-collapses": publication::collapse(),
         "interleaved-lines-are-remote": interleaving::remote_share(),
         "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
         "one-receiver-speed-up": turning::gain_of_one_receiver(),
