@@ -40,6 +40,9 @@ impl Drawing<'_> {
         drawing.queues();
         drawing.caches(design);
         drawing.directory();
+        if design.placement.sharing().publishes.is_some() {
+            drawing.publication();
+        }
         drawing.settings
     }
 
@@ -115,6 +118,16 @@ impl Drawing<'_> {
             self.settings.push(("l2.bytes", format!("{}B", slices * ways * sets * 128)));
         }
         self.choose("memory_cache.bytes", &["4KB", "64KB"]);
+    }
+
+    fn publication(&mut self) {
+        self.choose("publication.entries", &["2", "3", "5"]);
+        self.choose("publication.tlb_entries", &["8", "16"]);
+        self.choose("publication.walkers", &["1"]);
+        self.time("publication.walk_latency", 1_000, 11);
+        self.time("publication.stop", 1_000, 12);
+        self.time("paging.service", 1_000, 12);
+        self.time("paging.shootdown", 1_000, 12);
     }
 
     fn directory(&mut self) {

@@ -68,9 +68,9 @@ option! {
     pub struct Published = "published" {
         /// Who subscribes.
         subscriptions: Subscriptions = Subscriptions::Automatic,
-        /// Launches from the start of the program in which accesses are tracked; 0: those before the first one that does what
-        /// an earlier one did, a kernel of the same name on the same arrays. Source: GPS, section 4: the first iteration.
-        profiled: u32 = 0,
+        /// Iterations in which accesses are tracked. The first one ends before the first launch that does what an earlier one
+        /// did: a kernel of the same name on the same arrays. Source of the default: GPS, section 4, Listing 1.
+        profiled: u32 = 1,
         /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
         allocates: bool = false,
     }
@@ -129,7 +129,7 @@ pub enum Movement {
     Published {
         /// Who subscribes.
         subscriptions: Subscriptions,
-        /// Launches in which accesses are tracked; 0: until one repeats another.
+        /// Iterations in which accesses are tracked.
         profiled: u32,
     },
 }

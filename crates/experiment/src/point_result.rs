@@ -213,6 +213,7 @@ fn run_paths() -> Vec<String> {
             elidable_invalidations: Some(0),
             ..Default::default()
         }),
+        iteration: Some(Default::default()),
         paging: Some(Default::default()),
         publication: Some(Default::default()),
         copies: Some(Default::default()),

@@ -105,6 +105,7 @@ impl Ended<'_> {
             dram,
             memory_cache,
             traffic_flits: self.traffic(traffic, &modules),
+            iteration: None,
             elision: None,
             paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
             copies: self.copies(&modules, processor),

@@ -5,7 +5,7 @@
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
 //! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
-//!   over time. [`time`]: kernels, copies and launches told apart. `launches`: each launch and each GPU.
+//!   over time. [`time`]: kernels, copies and launches told apart; [`iteration`]: the first iteration and the others. `launches`: each launch and each GPU.
 //! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
 //!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
 //! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
@@ -24,6 +24,7 @@ pub mod elision;
 mod ended;
 pub mod energy;
 mod fit;
+pub mod iteration;
 pub mod labels;
 mod launches;
 mod links;

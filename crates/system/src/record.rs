@@ -3,6 +3,7 @@
 use crate::checker::Checked;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
+use crate::iteration::IterationRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
 use crate::time::TimeRecord;
@@ -254,6 +255,9 @@ pub struct RunRecord {
     pub dram: DramRecord,
     /// Caches in front of memory.
     pub memory_cache: MemoryCacheRecord,
+    /// Its first iteration and the others; of programs that are cut over GPUs and repeat what they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationRecord>,
     /// What was done and elided at kernel boundaries; absent where nothing elides and nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elision: Option<ElisionRecord>,

@@ -4,6 +4,7 @@ use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::elision::{self, BoundaryRecord, Known};
 use crate::ended::Ended;
 use crate::fit;
+use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
 use crate::partition::{Cut, Hub, Part, layout};
@@ -280,7 +281,7 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let Simulation { spec, built, pages, boundaries, known, scheduled, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
-        let Scheduled { schedule, notes } = scheduled;
+        let Scheduled { schedule, first_iteration, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule);
         let map = Map::new(&machine, pages);
         let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
@@ -297,7 +298,8 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
-        let record = RunRecord { elision, notes, ..record };
+        let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
+        let record = RunRecord { elision, iteration, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
     }
 }

@@ -14,6 +14,8 @@ const SECOND: Ps = Ps::from_ns(1_000_000_000);
 /// A schedule, and what is to be said of it.
 pub(crate) struct Scheduled {
     pub(crate) schedule: Arc<Schedule>,
+    /// The last command of the first iteration, of a program that is cut over GPUs and that has several.
+    pub(crate) first_iteration: Option<usize>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -24,29 +26,44 @@ pub(crate) struct Scheduled {
 pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, StreamError> {
     let (machine, program) = (&spec.machine, &*spec.program);
     let modules = machine.topology.modules() as u8;
-    let find =
-        || Moved::find(program, spec.design.scheduling.cut(), modules, machine.page_bytes / machine.line.bytes());
+    let is_cut =
+        machine.topology.modules_per_gpu == 1 && program.kernels().iter().any(|kernel| !kernel.parts.is_empty());
+    if !is_cut && !needs_walk(sharing.movement) {
+        return Ok(Scheduled { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
+    }
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    let moved = Moved::find(program, spec.design.scheduling.cut(), modules, lines_per_page)?;
+    let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
+        Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),
+        Movement::Copies { copied: copied @ (Copied::Hull | Copied::Needed), overlap } => {
+            let (schedule, notes) = moved.carrying(lines_of_a_call(machine)).copies(program, copied);
+            (Schedule { overlaps: overlap, ..schedule }, notes)
+        }
+        Movement::LatestWriter => (moved.latest_writers(program).0, Vec::new()),
+        Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
+            tracked(program, moved.iterations(program, profiled))
+        }
         Movement::Placed
         | Movement::Faults
         | Movement::Hints { prefetch: false }
-        | Movement::Copies { copied: Copied::Nothing, .. } => (Schedule::default(), Vec::new()),
-        Movement::Hints { prefetch: true } => (find()?.hints(program).0, Vec::new()),
-        Movement::Copies { copied: copied @ (Copied::Hull | Copied::Needed), overlap } => {
-            let (schedule, notes) = find()?.carrying(lines_of_a_call(machine)).copies(program, copied);
-            (Schedule { overlaps: overlap, ..schedule }, notes)
-        }
-        Movement::LatestWriter => (find()?.latest_writers(program).0, Vec::new()),
-        Movement::Published { subscriptions: Subscriptions::All | Subscriptions::OnRead, .. } => {
+        | Movement::Copies { copied: Copied::Nothing, .. }
+        | Movement::Published { subscriptions: Subscriptions::All | Subscriptions::OnRead, .. } => {
             (Schedule::default(), Vec::new())
         }
-        Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
-            let last =
-                if profiled > 0 { Moved::launches_until(program, profiled) } else { find()?.first_iteration(program) };
-            tracked(program, last)
-        }
     };
-    Ok(Scheduled { schedule: Arc::new(schedule), notes })
+    Ok(Scheduled { schedule: Arc::new(schedule), first_iteration, notes })
+}
+
+/// Whether what is done around commands follows from what kernels access.
+fn needs_walk(movement: Movement) -> bool {
+    match movement {
+        Movement::Hints { prefetch } => prefetch,
+        Movement::Copies { copied, .. } => copied != Copied::Nothing,
+        Movement::LatestWriter => true,
+        Movement::Published { subscriptions, .. } => subscriptions == Subscriptions::Automatic,
+        Movement::Placed | Movement::Faults => false,
+    }
 }
 
 /// Accesses are tracked up to a command, and what is said of that.

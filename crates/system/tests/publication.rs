@@ -236,6 +236,9 @@ fn who_accesses_a_page_in_the_first_iteration_subscribes_to_it() {
     assert_eq!(found.published_lines, GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
     assert_eq!((found.remote_loads, record.paging.expect("pages change").shootdowns), (0, GPUS));
     assert!(record.notes.iter().any(|note| note.contains("first 2 of 4 launches")), "{:?}", record.notes);
+    let twice =
+        simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=2"], &ring(PAGE).launched(&[0, 1, 0, 1, 0, 1]));
+    assert_eq!(published(&twice).published_lines, 2 * GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
     // Of the first iteration two of three copies are read by nobody.
     assert_eq!(found.useless_bytes, GPUS * PAGE * (GPUS - 2) * 128);
     let half = simulate(&apart(GPUS, &[]), "gps", &[], &ring(PAGE / 2));
@@ -269,7 +272,7 @@ fn who_has_no_replica_finds_its_own_stores_in_the_queue_and_the_rest_at_a_subscr
     let own = only(3, Cta::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]).read([line]).use_result(1))));
     let run = |kernels: &[u32]| {
         let program = over(PAGE, vec![first.clone(), loads.clone(), own.clone()]).launched(kernels);
-        simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=1"], &program)
+        simulate(&apart(GPUS, &[]), "gps", &[], &program)
     };
     let (before, remote, forwarded) = (run(&[0, 0]), run(&[0, 0, 1]), run(&[0, 0, 2]));
     assert_eq!(out(&remote) - out(&before), 100 * (CONTROL + W), "a request and an answer a line");
@@ -287,7 +290,7 @@ fn a_load_of_more_than_the_queue_has_follows_its_entry_to_the_home() {
         }
     });
     let program = over(PAGE, vec![first, only(3, part)]).launched(&[0, 0, 1]);
-    let record = simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=1"], &program);
+    let record = simulate(&apart(GPUS, &[]), "gps", &[], &program);
     let found = published(&record);
     assert_eq!((found.drains.load, found.remote_loads, found.forwards), (50, 50, 0));
 }
@@ -300,7 +303,7 @@ fn an_atomic_with_a_result_of_who_has_no_replica_is_answered_when_all_have_its_v
             (0..50).for_each(|line| _ = w.write([line]).atomic([line], RELAXED, result).use_result(1).write([line]));
         });
         let program = over(PAGE, vec![first.clone(), only(3, cta)]).launched(&[0, 0, 1]);
-        simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=1"], &program)
+        simulate(&apart(GPUS, &[]), "gps", &[], &program)
     };
     let record = atomics(AtomicResult::Returned);
     assert_eq!(published(&record).atomics, 50, "at the home alone, which sends the values on");

@@ -4,7 +4,9 @@ use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, smal
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
+use tombolo_system::iteration::IterationRecord;
 use tombolo_system::paging::PagingRecord;
+use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
@@ -109,7 +111,49 @@ fn moved(run: &RunRecord) -> Vec<(&'static str, String)> {
             format!("{} calls, {}, {} exposed", count(copies.calls), bytes(copies.bytes), seconds(copies.exposed_s));
         lines.push(("copies", text));
     }
+    if let Some(IterationRecord { launches, of, first_s, steady_s }) = run.iteration {
+        let text = format!(
+            "the first one, {launches} of {of} launches, took {}, the others {}",
+            seconds(first_s),
+            seconds(steady_s)
+        );
+        lines.push(("iterations", text));
+    }
+    if let Some(publication) = &run.publication {
+        lines.extend(published(publication));
+    }
     lines
+}
+
+/// What was published to subscribers.
+fn published(record: &PublicationRecord) -> [(&'static str, String); 2] {
+    let PublicationRecord { stores, queue_hits, atomics, published_lines, published_bytes, tlb, subscribers, .. } =
+        record;
+    let share = |part: u64, all: u64| {
+        if all == 0 { "none".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / all as f64) }
+    };
+    let sent = format!(
+        "{} stores ({} merged in the queue) and {} atomics; {} lines sent, {}, of which {} unread and {} unwritten; {} of {} \
+         lookups of subscribers hit",
+        count(*stores),
+        share(*queue_hits, *stores),
+        count(*atomics),
+        count(*published_lines),
+        bytes(*published_bytes),
+        bytes(record.useless_bytes),
+        bytes(record.unwritten_bytes),
+        share(tlb.hits, tlb.accesses),
+        count(tlb.accesses),
+    );
+    let pages: Vec<String> = subscribers.iter().map(|(gpus, pages)| format!("{} on {gpus}", count(*pages))).collect();
+    let from_afar = format!(
+        "{}; {} loads from afar, {} from the queue, {} pages collapsed",
+        pages.join(", "),
+        count(record.remote_loads),
+        count(record.forwards),
+        count(record.collapses)
+    );
+    [("published", sent), ("subscribers", format!("pages {from_afar}"))]
 }
 
 fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {

@@ -38,13 +38,16 @@ impl Movement {
         None
     }
 
-    /// The last command of so many launches from the start; `None` where there are no more than these.
-    pub fn launches_until(program: &dyn Program, launches: u32) -> Option<usize> {
-        let commands = program.commands().iter().enumerate();
-        let mut indices =
-            commands.filter(|(_, command)| matches!(command, Command::Launch { .. })).map(|(index, _)| index);
-        let last = indices.by_ref().nth(launches.checked_sub(1)? as usize);
-        last.filter(|_| indices.next().is_some())
+    /// The last command of so many iterations, each of as many launches as the first; `None` where no more come behind.
+    pub fn iterations(&self, program: &dyn Program, count: u32) -> Option<usize> {
+        let is_launch = |command: &Command| matches!(command, Command::Launch { .. });
+        let commands = program.commands();
+        let first = self.first_iteration(program)?;
+        let launches = commands[..=first].iter().filter(|command| is_launch(command)).count();
+        let indices = commands.iter().enumerate().filter(|(_, command)| is_launch(command)).map(|(index, _)| index);
+        let mut rest = indices.skip(launches * count as usize - 1);
+        let last = rest.next()?;
+        rest.next().map(|_| last)
     }
 
     /// By array: whether any module reads it, and whether any writes it.

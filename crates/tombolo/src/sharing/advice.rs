@@ -70,11 +70,17 @@ impl<'a> Array<'a> {
     }
 
     fn read_only(&self, family: Family) -> (String, Vec<String>) {
+        if family == Family::Published {
+            return (
+                "it is only read: publish it, and each GPU that reads it has a replica".to_owned(),
+                vec![self.allocation()],
+            );
+        }
         let (readers, _) = gpus(self.row.read.iter().enumerate().filter(|(_, lines)| !lines.is_empty()));
         let bytes = self.bytes.end - self.bytes.start;
         let call = format!("cudaMemAdvise({}, {bytes}, cudaMemAdviseSetReadMostly, 0);", self.pointer("", 0));
         let how = match family {
-            Family::Managed | Family::Peer => "let each have a copy",
+            Family::Managed | Family::Peer | Family::Published => "let each have a copy",
             Family::Copies => "copy it to each once, before the first kernel, or as managed memory",
         };
         (format!("{readers} read it and none writes it: {how}"), vec![call])
@@ -97,8 +103,15 @@ impl<'a> Array<'a> {
             Family::Copies if halos.is_empty() => ("leave: nothing is to be copied", Vec::new()),
             Family::Copies => ("copy these behind each kernel that writes them", self.copies(&halos)),
             Family::Managed | Family::Peer => ("keep each part where it is written", self.hints(&halos)),
+            Family::Published if halos.is_empty() => ("leave: nothing is to be published", Vec::new()),
+            Family::Published => ("publish it, but for flags of .sys scope on its pages", vec![self.allocation()]),
         };
         (format!("{shared}{apart}; {how}"), calls)
+    }
+
+    /// Its allocation as a published array, in the words of GPS, section 4.
+    fn allocation(&self) -> String {
+        format!("cudaMallocGPS(&{}, {});", self.name(), self.bytes.end - self.bytes.start)
     }
 
     /// What other GPUs read of what one writes: writer, reader, bytes. Programs that copy need no more.

@@ -11,6 +11,8 @@ pub(crate) enum Family {
     Peer,
     /// A copy on each GPU, brought up to date between kernels.
     Copies,
+    /// A replica on each GPU that uses a page, to which hardware sends what others store.
+    Published,
 }
 
 /// A way to share memory.
@@ -37,13 +39,14 @@ pub(crate) const PLAIN: &str = "numa-memory-side";
 const BOUND: Way = Way { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
 
 /// All of them.
-const WAYS: [Way; 10] = [
+const WAYS: [Way; 11] = [
     way("unified-memory", "pages move on faults", Family::Managed),
     way("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),
     way(PLAIN, "peer loads, first touch", Family::Peer),
     way("remote-demand-loads", "peer loads, from the latest writer", Family::Peer),
     way("memcpy", "all that was written is copied to all", Family::Copies),
     way("memcpy-needed", "what is read elsewhere is copied", Family::Copies),
+    way("gps", "pages published to the GPUs that use them", Family::Published),
     way("software-flat", "peer loads, cached until the next kernel", Family::Peer),
     way("nhcc", "coherent caches, one directory", Family::Peer),
     way("hmg", "coherent caches, directories in two levels", Family::Peer),
