@@ -245,8 +245,7 @@ pub struct Metric {
     /// Counters of a run's record by path (`time_s`, `coherence.stores_on_shared`), of the sharing pass
     /// (`sharing.inter_gpu_loads`) or of the machine (`hardware.directory_bits_per_entry`); summed. Where the metric is
     /// normalised, `time_s` is the time that `--time` chooses, by default that of the region from the first kernel to the
-    /// end of the last; `time.region_s`, `time.later_half_s` (from its middle launch on), `time.kernels_s` and `time.whole_s`
-    /// are the same whatever is chosen.
+    /// end of the last; `time.region_s`, `time.kernels_s` and `time.whole_s` are the same whatever is chosen.
     pub value: Vec<Text>,
     /// Counters to divide by; summed.
     #[serde(default)]

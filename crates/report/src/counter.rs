@@ -49,7 +49,6 @@ pub const COUNTERS: &[Counter] = &[
     counter("time.host_s", "time of the host program", "s", "Of the rest, time while the host program worked on memory."),
     counter("time.launches_s", "time of launches", "s", "The rest of the time: launch latencies."),
     counter("time.region_s", "time of the region", "s", "Time from the first kernel's opening to the last one's end, with the gaps and the copies between."),
-    counter("time.later_half_s", "time of the later half", "s", "Of the time of the region, what is left when the launch in the middle opens."),
     counter("time.whole_s", "simulated time", "s", "Time from the start of the program to the end of its last command."),
     counter("cycles", "cycles", "cycles", "Simulated time in cycles of the SM clock."),
     counter("kernel_launches", "kernel launches", "", "Kernels launched."),

@@ -8,8 +8,8 @@ use tombolo_model::module::Module;
 use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Coherence;
+use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
-use tombolo_types::{GpuId, Ps};
 
 /// Where the time went. A release that waited for the host to read, or for the end of the program, belongs to the kernels.
 /// Nothing else of the host program takes time here.
@@ -27,10 +27,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     if let (Some(opened), Some(last)) = (opened, processor.around_commands().last()) {
         split.region = split.region.max(last.end.saturating_sub(opened));
     }
-    let launches = processor.kernels();
-    let middle = launches.get(launches.len() / 2).map_or(Ps::ZERO, |launch| launch.start);
-    let later = (opened.unwrap_or_default() + split.region).saturating_sub(middle);
-    TimeRecord::new(&split, later, whole)
+    TimeRecord::new(&split, whole)
 }
 
 /// A record of each launch, in order.

@@ -71,38 +71,29 @@ pub struct TimeRecord {
     /// From the first kernel's opening to the last one's end, with the gaps and the copies between, and with what a design
     /// sends to other GPUs behind the last; 0 without kernels.
     pub region_s: f64,
-    /// Of the region, what is left of it when the launch in the middle opens: of a program that repeats itself, iterations
-    /// without what comes once, at its start.
-    #[serde(default)]
-    pub later_half_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,
 }
 
 impl TimeRecord {
-    /// The parts of a run that took `whole`, of whose region `later` is left at the launch in the middle.
-    pub(crate) fn new(split: &Split, later: Ps, whole: Ps) -> TimeRecord {
+    /// The parts of a run that took `whole`.
+    pub(crate) fn new(split: &Split, whole: Ps) -> TimeRecord {
         TimeRecord {
             kernels_s: split.kernels.seconds(),
             copies_s: split.copies.seconds(),
             host_s: split.host.seconds(),
             launches_s: split.launches.seconds(),
             region_s: split.region.seconds(),
-            later_half_s: later.seconds(),
             whole_s: whole.seconds(),
         }
     }
 
-    /// The times of a program of which `kernels_s` more of kernels and `launches_s` more of launches did not run. The later half
-    /// grows as the region does.
+    /// The times of a program of which `kernels_s` more of kernels and `launches_s` more of launches did not run.
     pub(crate) fn with(self, kernels_s: f64, launches_s: f64) -> TimeRecord {
-        let region_s = self.region_s + kernels_s + launches_s;
-        let growth = if self.region_s > 0.0 { region_s / self.region_s } else { 1.0 };
         TimeRecord {
             kernels_s: self.kernels_s + kernels_s,
             launches_s: self.launches_s + launches_s,
-            region_s,
-            later_half_s: self.later_half_s * growth,
+            region_s: self.region_s + kernels_s + launches_s,
             whole_s: self.whole_s + kernels_s + launches_s,
             ..self
         }

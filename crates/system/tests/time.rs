@@ -99,16 +99,6 @@ fn the_region_leaves_out_what_is_before_the_first_kernel_and_after_the_last() {
 }
 
 #[test]
-fn the_later_half_begins_with_the_launch_in_the_middle() {
-    let launches = |count: usize| vec![copy(9000)].into_iter().chain((0..count).map(|_| launch(0, 0))).collect();
-    for (count, middle) in [(1, 0), (4, 2), (5, 2)] {
-        let RunRecord { time, kernels, .. } = ran("hmg", &[], launches(count));
-        let later = kernels[count - 1].end_s - kernels[middle].start_s;
-        assert!((time.later_half_s - later).abs() < 1e-12, "of {count} launches: {time:?}");
-    }
-}
-
-#[test]
 fn what_trips_take_beyond_the_launch_latency_is_the_kernel_s() {
     // The acquire's trip there and back and that of the launch, under HMG the last alone: hidden, or far too long.
     for (name, trip, hidden) in [
