@@ -140,7 +140,7 @@ pub(super) fn without_replica() -> Result<Measured, String> {
     };
     let run = |launches: &[u32]| {
         let late = only(3, || Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.read([line]))));
-        ran("gps", &["placement.profiled=1"], over(vec![first(), late]).launched(launches))
+        ran("gps", &[], over(vec![first(), late]).launched(launches))
     };
     let ((before, _), (after, machine)) = (run(&[0, 0])?, run(&[0, 0, 1])?);
     Ok(Measured::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
