@@ -36,6 +36,7 @@ mod preset;
 pub mod promises;
 pub mod scheduling;
 mod settings;
+pub mod subscribed;
 pub mod write_policy;
 
 pub use axis::{Axis, Keyed};

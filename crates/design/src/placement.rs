@@ -2,6 +2,7 @@
 
 use crate::DesignConfig;
 use crate::axis::{axis, option};
+use crate::subscribed::Subscribed;
 use tombolo_machine::{Conflict, MachineConfig, choice};
 use tombolo_protocol::paging::{Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
@@ -68,6 +69,9 @@ option! {
     pub struct Published = "published" {
         /// Who subscribes.
         subscriptions: Subscriptions = Subscriptions::Automatic,
+        /// Of `manual`: arrays, or bytes of them, with the GPUs that subscribe to their pages. All other pages are where they
+        /// are first touched, as without publishing. Source: GPS, section 4: cuMemAdvise.
+        by_hand: Subscribed = Subscribed::NOTHING,
         /// Iterations in which accesses are tracked. The first one ends before the first launch that does what an earlier one
         /// did: a kernel of the same name on the same arrays. Source of the default: GPS, section 4, Listing 1.
         profiled: u32 = 1,
@@ -87,6 +91,8 @@ choice! {
         OnRead = "on-read",
         /// Everybody. Source: GPS, section 7.3, without subscription tracking.
         All = "all",
+        /// Whom `by_hand` names. Source: GPS, section 3.2, manual tracking.
+        Manual = "manual",
     }
 }
 
@@ -211,10 +217,11 @@ impl Placement {
                 of(Movement::Copies { copied, overlap }, Paging::default(), false)
             }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
-            Placement::Published(Published { subscriptions, profiled, allocates }) => {
+            Placement::Published(Published { subscriptions, profiled, allocates, by_hand: _ }) => {
                 let (start, subscribes) = match subscriptions {
                     Subscriptions::Automatic | Subscriptions::All => (Start::PublishedToAll, false),
                     Subscriptions::OnRead => (Start::PublishedToHome, true),
+                    Subscriptions::Manual => (Start::OneCopy, false),
                 };
                 let (rules, movement) = (Publication::default(), Movement::Published { subscriptions, profiled });
                 let publishes = Some(Publishes { rules, allocates });

@@ -112,6 +112,8 @@ pub struct DriverConfig<'a> {
     pub pages: Arc<PageTable>,
     /// What is done around commands.
     pub schedule: Arc<Schedule>,
+    /// Pages that are published by hand, to whom.
+    pub subscribed: Vec<(Page, ModuleSet)>,
 }
 
 /// The driver.
@@ -156,7 +158,7 @@ pub struct Driver {
 impl Driver {
     /// An idle driver.
     pub fn new(config: DriverConfig<'_>) -> Driver {
-        let DriverConfig { machine, layout, paging, pins, pages, schedule } = config;
+        let DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed } = config;
         let mut driver = Driver {
             layout,
             paging,
@@ -182,16 +184,26 @@ impl Driver {
             errands: VecDeque::new(),
             stats: PagingStats::default(),
         };
+        driver.publish(&subscribed);
         driver.hold_placed();
         driver
+    }
+
+    /// Pages that are published by hand have these subscribers, of whom the lowest serves the others.
+    fn publish(&mut self, subscribed: &[(Page, ModuleSet)]) {
+        let is_used = |page: Page| self.table.home(ModuleId(0), self.table.first_line(page)).is_some();
+        for &(page, subscribers) in subscribed.iter().filter(|(page, _)| is_used(*page)) {
+            let home = subscribers.lowest().expect("a part names a GPU");
+            self.pages.insert(page, Residence::published(home, subscribers, self.layout.modules));
+        }
     }
 
     /// Modules hold the pages placed there, the lowest first, and those published to them; what has no room is the host's.
     fn hold_placed(&mut self) {
         let modules = self.layout.modules;
-        for (page, module) in self.table.placed() {
-            let placed = self.paging.placed(module, modules);
-            let holders = placed.holders();
+        let placed: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
+        for page in placed {
+            let holders = self.residence(page).holders();
             let has_room =
                 |module: &ModuleId| holders.contains(*module) && self.held[usize::from(module.0)].len() < self.room;
             let with_room: Vec<ModuleId> = (0..modules).map(ModuleId).filter(has_room).collect();
@@ -402,7 +414,7 @@ impl Driver {
                     Cause::Room => {}
                 },
                 Step::Unmap(_) => self.stats.shootdowns += 1,
-                Step::WriteBack(_) | Step::Map(_) => {}
+                Step::WriteBack(_) | Step::Map { .. } => {}
             }
         }
         if let Some(module) = comes_to(change) {
@@ -432,8 +444,7 @@ impl Driver {
                 let to = to.module().expect("the host gives pages to modules");
                 out.send(out.now() + self.latency, id, self.layout.copy_engine(to), Message::TakePage { page });
             }
-            Some(Step::Map(after)) => {
-                let told = after.mapped.and(self.residence(page).mapped);
+            Some(Step::Map { after, modules: told }) => {
                 self.map(page, after, told, out);
                 let running = self.running.get_mut(&page).expect("a change under way");
                 running.missing = if self.paging.awaits_map() { told.count() } else { 0 };
@@ -524,6 +535,6 @@ fn set(modules: &[ModuleId]) -> ModuleSet {
 fn comes_to(change: &Change) -> Option<ModuleId> {
     change.steps().find_map(|step| match step {
         Step::Copy { to, .. } => to.module(),
-        Step::Unmap(_) | Step::WriteBack(_) | Step::Map(_) => None,
+        Step::Unmap(_) | Step::WriteBack(_) | Step::Map { .. } => None,
     })
 }

@@ -7,7 +7,7 @@
 //! 2. [`Step::WriteBack`]: what L2s hold of it goes to memory, and its lines are dropped.
 //! 3. [`Step::Copy`]: its bytes go from one memory to another. Who has them sees itself as their home ([`Paging::arrived`]).
 //! 4. [`Step::Map`]: modules learn how they see it now, each by itself. Who waits goes on. When all have heard, the next
-//!    change of the page may begin.
+//!    change of the page may begin. The home of a published page learns it before the others: see there.
 //!
 //! While nobody has a request under way to a page, it has no message that a change could overtake: so a request carries no
 //! translation. That holds where an L2 keeps lines of its own module's memory alone ([`pages_may_move`]). Where others' lines
@@ -20,9 +20,14 @@
 //!
 //! Copies of a *published* page may be written: [`crate::publication`] says how its subscribers, who have one each, agree.
 //! Every module uses such a page, so every module unmaps it when its subscribers change: what it has published has been taken
-//! by all of the old ones then, and nobody publishes to the new ones yet. Source: GPS, sections 3 and 5.
+//! by all of the old ones then, and nobody publishes to the new ones yet. Source: GPS, sections 3 and 5. Its home publishes for
+//! others too: the values of their atomics. So it is told of the new subscribers before anybody may ask it for that.
 
+mod broken;
 mod published;
+
+pub use broken::BrokenPaging;
+pub use published::Start;
 
 use crate::catalogue::{UnknownProtocol, Visitor, choose};
 use crate::coherence::{Coherence, OrderingPoint};
@@ -172,6 +177,11 @@ pub enum Wish {
         /// Where.
         to: Holder,
     },
+    /// A module is to have a copy of a published page: its program asks for that, or a profile of it.
+    Subscribe {
+        /// Which.
+        module: ModuleId,
+    },
     /// Subscribers of a published page give up their copies. One remains: where all would leave, its home.
     Leave {
         /// Who.
@@ -179,18 +189,6 @@ pub enum Wish {
         /// Whether a page with one subscriber left is published no more.
         ends: bool,
     },
-}
-
-/// How a page is shared until something changes that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Start {
-    /// It has one copy, and is not published.
-    #[default]
-    OneCopy,
-    /// It is published, to its home alone: who loads from it may subscribe.
-    PublishedToHome,
-    /// It is published to every module, of which the lowest serves who leaves.
-    PublishedToAll,
 }
 
 /// What a fault does to a page that another module holds.
@@ -217,8 +215,13 @@ pub enum Step {
         /// To this one.
         to: Holder,
     },
-    /// Every module that maps or mapped it sees it so.
-    Map(Residence),
+    /// These modules see it so.
+    Map {
+        /// Where it is, and who may use it.
+        after: Residence,
+        /// Who is told.
+        modules: ModuleSet,
+    },
 }
 
 /// What a module does to unmap a page.
@@ -228,59 +231,12 @@ pub struct Unmapping {
     pub refuses: bool,
     /// It waits until its loads and atomics under way to the page have been answered.
     pub awaits_loads: bool,
-    /// It waits until the home has taken its stores under way, and subscribers what it has published: its queue is emptied.
+    /// It waits until the home has taken its stores under way.
     pub awaits_stores: bool,
-}
-
-/// A broken rule of moving pages. The explorer must catch each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BrokenPaging {
-    /// Who unmaps a page goes on to use it where it was.
-    TranslationKept,
-    /// Who unmaps a page does not wait for its loads: a late one leaves a line at the old home.
-    LoadsNotAwaited,
-    /// Who unmaps a page does not wait for its stores: they reach the old home behind the copy.
-    StoresNotAwaited,
-    /// A page is copied without its dirty bytes.
-    NotWrittenBack,
-    /// The old home's L2 keeps the page's lines: they are old when the page comes back.
-    LinesKept,
-    /// A page is copied before it is unmapped.
-    CopiedEarly,
-    /// A page is mapped before it is copied.
-    MappedEarly,
-    /// A page with copies is given away while readers use theirs: they hear of it with the others, as it is mapped.
-    ReadersKept,
-    /// Who gives up a copy keeps its lines in its L2: they are old when the page comes there.
-    CopyLinesKept,
-    /// A page is copied for a reader while others may write to it.
-    WritersKept,
-    /// A page's new home learns of it when it is mapped: who has been told before it asks a module that sends the request
-    /// on to the old home.
-    ArrivalUnknown,
-    /// A page changes again before all have heard of the last change: the news of that arrives last.
-    MapNotAwaited,
-    /// A fault is served by where the page was when it was made, though the page has changed since.
-    ServedAsFaulted,
-}
-
-impl BrokenPaging {
-    /// Every one.
-    pub const ALL: [BrokenPaging; 13] = [
-        BrokenPaging::TranslationKept,
-        BrokenPaging::LoadsNotAwaited,
-        BrokenPaging::StoresNotAwaited,
-        BrokenPaging::NotWrittenBack,
-        BrokenPaging::LinesKept,
-        BrokenPaging::CopiedEarly,
-        BrokenPaging::MappedEarly,
-        BrokenPaging::ReadersKept,
-        BrokenPaging::CopyLinesKept,
-        BrokenPaging::WritersKept,
-        BrokenPaging::ArrivalUnknown,
-        BrokenPaging::MapNotAwaited,
-        BrokenPaging::ServedAsFaulted,
-    ];
+    /// It sends what its queue has of the page, and waits until that has no more of it.
+    pub empties_queue: bool,
+    /// It waits until subscribers have taken what it has published.
+    pub awaits_publications: bool,
 }
 
 /// The rules of a design whose pages move.
@@ -301,7 +257,7 @@ pub struct Paging {
 }
 
 /// Steps that a change has at most.
-const STEPS: usize = 4;
+const STEPS: usize = 5;
 
 /// What is to be done to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -360,7 +316,10 @@ impl Paging {
             }
             Wanted::Load => sees.access >= Access::Read,
             Wanted::Store => sees.access == Access::Write,
-            Wanted::SystemStore => sees.access == Access::Write && !is_published,
+            Wanted::SystemStore => {
+                let is_alone = !is_published || self.is_broken(BrokenPaging::SystemStorePublished);
+                sees.access == Access::Write && is_alone
+            }
         }
     }
 
@@ -380,9 +339,12 @@ impl Paging {
                 let writes = wanted != Wanted::Load;
                 Some(match (now.home, self.on_fault) {
                     (Holder::Host, _) => self.moved(now, Holder::Module(module), modules),
-                    (Holder::Module(_), OnFault::MapRemotely) if now.copies == ModuleSet::NONE => {
-                        Change::new(now, &[], Residence { mapped: now.mapped.and(ModuleSet::only(module)), ..*now })
-                    }
+                    (Holder::Module(_), OnFault::MapRemotely) if now.copies == ModuleSet::NONE => Change::new(
+                        now,
+                        &[],
+                        Residence { mapped: now.mapped.and(ModuleSet::only(module)), ..*now },
+                        None,
+                    ),
                     (Holder::Module(home), OnFault::Migrate) if self.duplicates && !writes => {
                         self.duplicated(now, home, module)
                     }
@@ -392,6 +354,12 @@ impl Paging {
                 })
             }
             Wish::Move { to } => (now.home != to).then(|| self.moved(now, to, modules)),
+            Wish::Subscribe { module } => match now.home {
+                Holder::Module(home) if now.published && !now.subscribers().contains(module) => {
+                    Some(self.subscribed(now, home, module))
+                }
+                Holder::Module(_) | Holder::Host => None,
+            },
             Wish::Leave { modules, ends } => self.left(now, modules, ends),
         }
     }
@@ -431,11 +399,16 @@ impl Paging {
     fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Step>; 3], after: Residence) -> Change {
         let early = self.is_broken(BrokenPaging::CopiedEarly);
         let steps = if early { [copy, unmap, written] } else { [unmap, written, copy] };
-        let mut change = Change::new(now, &steps, after);
+        let first = if self.is_broken(BrokenPaging::HomeToldWithOthers) {
+            None
+        } else {
+            published::home_told_first(now, &after)
+        };
+        let mut change = Change::new(now, &steps, after, first);
         if self.is_broken(BrokenPaging::MappedEarly)
             && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Step::Copy { .. })))
         {
-            change.steps.swap(place, STEPS - 1);
+            change.steps[place..].rotate_left(1);
         }
         change
     }
@@ -446,6 +419,8 @@ impl Paging {
             refuses: !self.is_broken(BrokenPaging::TranslationKept),
             awaits_loads: !self.is_broken(BrokenPaging::LoadsNotAwaited),
             awaits_stores: !self.is_broken(BrokenPaging::StoresNotAwaited),
+            empties_queue: !self.is_broken(BrokenPaging::QueueKept),
+            awaits_publications: !self.is_broken(BrokenPaging::PublicationsNotAwaited),
         }
     }
 
@@ -483,14 +458,17 @@ impl Paging {
 }
 
 impl Change {
-    /// Of steps that somebody takes part in, and the mapping behind them.
-    fn new(now: &Residence, steps: &[Option<Step>], after: Residence) -> Change {
+    /// Of steps that somebody takes part in, and the mapping behind them, of which one module may be told `first`.
+    fn new(now: &Residence, steps: &[Option<Step>], after: Residence, first: Option<ModuleId>) -> Change {
         let takes_part = |step: &Step| match step {
             Step::Unmap(modules) | Step::WriteBack(modules) => *modules != ModuleSet::NONE,
             Step::Copy { from, to } => from != to,
-            Step::Map(_) => now != &after,
+            Step::Map { modules, .. } => now != &after && *modules != ModuleSet::NONE,
         };
-        let mut all = steps.iter().copied().flatten().chain([Step::Map(after)]).filter(takes_part);
+        let first = first.map_or(ModuleSet::NONE, ModuleSet::only);
+        let others = now.mapped.and(after.mapped).without(first);
+        let told = [first, others].map(|modules| Step::Map { after, modules });
+        let mut all = steps.iter().copied().flatten().chain(told).filter(takes_part);
         let mut steps = [None; STEPS];
         steps.iter_mut().zip(&mut all).for_each(|(place, step)| *place = Some(step));
         Change { steps, after }
@@ -542,6 +520,10 @@ mod tests {
         Residence::at(Holder::Module(module), ModuleSet::only(module))
     }
 
+    fn map(after: Residence, modules: &[ModuleId]) -> Step {
+        Step::Map { after, modules: set(modules) }
+    }
+
     fn steps(paging: Paging, now: Residence, wish: Wish) -> Vec<Step> {
         paging.change(&now, wish, 3).expect("something is to be done").steps().collect()
     }
@@ -550,7 +532,7 @@ mod tests {
     fn a_fault_moves_the_page_when_its_user_has_let_go_of_it() {
         let fault = Wish::Fault { module: B, wanted: Wanted::Load };
         let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
-        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(at(B))];
+        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, map(at(B), &[A, B])];
         assert_eq!(steps(Paging::default(), at(A), fault), expected);
         assert_eq!(Paging::default().change(&at(B), fault, 3), None, "it has come meanwhile");
     }
@@ -559,9 +541,9 @@ mod tests {
     fn an_evicted_page_is_the_hosts_and_the_next_fault_brings_it_back() {
         let host = Residence::at(Holder::Host, ModuleSet::NONE);
         let evict = steps(Paging::default(), at(A), Wish::Move { to: Holder::Host });
-        assert_eq!(evict.last(), Some(&Step::Map(host)));
+        assert_eq!(evict.last(), Some(&map(host, &[A])));
         let back = steps(Paging::default(), host, Wish::Fault { module: C, wanted: Wanted::Store });
-        assert_eq!(back, [Step::Copy { from: Holder::Host, to: Holder::Module(C) }, Step::Map(at(C))]);
+        assert_eq!(back, [Step::Copy { from: Holder::Host, to: Holder::Module(C) }, map(at(C), &[C])]);
     }
 
     #[test]
@@ -570,16 +552,16 @@ mod tests {
         let read = Wish::Fault { module: B, wanted: Wanted::Load };
         let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(B) };
         let shared = Residence { copies: set(&[B]), mapped: set(&[A, B]), ..at(A) };
-        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, Step::Map(shared)];
+        let expected = [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), copy, map(shared, &[A, B])];
         assert_eq!(steps(paging, at(A), read), expected);
         assert_eq!([A, B, C].map(|module| shared.access(module)), [Access::Read, Access::Read, Access::None]);
         assert_eq!(shared.mapping(B), Some(Mapping::at(B, Access::Read)));
         let third = steps(paging, shared, Wish::Fault { module: C, wanted: Wanted::Load });
         assert_eq!(third.len(), 2, "nobody gives anything up: {third:?}");
         let write = steps(paging, shared, Wish::Fault { module: B, wanted: Wanted::Store });
-        assert_eq!(write, [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), Step::Map(at(B))]);
+        assert_eq!(write, [Step::Unmap(set(&[A])), Step::WriteBack(set(&[A])), map(at(B), &[A, B])]);
         let home_writes = steps(paging, shared, Wish::Fault { module: A, wanted: Wanted::Store });
-        assert_eq!(home_writes, [Step::Unmap(set(&[B])), Step::WriteBack(set(&[B])), Step::Map(at(A))]);
+        assert_eq!(home_writes, [Step::Unmap(set(&[B])), Step::WriteBack(set(&[B])), map(at(A), &[A, B])]);
     }
 
     #[test]
@@ -602,11 +584,11 @@ mod tests {
     fn where_pages_are_used_from_afar_nobody_unmaps_for_a_fault() {
         let paging = Paging { on_fault: OnFault::MapRemotely, ..Paging::default() };
         let both = Residence { mapped: set(&[A, B]), ..at(A) };
-        assert_eq!(steps(paging, at(A), Wish::Fault { module: B, wanted: Wanted::Store }), [Step::Map(both)]);
+        assert_eq!(steps(paging, at(A), Wish::Fault { module: B, wanted: Wanted::Store }), [map(both, &[A, B])]);
         assert_eq!(both.mapping(B), Some(Mapping::at(A, Access::Write)));
         let moved = steps(Paging { everybody: true, ..paging }, both, Wish::Move { to: Holder::Module(C) });
         assert_eq!(moved[0], Step::Unmap(set(&[A, B])));
-        assert_eq!(moved.last(), Some(&Step::Map(Residence::at(Holder::Module(C), set(&[A, B, C])))));
+        assert_eq!(moved.last(), Some(&map(Residence::at(Holder::Module(C), set(&[A, B, C])), &[A, B, C])));
     }
 
     #[test]

@@ -18,7 +18,10 @@
 //!
 //! Channels: what is sent of a line arrives in order, at each subscriber. No order between lines is asked for.
 //!
-//! Not here: pages whose subscribers change, and accesses at `.sys` scope, which collapse a page; GPUs of several modules.
+//! Store or atomic at `.sys` scope: it asks for a page of one copy, so a published page collapses before it. A load at `.sys`
+//! scope is as any other: behind the L1, in the module's own replica or at the page's home.
+//!
+//! Not here: how subscribers change and a page collapses ([`crate::paging`]); GPUs of several modules.
 
 use crate::coherence::Request;
 use crate::data::Data;
@@ -35,6 +38,11 @@ impl Subscribers {
     /// These; `None` where there is none.
     pub fn new(modules: ModuleSet) -> Option<Subscribers> {
         (modules != ModuleSet::NONE).then_some(Subscribers(modules))
+    }
+
+    /// These.
+    pub fn modules(self) -> ModuleSet {
+        self.0
     }
 
     /// Whether `module` has a replica.

@@ -11,7 +11,8 @@
 //! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
 //! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
 //! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
-//! - `schedule`: what a way to share memory puts around a program's commands. [`paging`], [`publication`]: what it took.
+//! - `schedule`: what a way to share memory puts around a program's commands. `subscribed`: who subscribes by
+//!   hand. [`paging`], [`publication`]: what it took.
 //! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
 //!
 //! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
@@ -39,6 +40,7 @@ pub mod run;
 pub mod sample;
 mod schedule;
 pub mod sharing;
+mod subscribed;
 pub mod survey;
 pub mod time;
 pub mod timeline;

@@ -11,6 +11,7 @@ use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
+use crate::subscribed::subscribed;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,9 +37,10 @@ use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
+use tombolo_protocol::topology::ModuleSet;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{Program, StreamError};
-use tombolo_types::{Line, ModuleId, Ps};
+use tombolo_types::{Line, ModuleId, Page, Ps};
 
 /// What to run.
 #[derive(Clone)]
@@ -236,8 +238,8 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
     let (name, options) = (built.protocol, Options { broken_rule: extras.broken.rule, ..built.options });
-    let scheduled = scheduled(spec, &built.sharing)?;
-    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, extras, watch };
+    let (scheduled, subscribed) = (scheduled(spec, &built.sharing)?, subscribed(spec)?);
+    let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
 }
@@ -270,6 +272,7 @@ struct Simulation<'a, D: Contents> {
     /// What is known of the program, where boundaries are kept.
     known: Option<Known>,
     scheduled: Scheduled,
+    subscribed: Vec<(Page, ModuleSet)>,
     extras: Extras<'a>,
     watch: &'a D::Watch,
 }
@@ -278,11 +281,11 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
-        let Simulation { spec, built, pages, boundaries, known, scheduled, extras, watch } = self;
+        let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
         let layout = layout(&machine);
         let Scheduled { schedule, first_iteration, notes } = scheduled;
-        let driver = driver(&built, &pages, &schedule);
+        let driver = driver(&built, &pages, &schedule, subscribed);
         let map = Map::new(&machine, pages);
         let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
@@ -322,11 +325,16 @@ struct Beside<D: Contents> {
 }
 
 /// The driver, idle.
-fn driver(built: &Built, pages: &Arc<PageTable>, schedule: &Arc<Schedule>) -> Driver {
+fn driver(
+    built: &Built,
+    pages: &Arc<PageTable>,
+    schedule: &Arc<Schedule>,
+    subscribed: Vec<(Page, ModuleSet)>,
+) -> Driver {
     let Sharing { paging, pins, .. } = built.sharing;
     let (machine, layout) = (&*built.machine, layout(&built.machine));
     let (pages, schedule) = (Arc::clone(pages), Arc::clone(schedule));
-    Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule })
+    Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed })
 }
 
 /// The modules, idle.

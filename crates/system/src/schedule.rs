@@ -48,9 +48,10 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
         | Movement::Faults
         | Movement::Hints { prefetch: false }
         | Movement::Copies { copied: Copied::Nothing, .. }
-        | Movement::Published { subscriptions: Subscriptions::All | Subscriptions::OnRead, .. } => {
-            (Schedule::default(), Vec::new())
-        }
+        | Movement::Published {
+            subscriptions: Subscriptions::All | Subscriptions::OnRead | Subscriptions::Manual,
+            ..
+        } => (Schedule::default(), Vec::new()),
     };
     Ok(Scheduled { schedule: Arc::new(schedule), first_iteration, notes })
 }

@@ -341,6 +341,34 @@ fn who_loads_subscribes_where_nobody_does_by_default() {
 }
 
 #[test]
+fn subscriptions_by_hand_are_those_of_the_pages_that_they_name() {
+    let by_hand = |text: &str| format!("placement.by_hand={text}");
+    let settings = |text: &str| ["placement.subscriptions=manual".to_owned(), by_hand(text)];
+    let program = over(3 * PAGE, vec![only(0, writes(0..3 * PAGE))]);
+    let published_to = |text: &str| {
+        let settings = settings(text);
+        simulate(&apart(GPUS, &[]), "gps", &settings.each_ref().map(|setting| &**setting), &program)
+    };
+    let record = published_to("x[65536..65540]: 0 2; x[131072..196608]: 1");
+    let found = published(&record);
+    // The first page is GPU 0's, the second has a copy on GPU 2, the third is GPU 1's alone, who gets what is stored.
+    assert_eq!(found.published_lines, PAGE);
+    assert_eq!((link(&record, "gpu2.in"), link(&record, "gpu1.in")), (PAGE * W, PAGE * W));
+    assert_eq!((found.subscribers.get("1"), found.subscribers.get("2")), (Some(&2), Some(&1)));
+    let none = published_to("nothing");
+    assert_eq!((published(&none).stores, out(&none)), (0, 0));
+    for (text, why) in
+        [("y: 0", "no array \"y\"; the program names x"), ("x: 9", "no GPU 9"), ("x[0..999999]: 1", "999999")]
+    {
+        let settings = settings(text);
+        let design = design("gps", &settings.each_ref().map(|setting| &**setting));
+        let (machine, program) = (apart(GPUS, &[]), Arc::clone(&program));
+        let error = run(&RunSpec { machine, design, program, pages: None, threads: 1 }).expect_err("it is refused");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[test]
 fn a_full_memory_has_no_replica_of_what_it_has_no_room_for() {
     let pages = 8;
     let read = || (0..GPUS).map(|_| reads(0..pages * PAGE)).collect();

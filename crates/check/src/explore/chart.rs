@@ -92,7 +92,6 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
         }
         Step::Evict { module, line } => (l2(module), l2(module), format!("evicts {}", names(machine, line))),
         Step::Page(step) => of_page(machine, state, step),
-        Step::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
         Step::Replace { module, line } => {
             (l2(module), l2(module), format!("replaces the directory entry of {}", names(machine, line)))
         }
@@ -130,11 +129,18 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
             let home = state.pages[page as usize].now.home.module().map_or(0, l2);
             (home, to.module().map_or(home, l2), format!("the page of {} is to be at {}", name(page), place(to)))
         }
+        PageStep::Subscribe { page, module } => {
+            (l2(module), l2(module), format!("is to subscribe to the page of {}", name(page)))
+        }
+        PageStep::Leave { page, module, ends } => {
+            let then = if ends { ", which is then published no more" } else { "" };
+            (l2(module), l2(module), format!("is to leave the page of {}{then}", name(page)))
+        }
         PageStep::Hear { page, module } => {
             let what = match state.pages[page as usize].phase() {
                 Some(Phase::Unmap(_)) => "unmaps",
                 Some(Phase::WriteBack(_)) => "writes back",
-                Some(Phase::Map(_)) => "is told how it sees",
+                Some(Phase::Map { .. }) => "is told how it sees",
                 Some(Phase::Copy { .. }) | None => "hears nothing of",
             };
             (l2(module), l2(module), format!("{what} the page of {}", name(page)))
@@ -142,10 +148,11 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
         PageStep::HearLate { page, module } => {
             (l2(module), l2(module), format!("is told late how it sees the page of {}", name(page)))
         }
+        PageStep::Publish { module, line } => (l2(module), l2(module), format!("publishes {}", names(machine, line))),
         PageStep::Copy { line } => {
             let ends = match state.pages[machine.region(line) as usize].phase() {
                 Some(Phase::Copy { from, to }) => (from, to),
-                Some(Phase::Unmap(_) | Phase::WriteBack(_) | Phase::Map(_)) | None => (Holder::Host, Holder::Host),
+                Some(Phase::Unmap(_) | Phase::WriteBack(_) | Phase::Map { .. }) | None => (Holder::Host, Holder::Host),
             };
             let bytes = state.memory[machine.memory_index(ends.0, line)];
             let column = |holder: Holder| holder.module().or(ends.0.module()).or(ends.1.module()).map_or(0, l2);

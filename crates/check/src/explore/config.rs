@@ -3,9 +3,19 @@
 use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
 use tombolo_protocol::elision::BrokenElision;
-use tombolo_protocol::paging::Paging;
+use tombolo_protocol::paging::{self, OnFault, Paging};
 use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{Options, WritePolicy};
+
+/// The rules of published pages where none are given: every module uses a page.
+const OF_PUBLISHED: Paging = Paging {
+    on_fault: OnFault::Migrate,
+    duplicates: false,
+    everybody: true,
+    start: paging::Start::OneCopy,
+    subscribes: false,
+    broken: None,
+};
 
 /// What the caches hold before the first instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,6 +65,17 @@ impl Reductions {
         Reductions { forget: false, eager: false, postpone: false, partial_order: false, pages: false };
 }
 
+/// How many changes of pages may happen that no access asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Wishes {
+    /// A page that is not published goes elsewhere: prefetches and evictions.
+    pub moves: u8,
+    /// A module subscribes to a published page.
+    pub subscribes: u8,
+    /// A subscriber leaves a published page, or a page that has one is published no more.
+    pub leaves: u8,
+}
+
 /// What to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -66,12 +87,12 @@ pub struct Config {
     pub decides: Decides,
     /// The broken rule of a table that elides, if there is one.
     pub broken_elision: Option<BrokenElision>,
-    /// The rules of pages, where they move.
+    /// The rules of pages, where they change.
     pub paging: Option<Paging>,
     /// The rules of published pages, where the layout has subscribers.
     pub publication: Option<Publication>,
-    /// Moves of pages that no access asks for: prefetches and evictions, at any time of a run.
-    pub moves: u8,
+    /// Changes of pages that no access asks for, at any time of a run.
+    pub wishes: Wishes,
     /// What the caches hold at the start: nothing, where boundaries are elided.
     pub start: Start,
     /// When they make room.
@@ -95,7 +116,7 @@ impl Config {
             broken_elision: None,
             paging: None,
             publication: None,
-            moves: 2,
+            wishes: Wishes { moves: 2, subscribes: 0, leaves: 0 },
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             reductions: Reductions::ALL,
@@ -113,15 +134,20 @@ impl Config {
     /// The reductions that are used. Where pages move all but the last take them to move in one step, when nothing is under
     /// way; a broken rule is broken in between. The last takes a line's home to stay.
     pub(super) fn used_reductions(&self) -> Reductions {
-        match self.paging {
-            // What is published goes to slots that the reductions take it not to.
-            None if self.publication.is_some() => Reductions::NONE,
-            None => self.reductions,
-            Some(rules) if self.reductions.pages && rules.broken.is_none() => {
-                Reductions { partial_order: false, ..self.reductions }
-            }
-            Some(_) => Reductions::NONE,
+        let is_broken = self.paging.is_some_and(|rules| rules.broken.is_some())
+            || self.publication.is_some_and(|rules| rules.broken.is_some());
+        match (self.paging, self.publication) {
+            (None, None) => self.reductions,
+            // What is published goes to slots that the others take it not to.
+            (_, Some(_)) => Reductions { pages: self.reductions.pages && !is_broken, ..Reductions::NONE },
+            (Some(_), None) if is_broken || !self.reductions.pages => Reductions::NONE,
+            (Some(_), None) => Reductions { partial_order: false, ..self.reductions },
         }
+    }
+
+    /// The rules of pages, where they move or are published.
+    pub(super) fn rules_of_pages(&self) -> Option<Paging> {
+        self.paging.or_else(|| self.publication.map(|_| OF_PUBLISHED))
     }
 
     /// Whether L2s keep dirty bytes.

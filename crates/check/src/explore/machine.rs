@@ -2,9 +2,9 @@
 
 use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
-use super::config::{Config, Start};
+use super::config::{Config, Start, Wishes};
 use super::layout::{Layout, Sm};
-use super::paging;
+use super::pages;
 use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::sm::operation;
@@ -12,7 +12,7 @@ use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet,
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
 use tombolo_protocol::front::{self, Stage};
-use tombolo_protocol::paging::Holder;
+use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
 
@@ -22,6 +22,8 @@ pub(super) struct Machine<'a, P> {
     pub(super) program: &'a Program,
     pub(super) layout: &'a Layout,
     pub(super) config: &'a Config,
+    /// The rules of pages, where they move or are published.
+    pub(super) paging: Option<Paging>,
     /// The SMs that threads run on.
     pub(super) sms: Vec<Sm>,
     /// Index in `sms` of each thread's SM.
@@ -76,8 +78,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let loops = program.has_loop();
         let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
         let homes: Vec<Homes> = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
-        // Where pages move an L2 holds lines of its own memory alone.
-        let class = |(index, homes): (usize, &Homes)| match config.paging {
+        // Where there are pages an L2 holds lines of its own memory alone.
+        let paging = config.rules_of_pages();
+        let class = |(index, homes): (usize, &Homes)| match paging {
             None => Class::of(layout, ModuleId((index / lines) as u8), *homes),
             Some(_) => Class::Own,
         };
@@ -85,9 +88,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let path = |(index, homes): (usize, &Homes)| {
             let at = |module: ModuleId| 1 << (module.0 as usize * lines + index % lines);
             let on_the_way = if protocol.is_hierarchical() { at(homes.gpu) } else { 0 };
-            // Where pages move its home may be anywhere.
+            // A page's home may be anywhere.
             let anywhere = (0..layout.modules()).map(ModuleId).fold(0, |slots, module| slots | at(module));
-            if config.paging.is_some() { anywhere } else { 1 << index | on_the_way | at(homes.system) }
+            if paging.is_some() { anywhere } else { 1 << index | on_the_way | at(homes.system) }
         };
         let paths = homes.iter().enumerate().map(path).collect();
         let stages_of =
@@ -101,6 +104,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             program,
             layout,
             config,
+            paging,
             sms,
             sm_of,
             register_base,
@@ -127,7 +131,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// The state before the first instruction.
     pub(super) fn initial(&self) -> State {
         let modules = self.layout.modules() as usize;
-        let pages = self.config.paging.map_or_else(Vec::new, |rules| paging::pages(self.layout, &rules));
+        let pages = pages::pages(self.layout, self.config);
         let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
         let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
         let mut state = State {
@@ -138,7 +142,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             entries: vec![None; modules * self.regions],
             memory: self.initial_memory(),
             pages,
-            moves: self.config.moves,
+            wishes: if self.config.paging.is_some() { self.config.wishes } else { Wishes::default() },
             queues: Vec::new(),
             held: Vec::new(),
             messages: Vec::new(),
@@ -156,9 +160,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     fn initial_memory(&self) -> Vec<Values> {
-        let replicas = self.config.paging.is_some() || self.config.publication.is_some();
-        let memories = if replicas { self.layout.modules() as usize + 1 } else { 1 };
-        let mut memory = vec![if memories == 1 { Values::default() } else { paging::NOTHING }; memories * self.lines];
+        let memories = if self.paging.is_some() { self.layout.modules() as usize + 1 } else { 1 };
+        let mut memory = vec![if memories == 1 { Values::default() } else { pages::NOTHING }; memories * self.lines];
         for (index, location) in self.program.locations.iter().enumerate() {
             let cell = self.layout.cell(Location(index as u16));
             // Every replica has the first contents: copies of the host have put them there.

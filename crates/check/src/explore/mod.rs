@@ -9,7 +9,8 @@
 //! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
 //!   and links: the duties listed in [`tombolo_protocol::coherence`].
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
-//! - `paging` moves pages, by the very rules that the driver asks.
+//! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
+//!   those with a copy, by the very rules that the driver and the L2s ask.
 //! - `probe` asks a protocol for what reductions rest on.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
 //!   outcomes; `search` visits, `chart` prints the way to a violation.
@@ -25,6 +26,7 @@ mod host;
 mod l2;
 mod layout;
 mod machine;
+mod pages;
 mod paging;
 mod persistent;
 mod probe;
@@ -40,7 +42,7 @@ mod trial;
 mod values;
 
 pub use boundaries::Decides;
-pub use config::{Config, Evictions, Reductions, Start};
+pub use config::{Config, Evictions, Reductions, Start, Wishes};
 pub(crate) use layout::drawn_layout;
 pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;

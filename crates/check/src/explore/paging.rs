@@ -1,49 +1,29 @@
-//! Pages that move: the driver that serves faults and wishes, and what modules do at each step of a change, by the very
-//! rules of [`tombolo_protocol::paging`].
+//! Pages that change: they move, their subscribers come and go, or they collapse. The driver that serves faults and wishes, and
+//! what modules do at each step of a change, by the very rules of [`tombolo_protocol::paging`].
 //!
-//! Each module sees a page as it was told last, and each is told by a message of its own: at any time, in any order.
-//! A change goes on as soon as its step is done everywhere; what is under way may be late. One change of a page runs at a
-//! time, and a fault is served by where the page is then. A thread whose module may not make the access at hand waits.
+//! Each module is told how it sees a page by a message of its own: at any time, in any order. A change goes on as soon as its step
+//! is done everywhere; what is under way may be late. One change of a page runs at a time, and a fault is served by where the
+//! page is then. A thread whose module may not make the access at hand waits.
+//!
+//! Who unmaps a page sends what its queue has of it as it sends any entry: at any time.
 
+use super::config::Wishes;
 use super::l2::is_awaited;
-use super::layout::Layout;
 use super::machine::Machine;
+use super::pages::PageState;
 use super::reduce::LineSet;
-use super::state::{Awaited, Body, Channel, Held, Hold, Message, Source, State, Violation};
-use super::values::Values;
-use crate::litmus::Instruction;
+use super::state::{Awaited, Body, Channel, Held, Hold, Message, Posted, Source, State, Violation};
 use tombolo_protocol::front::Stage;
-use tombolo_protocol::paging::{Access, Change, Holder, Mapping, Paging, Residence, Step as Phase, Wanted, Wish};
-use tombolo_protocol::{Coherence, Homes, LineState, ModuleSet, Topology};
+use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
+use tombolo_protocol::{Coherence, LineState, ModuleSet, Topology};
 use tombolo_types::{Mask, ModuleId};
-
-/// Most modules of a machine whose pages move.
-pub(super) const MODULES: usize = 4;
-
-/// What memory holds where no page has been: no test has it.
-pub(super) const NOTHING: Values = Values([-99; super::values::CELLS]);
-
-/// A page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PageState {
-    /// Where it is, but for the change at hand.
-    pub(super) now: Residence,
-    /// Where it was before its last change, for a fault that was made then; forgotten while the rules are whole.
-    before: Residence,
-    /// How each module sees it.
-    pub(super) seen: [Mapping; MODULES],
-    /// What is being done to it.
-    pub(super) change: Option<Changing>,
-    /// Where it came to be by the change before, and modules that have not heard of that: none while the rules are whole.
-    late: Option<(Residence, ModuleSet)>,
-}
 
 /// A change at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Changing {
-    change: Change,
+    pub(super) change: Change,
     /// The step at hand.
-    step: u8,
+    pub(super) step: u8,
     /// Modules that have not heard of it yet.
     asked: ModuleSet,
     /// Modules that have not acknowledged it.
@@ -67,6 +47,22 @@ pub(super) enum PageStep {
         /// Where.
         to: Holder,
     },
+    /// A module subscribes to a published page.
+    Subscribe {
+        /// Which.
+        page: u8,
+        /// Who.
+        module: ModuleId,
+    },
+    /// A subscriber of a published page leaves it.
+    Leave {
+        /// Which.
+        page: u8,
+        /// Who.
+        module: ModuleId,
+        /// Whether the page is published no more where one subscriber is left.
+        ends: bool,
+    },
     /// A module hears of the step at hand.
     Hear {
         /// Of which page.
@@ -86,23 +82,13 @@ pub(super) enum PageStep {
         /// Which.
         line: u8,
     },
-}
-
-impl PageState {
-    /// A page before the program, at a module.
-    fn at(home: ModuleId, rules: &Paging, modules: u8) -> PageState {
-        let now = rules.placed(home, modules);
-        let sees = |module: usize| {
-            let sees = now.mapping(ModuleId(module as u8));
-            sees.unwrap_or_else(|| Mapping::at(home, Access::None))
-        };
-        PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
-    }
-
-    /// The step of the change at hand.
-    pub(super) fn phase(&self) -> Option<Phase> {
-        self.change.and_then(|changing| changing.change.step(changing.step))
-    }
+    /// A module publishes what its queue has of a line.
+    Publish {
+        /// Whose queue.
+        module: ModuleId,
+        /// The line.
+        line: u8,
+    },
 }
 
 /// A module hears how it sees a page since the change before.
@@ -114,57 +100,7 @@ fn hear_late(page: &mut PageState, module: ModuleId) {
     page.late = (left != ModuleSet::NONE).then_some((after, left));
 }
 
-/// Every page of a layout.
-pub(super) fn pages(layout: &Layout, rules: &Paging) -> Vec<PageState> {
-    assert!(usize::from(layout.modules()) <= MODULES, "{} modules; at most {MODULES}", layout.modules());
-    layout.regions.iter().map(|homes| PageState::at(homes.system, rules, layout.modules())).collect()
-}
-
 impl<P: Coherence> Machine<'_, P> {
-    /// The homes of `line` as module `at` sees them now.
-    pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
-        match state.pages.get(self.region(line) as usize) {
-            None => self.homes_of(at, line),
-            Some(page) => {
-                let home = page.seen[at.0 as usize].home;
-                Homes { system: home, gpu: home }
-            }
-        }
-    }
-
-    /// Where a line's bytes are in [`State::memory`], as `holder` has them.
-    pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
-        if self.config.paging.is_none() && self.config.publication.is_none() {
-            return line as usize;
-        }
-        let memory = holder.module().map_or(self.layout.modules(), |module| module.0);
-        memory as usize * self.lines + line as usize
-    }
-
-    /// Who has the bytes of `line` that count.
-    pub(super) fn holder(&self, state: &State, line: u8) -> Holder {
-        match state.pages.get(self.region(line) as usize) {
-            None => Holder::Module(self.homes_of(ModuleId(0), line).system),
-            Some(page) => page.now.home,
-        }
-    }
-
-    /// Whether the module of `thread` may make the access at hand.
-    pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
-        let Some((page, wanted)) = self.wanted(state, thread) else { return true };
-        let at = self.module_of(thread);
-        let rules = self.config.paging.unwrap_or_default();
-        rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)
-    }
-
-    /// The page of the access at hand and what its module must be allowed; `None` where pages do not move.
-    fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
-        let instruction = self.instruction(state, thread)?;
-        let page = self.region(self.layout.cell(instruction.location()?).line);
-        let wanted = if matches!(instruction, Instruction::Load { .. }) { Wanted::Load } else { Wanted::Store };
-        (!state.pages.is_empty()).then_some((page, wanted))
-    }
-
     /// What may happen to pages.
     pub(super) fn page_steps(&self, state: &State, steps: &mut Vec<super::step::Step>) {
         let mut add = |step| steps.push(super::step::Step::Page(step));
@@ -186,28 +122,60 @@ impl<P: Coherence> Machine<'_, P> {
                 add(PageStep::Fault { thread: thread as u8 });
             }
         }
-        for (number, page) in (0..).zip(&state.pages) {
-            if state.moves == 0 || page.change.is_some() {
-                continue;
-            }
-            let holders = self.modules().map(Holder::Module).chain([Holder::Host]);
-            holders.filter(|to| *to != page.now.home).for_each(|to| add(PageStep::Move { page: number, to }));
+        for (number, page) in (0..).zip(&state.pages).filter(|(_, page)| page.change.is_none()) {
+            let wishes = self.wishes(state, number, page).into_iter();
+            wishes.filter(|step| self.wish(state, *step).is_some()).for_each(&mut add);
         }
+        self.queue_steps(state, steps);
+    }
+
+    /// What may be wished of a page that no access asks for, fulfilled or not.
+    fn wishes(&self, state: &State, page: u8, of: &PageState) -> Vec<PageStep> {
+        let (Wishes { moves, subscribes, leaves }, modules) = (state.wishes, || self.modules());
+        if !of.now.published {
+            let holders = modules().map(Holder::Module).chain([Holder::Host]).filter(|_| moves > 0);
+            return holders.map(|to| PageStep::Move { page, to }).collect();
+        }
+        let subscribing = modules().filter(|_| subscribes > 0).map(|module| PageStep::Subscribe { page, module });
+        // Where more than one is left it makes no difference whether the page would be published no more.
+        let ends = [false, true].into_iter().filter(|ends| !ends || of.now.subscribers().count() <= 2);
+        let leaves_so = |module| ends.clone().map(move |ends| PageStep::Leave { page, module, ends });
+        subscribing.chain(modules().filter(|_| leaves > 0).flat_map(leaves_so)).collect()
+    }
+
+    /// The change that such a wish starts, if any.
+    fn wish(&self, state: &State, step: PageStep) -> Option<(u8, Change)> {
+        let (page, wish) = match step {
+            PageStep::Move { page, to } => (page, Wish::Move { to }),
+            PageStep::Subscribe { page, module } => (page, Wish::Subscribe { module }),
+            PageStep::Leave { page, module, ends } => (page, Wish::Leave { modules: ModuleSet::only(module), ends }),
+            PageStep::Fault { .. }
+            | PageStep::Hear { .. }
+            | PageStep::HearLate { .. }
+            | PageStep::Copy { .. }
+            | PageStep::Publish { .. } => return None,
+        };
+        let now = state.pages[page as usize].now;
+        let is_of_subscriber = !matches!(step, PageStep::Leave { module, .. } if !now.subscribers().contains(module));
+        let change = self.paging.filter(|_| is_of_subscriber)?.change(&now, wish, self.layout.modules());
+        change.map(|change| (page, change))
     }
 
     /// The change that the fault of a thread starts.
     fn fault(&self, state: &State, thread: usize) -> Option<(u8, Change)> {
-        let rules = self.config.paging?;
+        let rules = self.paging?;
         if self.stage(state, thread) != Some(Stage::Issue) || !self.can_issue(state, thread) {
             return None;
         }
         let (page, wanted) = self.wanted(state, thread)?;
         let PageState { now, before, change, .. } = state.pages[page as usize];
-        if change.is_some() || self.may_access(state, thread) {
+        // One that was made is served whatever has become of the page.
+        let (module, by) = (self.module_of(thread), rules.served_by(before, now));
+        let may_access = by.mapping(module).is_some_and(|sees| rules.allows(module, sees, wanted));
+        if change.is_some() || self.may_access(state, thread) && may_access {
             return None;
         }
-        let wish = Wish::Fault { module: self.module_of(thread), wanted };
-        let by = rules.served_by(before, now);
+        let wish = Wish::Fault { module, wanted };
         let change = rules.change(&by, wish, self.layout.modules());
         // What would be no change then is one now.
         let change = change.or_else(|| rules.change(&now, wish, self.layout.modules()));
@@ -221,13 +189,9 @@ impl<P: Coherence> Machine<'_, P> {
                 let Some((page, change)) = self.fault(state, thread as usize) else { return false };
                 self.begin_change(state, page, change)
             }
-            PageStep::Move { page, to } => {
-                let Some(rules) = self.config.paging else { return false };
-                let now = state.pages[page as usize].now;
-                let Some(change) = rules.change(&now, Wish::Move { to }, self.layout.modules()) else { return false };
-                state.moves -= 1;
-                self.begin_change(state, page, change)
-            }
+            PageStep::Move { .. } => self.fulfil(state, step, |wishes| &mut wishes.moves),
+            PageStep::Subscribe { .. } => self.fulfil(state, step, |wishes| &mut wishes.subscribes),
+            PageStep::Leave { .. } => self.fulfil(state, step, |wishes| &mut wishes.leaves),
             PageStep::Hear { page, module } => {
                 self.hear(state, page, module);
                 true
@@ -240,7 +204,18 @@ impl<P: Coherence> Machine<'_, P> {
                 self.copy(state, line);
                 true
             }
+            PageStep::Publish { module, line } => {
+                self.send_entry(state, module, line);
+                true
+            }
         }
+    }
+
+    /// Begins the change that a wish asks for: one less of those that may be wished.
+    fn fulfil(&self, state: &mut State, wish: PageStep, left: impl Fn(&mut Wishes) -> &mut u8) -> bool {
+        let Some((page, change)) = self.wish(state, wish) else { return false };
+        *left(&mut state.wishes) -= 1;
+        self.begin_change(state, page, change)
     }
 
     /// Starts a change. Where its steps are taken at once, it must wait until its modules have let go of the page.
@@ -269,12 +244,12 @@ impl<P: Coherence> Machine<'_, P> {
     /// Sends the messages of the step at hand.
     fn begin_phase_of(&self, state: &mut State, page: u8) {
         let (phase, lines) = (state.pages[page as usize].phase(), self.lines_of_page(page));
-        let PageState { now, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
+        let PageState { change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
         match phase {
             Some(Phase::Unmap(modules)) => (changing.asked, changing.owed) = (modules, modules),
             Some(Phase::WriteBack(modules)) => changing.asked = modules,
             Some(Phase::Copy { .. }) => changing.left = lines.fold(0, |set, line| set | 1 << line),
-            Some(Phase::Map(after)) => changing.asked = now.mapped.and(after.mapped),
+            Some(Phase::Map { modules, .. }) => changing.asked = modules,
             None => {}
         }
     }
@@ -291,7 +266,7 @@ impl<P: Coherence> Machine<'_, P> {
         while let Some(changing) = self.collect(state, page) {
             let lacking = changing.owed.and(changing.asked);
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
-            let rules = self.config.paging.unwrap_or_default();
+            let rules = self.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
             if lacking == ModuleSet::NONE && changing.left == 0 && is_last {
                 *before = rules.served_by(*now, changing.change.after);
@@ -321,14 +296,14 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A module hears of the step at hand.
     fn hear(&self, state: &mut State, page: u8, module: ModuleId) {
-        let Some(rules) = self.config.paging else { return };
+        let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
         let PageState { seen, change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
         changing.asked = changing.asked.without(ModuleSet::only(module));
         let seen = &mut seen[module.0 as usize];
         match phase {
             Some(Phase::Unmap(_)) if rules.unmapping().refuses => *seen = seen.refused(),
-            Some(Phase::Map(after)) => *seen = seen.told(after.mapping(module)),
+            Some(Phase::Map { after, .. }) => *seen = seen.told(after.mapping(module)),
             Some(Phase::WriteBack(_)) => self.write_back_page(state, page, module, &rules),
             Some(Phase::Unmap(_) | Phase::Copy { .. }) | None => {}
         }
@@ -358,23 +333,20 @@ impl<P: Coherence> Machine<'_, P> {
         let page = &mut state.pages[self.region(line) as usize];
         let (Some(Phase::Copy { from, to }), Some(changing)) = (page.phase(), &mut page.change) else { return };
         changing.left &= !(1 << line);
-        if let (0, Some(to), Some(rules)) = (changing.left, to.module(), self.config.paging) {
+        if let (0, Some(to), Some(rules)) = (changing.left, to.module(), self.paging) {
             let seen = &mut page.seen[to.0 as usize];
             *seen = rules.arrived(to, *seen);
         }
         state.memory[self.memory_index(to, line)] = state.memory[self.memory_index(from, line)];
     }
 
-    fn lines_of_page(&self, page: u8) -> impl Iterator<Item = u8> + use<P> {
-        let lines: Vec<u8> = (0..self.lines as u8).filter(|line| self.region(*line) == page).collect();
-        lines.into_iter()
-    }
-
     /// Whether a module that unmaps a page has nothing under way to it any more that it waits for.
     fn is_over(&self, state: &State, page: u8, module: ModuleId) -> bool {
-        let unmapping = self.config.paging.unwrap_or_default().unmapping();
+        let unmapping = self.paging.unwrap_or_default().unmapping();
         !(unmapping.awaits_loads && self.has_loads(state, page, module)
-            || unmapping.awaits_stores && self.has_stores(state, page, module))
+            || unmapping.awaits_stores && self.has_stores(state, page, module, false)
+            || unmapping.empties_queue && self.has_entries(state, page, module)
+            || unmapping.awaits_publications && self.has_stores(state, page, module, true))
     }
 
     /// Whether a load or an atomic of `module` on a page lacks its result.
@@ -386,8 +358,9 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Whether a store or an atomic of `module` on a page has not been taken by its home.
-    fn has_stores(&self, state: &State, page: u8, module: ModuleId) -> bool {
+    /// Whether a store or an atomic of `module` on a page, or one that it has published, has not been taken where it goes.
+    fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
+        let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;
         let of_module = |source: Source| match source {
             Source::Sm(sm) => self.sms[sm as usize].module == module,
             Source::Module(from) => from == module,
@@ -395,41 +368,17 @@ impl<P: Coherence> Machine<'_, P> {
         };
         let sent = |message: &Message| match (message.channel, &message.body) {
             (Channel::ToL2 { sm, line }, Body::Posted(posted)) => {
-                of_module(Source::Sm(sm)) && self.region(line) == page && is_awaited(posted)
+                of_module(Source::Sm(sm)) && self.region(line) == page && is_meant(posted)
             }
             (Channel::Up { from, .. }, Body::Posted(posted)) => {
-                from == module && self.region(message.line) == page && is_awaited(posted)
+                from == module && self.region(message.line) == page && is_meant(posted)
             }
             _ => false,
         };
         let parked = |held: &Held| match &held.how {
-            Hold::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_awaited(posted),
+            Hold::Park(posted) => of_module(held.source) && self.region(held.line) == page && is_meant(posted),
             Hold::Wait(_) | Hold::Flush(_) => false,
         };
         state.messages.iter().any(sent) || state.held.iter().any(parked)
-    }
-
-    /// The bytes of a line as `holder` has them: in its memory, and in its L2 where that is newer.
-    pub(super) fn contents_at(&self, state: &State, holder: Holder, line: u8) -> Values {
-        let mut values = state.memory[self.memory_index(holder, line)];
-        if let Some(present) = holder.module().and_then(|module| state.l2[self.l2_index(module, line)].line) {
-            tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
-        }
-        values
-    }
-
-    /// A copy of a page that differs from its home, at rest.
-    pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
-        let lines = || 0..self.lines as u8;
-        let copies = |line: u8| {
-            let page = state.pages.get(self.region(line) as usize).filter(|page| page.change.is_none());
-            let copies = page.map_or(ModuleSet::NONE, |page| page.now.copies);
-            self.modules().filter(move |module| copies.contains(*module)).map(move |module| (module, line))
-        };
-        let differs = |&(module, line): &(ModuleId, u8)| {
-            let home = self.contents_at(state, self.holder(state, line), line);
-            self.contents_at(state, Holder::Module(module), line) != home
-        };
-        lines().flat_map(copies).find(differs)
     }
 }

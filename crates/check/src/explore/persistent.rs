@@ -85,7 +85,6 @@ impl<P: Coherence> Machine<'_, P> {
             | Step::Overtake { .. }
             | Step::Evict { .. }
             | Step::Replace { .. }
-            | Step::Publish { .. }
             | Step::Page(_) => false,
         };
         steps.retain(|step| !waits(step));
@@ -214,7 +213,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
             Step::Evict { module, line } | Step::Replace { module, line } => at(module, line),
-            Step::Page(_) | Step::Publish { .. } => Part::ALL,
+            Step::Page(_) => Part::ALL,
         }
     }
 

@@ -21,7 +21,11 @@ impl<P: Coherence> Machine<'_, P> {
                 return Some(Violation::Deadlock);
             }
             let done = (0..state.threads.len()).all(|thread| self.instruction(state, thread).is_none());
-            if !done || !state.held.is_empty() || state.registers.iter().any(|register| register.awaits.is_some()) {
+            if !done
+                || !state.held.is_empty()
+                || !state.queues.is_empty()
+                || state.registers.iter().any(|register| register.awaits.is_some())
+            {
                 return Some(Violation::Deadlock);
             }
         }

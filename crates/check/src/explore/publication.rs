@@ -1,18 +1,19 @@
 //! Published pages: the queue of each module and what is sent of it, by the very rules of [`tombolo_protocol::publication`].
 //!
 //! An entry may be sent at any time: that covers queues of any size and any rule by which they make room. What is sent of a line
-//! arrives in order at each subscriber, on the way of its line. Subscribers stay as they are.
+//! arrives in order at each subscriber, on the way of its line. To whom a module publishes it was told with the page.
 
 use super::l2::Hand;
 use super::machine::Machine;
+use super::paging::PageStep;
 use super::state::{Awaited, Body, Channel, Message, Posted, Source, State, Violation};
 use super::step::Step;
 use super::values::{Values, WHOLE_LINE, commutes};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Action;
 use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishing, Sends, Subscribers};
-use tombolo_protocol::{Coherence, Request, Topology};
-use tombolo_types::{Line, ModuleId, Scope};
+use tombolo_protocol::{Coherence, Request};
+use tombolo_types::{ModuleId, Scope};
 
 /// What the queue of a module has of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,10 +28,10 @@ pub(super) struct Queued {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The rules and the subscribers of a line of a published page.
-    fn published(&self, line: u8) -> Option<(Publication, Subscribers)> {
-        let subscribers = *self.layout.subscribers.get(self.region(line) as usize)?;
-        Some((self.config.publication?, subscribers)).filter(|(_, subscribers)| subscribers.are_several())
+    /// The rules of a published page, and to whom module `at` publishes a line of it; `None` of another page.
+    fn published(&self, state: &State, at: ModuleId, line: u8) -> Option<(Publication, Subscribers)> {
+        let subscribers = Subscribers::new(self.sees(state, at, line)?.subscribers)?;
+        self.config.publication.map(|rules| (rules, subscribers))
     }
 
     fn entry(state: &State, at: ModuleId, line: u8) -> Option<Entry<Values>> {
@@ -69,14 +70,15 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// An SM posts a request.
     pub(super) fn note_issued(&self, state: &mut State, at: ModuleId, line: u8, request: &Request<Values>) {
-        if self.published(line).is_some_and(|(rules, _)| rules.adds_at_issue()) {
+        if self.published(state, at, line).is_some_and(|(rules, _)| rules.adds_at_issue()) {
             Self::add(state, at, line, request);
         }
     }
 
     /// A request reaches the L2 of `at`, from one of its SMs or another module. True where the L2 does not see it.
     pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
-        let (Some((rules, subscribers)), Source::Sm(sm)) = (self.published(line), hand.source) else { return false };
+        let Source::Sm(sm) = hand.source else { return false };
+        let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         if self.sms[sm as usize].module != at {
             return false;
         }
@@ -113,10 +115,10 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether the first message of a channel waits before the L2 of its module.
-    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
+    pub(super) fn waits_before_l2(&self, state: &State, channel: Channel) -> bool {
         let Channel::ToL2 { sm, line } = channel else { return false };
-        let Some((rules, subscribers)) = self.published(line) else { return false };
         let (at, mut messages) = (self.sms[sm as usize].module, state.messages.iter());
+        let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         let first = messages.find(|message| message.channel == channel).map(|message| message.body);
         let Some(Body::Posted(Posted { request, .. })) = first else { return false };
         rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
@@ -124,7 +126,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The L2 of `at` has taken a request.
     pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
-        let Some((rules, subscribers)) = self.published(line) else { return };
+        let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         if hand.posted.published || !subscribers.contains(at) {
             return;
         }
@@ -161,8 +163,9 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Sends what the queue of `at` has of a line, if anything.
     pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
-        let (Some(entry), Some((rules, subscribers))) = (Self::entry(state, at, line), self.published(line)) else {
-            return;
+        let Some(entry) = Self::entry(state, at, line) else { return };
+        let Some((rules, subscribers)) = self.published(state, at, line) else {
+            return self.lose_entry(state, at, line);
         };
         state.queues.retain_mut(|queued| {
             let is_here = queued.module == at && queued.line == line;
@@ -174,9 +177,22 @@ impl<P: Coherence> Machine<'_, P> {
         self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
     }
 
+    /// What the queue of `at` has of a line of a page that is not published any more goes nowhere.
+    fn lose_entry(&self, state: &mut State, at: ModuleId, line: u8) {
+        state.queues.retain(|queued| queued.module != at || queued.line != line);
+        if self.paging.is_some_and(|rules| rules.broken.is_none()) {
+            state.break_with(Violation::Unexpected("an entry of a page that is not published"));
+        }
+    }
+
+    /// Whether the queue of `module` has something of a page.
+    pub(super) fn has_entries(&self, state: &State, page: u8, module: ModuleId) -> bool {
+        state.queues.iter().any(|queued| queued.module == module && self.region(queued.line) == page)
+    }
+
     /// Sends a store or an atomic to every other subscriber.
     fn send(&self, state: &mut State, at: ModuleId, line: u8, posted: Posted) {
-        let Some((rules, subscribers)) = self.published(line) else { return };
+        let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         let targets = rules.targets(subscribers, at);
         let request = match posted.request {
             Request::Atomic { mask, update, .. } => Request::Atomic { mask, scope: Scope::Gpu, update, returns: false },
@@ -199,11 +215,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Entries, each of which may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
-        let may_be_sent = |queued: &&Queued| {
-            let Some((rules, subscribers)) = self.published(queued.line) else { return false };
-            rules.may_send(subscribers, queued.module, self.has_unanswered(state, queued.module, queued.line))
+        let may_be_sent = |&&Queued { module, line, .. }: &&Queued| {
+            let Some((rules, subscribers)) = self.published(state, module, line) else { return true };
+            rules.may_send(subscribers, module, self.has_unanswered(state, module, line))
         };
-        let step = |&Queued { module, line, .. }: &Queued| Step::Publish { module, line };
+        let step = |&Queued { module, line, .. }: &Queued| Step::Page(PageStep::Publish { module, line });
         steps.extend(state.queues.iter().filter(may_be_sent).map(step));
     }
 
@@ -214,22 +230,5 @@ impl<P: Coherence> Machine<'_, P> {
             Body::Posted(posted) => posted.published && posted.result == Some(register),
             _ => false,
         })
-    }
-
-    /// Modules from which memory looks different, in the end.
-    pub(super) fn observers(&self) -> Vec<ModuleId> {
-        let replicas = self.config.publication.is_some() && !self.layout.subscribers.is_empty();
-        if replicas { self.modules().collect() } else { vec![ModuleId(0)] }
-    }
-
-    /// Cells of a line as `observer` finds them in the end.
-    pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
-        match self.published(line) {
-            Some(_) => {
-                let home = self.layout.home(observer, Line(u64::from(line)));
-                self.contents_at(state, Holder::Module(home), line)
-            }
-            None => self.at_home(state, line),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! One state of the explored machine: everything a later step can depend on, and nothing else.
 
-use super::paging::PageState;
+use super::config::Wishes;
+use super::pages::PageState;
 use super::publication::Queued;
 use super::values::{Values, cells};
 use crate::litmus::Value;
@@ -260,12 +261,12 @@ pub(super) struct State {
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
     pub(super) entries: Vec<Option<Sharers>>,
-    /// Memory, by line; where pages move that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
+    /// Memory, by line; where there are pages that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
     pub(super) memory: Vec<Values>,
-    /// Pages, where they move.
+    /// Pages, where they move or are published.
     pub(super) pages: Vec<PageState>,
-    /// Moves that nobody's access has asked for and that may still happen.
-    pub(super) moves: u8,
+    /// Changes of pages that nobody's access has asked for and that may still happen.
+    pub(super) wishes: Wishes,
     /// What modules have to publish: by module, then by line.
     pub(super) queues: Vec<Queued>,
     /// Requests held at L2s: in order of arrival among those of one slot.
@@ -286,7 +287,7 @@ impl Clone for State {
             entries: self.entries.clone(),
             memory: self.memory.clone(),
             pages: self.pages.clone(),
-            moves: self.moves,
+            wishes: self.wishes,
             queues: self.queues.clone(),
             held: self.held.clone(),
             messages: self.messages.clone(),
@@ -303,7 +304,7 @@ impl Clone for State {
         self.entries.clone_from(&from.entries);
         self.memory.clone_from(&from.memory);
         self.pages.clone_from(&from.pages);
-        self.moves = from.moves;
+        self.wishes = from.wishes;
         self.queues.clone_from(&from.queues);
         self.held.clone_from(&from.held);
         self.messages.clone_from(&from.messages);
@@ -348,7 +349,7 @@ impl Hash for State {
             values.0.iter().for_each(|value| hasher.write_u64(*value as u64));
         }
         if !self.pages.is_empty() {
-            (&self.pages, self.moves).hash(hasher);
+            (&self.pages, self.wishes).hash(hasher);
         }
         if !self.queues.is_empty() {
             self.queues.hash(hasher);

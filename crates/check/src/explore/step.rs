@@ -42,13 +42,6 @@ pub(super) enum Step {
     },
     /// Something is done to a page.
     Page(PageStep),
-    /// A module publishes what its queue has of a line.
-    Publish {
-        /// Whose queue.
-        module: ModuleId,
-        /// The line.
-        line: u8,
-    },
     /// An L2 replaces a directory entry.
     Replace {
         /// The L2.
@@ -77,7 +70,6 @@ impl<P: Coherence> Machine<'_, P> {
         }
         self.write_backs(state, &mut steps);
         self.page_steps(state, &mut steps);
-        self.queue_steps(state, &mut steps);
         if !steps.is_empty() {
             self.spontaneous_steps(state, &mut steps);
         }
@@ -123,7 +115,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The ways to deliver the first message of a channel; none where it is to stay there for now.
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
-        if self.awaits_value(state, channel) || self.waits_for_publication(state, channel) {
+        if self.waits_for_publication(state, channel) {
             return;
         }
         let (mut evicts, mut replaces) = (false, false);
@@ -293,10 +285,6 @@ impl<P: Coherence> Machine<'_, P> {
             }
             Step::Evict { module, line } => self.evict(state, module, line),
             Step::Page(step) => self.take_page_step(state, step),
-            Step::Publish { module, line } => {
-                self.send_entry(state, module, line);
-                true
-            }
             Step::Replace { module, line } => {
                 self.replace_entry(state, module, line);
                 true

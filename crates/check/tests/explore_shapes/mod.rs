@@ -1,6 +1,8 @@
 //! Helpers that the explorer's tests share.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod published;
+
 use tombolo_check::axiomatic::{self, Limits, Outcomes};
 use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, gpus_of, layouts, run};
 use tombolo_check::litmus::{self, Litmus, Program};

@@ -2,18 +2,41 @@
 //!
 //! Every module that uses the page unmaps it first, for every one may publish to it.
 
-use super::{Change, Holder, Paging, Residence, Step};
+use super::{BrokenPaging, Change, Holder, Paging, Residence, Step};
 use crate::topology::ModuleSet;
 use tombolo_types::ModuleId;
+
+/// How a page is shared until something changes that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// It has one copy, and is not published.
+    #[default]
+    OneCopy,
+    /// It is published, to its home alone: who loads from it may subscribe.
+    PublishedToHome,
+    /// It is published to every module, of which the lowest serves who leaves.
+    PublishedToAll,
+}
+
+/// Who is told of a change before the others: the home of a page that is or was published.
+pub(super) fn home_told_first(now: &Residence, after: &Residence) -> Option<ModuleId> {
+    after.home.module().filter(|_| now.published || after.published)
+}
 
 impl Paging {
     /// One copy of a published page is left, and it is published no more: that of the writer where it has one, else the lowest.
     pub(super) fn collapsed(&self, now: &Residence, writer: ModuleId, modules: u8) -> Change {
-        let kept = if now.holders().contains(writer) { Some(writer) } else { now.holders().lowest() };
+        let goes_to_writer = now.holders().contains(writer) || self.is_broken(BrokenPaging::CollapsedToWriter);
+        let kept = if goes_to_writer { Some(writer) } else { now.holders().lowest() };
         let kept = kept.map_or(now.home, Holder::Module);
         let given_up = now.holders().without(kept.set());
         let after = Residence::at(kept, ModuleSet::first(modules));
-        self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(Step::WriteBack(given_up)), None], after)
+        self.ordered(now, [Some(self.unmapped(now)), Some(Step::WriteBack(given_up)), None], after)
+    }
+
+    /// Every module that uses a published page unmaps it.
+    fn unmapped(&self, now: &Residence) -> Step {
+        Step::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
     }
 
     /// A module subscribes to a published page.
@@ -21,7 +44,7 @@ impl Paging {
         let after = Residence { copies: now.copies.and(ModuleSet::only(reader)), ..*now };
         let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
         let written = Step::WriteBack(ModuleSet::only(home));
-        self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(written), Some(copy)], after)
+        self.ordered(now, [Some(self.unmapped(now)), Some(written), Some(copy)], after)
     }
 
     /// Subscribers leave a published page.
@@ -37,7 +60,7 @@ impl Paging {
         let home = if stay.contains(home) { home } else { stay.lowest()? };
         let copies = stay.without(ModuleSet::only(home));
         let after = Residence { home: Holder::Module(home), copies, mapped: now.mapped, published };
-        Some(self.ordered(now, [Some(Step::Unmap(now.mapped)), Some(Step::WriteBack(gone)), None], after))
+        Some(self.ordered(now, [Some(self.unmapped(now)), Some(Step::WriteBack(gone)), None], after))
     }
 }
 
@@ -58,6 +81,12 @@ mod tests {
         Residence::published(subscribers[0], set(subscribers), 3)
     }
 
+    /// The home is told, then the others.
+    fn map(after: Residence) -> [Step; 2] {
+        let home = after.home.set();
+        [home, ModuleSet::first(3).without(home)].map(|modules| Step::Map { after, modules })
+    }
+
     fn change(rules: Paging, now: Residence, wish: Wish) -> Option<Vec<Step>> {
         rules.change(&now, wish, 3).map(|change| change.steps().collect())
     }
@@ -67,11 +96,12 @@ mod tests {
         let all = ModuleSet::first(3);
         let leave = |modules, ends| Wish::Leave { modules: set(modules), ends };
         let left = change(Paging::default(), page(&[A, B, C]), leave(&[A], true)).expect("one leaves");
-        assert_eq!(left, [Step::Unmap(all), Step::WriteBack(set(&[A])), Step::Map(page(&[B, C]))]);
+        let [home, others] = map(page(&[B, C]));
+        assert_eq!(left, [Step::Unmap(all), Step::WriteBack(set(&[A])), home, others]);
         let one = change(Paging::default(), page(&[A, B]), leave(&[A], true)).expect("one leaves");
-        assert_eq!(one[2], Step::Map(Residence::at(Holder::Module(B), all)), "one is left, and publishes no more");
+        assert_eq!(one[2..], map(Residence::at(Holder::Module(B), all)), "one is left, and publishes no more");
         let last = change(Paging::default(), page(&[A, B]), leave(&[A, B], false)).expect("one leaves");
-        assert_eq!(last[2], Step::Map(page(&[A])), "the last does not leave");
+        assert_eq!(last[2..], map(page(&[A])), "the last does not leave");
         assert_eq!(change(Paging::default(), page(&[A]), leave(&[A], false)), None);
         assert_eq!(change(Paging::default(), Residence::at(Holder::Module(A), all), leave(&[A], true)), None);
     }
@@ -82,7 +112,8 @@ mod tests {
             (Paging { subscribes: true, ..Paging::default() }, Wish::Fault { module: C, wanted: Wanted::Load });
         assert_eq!(change(Paging::default(), page(&[A, B]), load), None, "it loads from afar");
         let copy = Step::Copy { from: Holder::Module(A), to: Holder::Module(C) };
-        let steps = [Step::Unmap(ModuleSet::first(3)), Step::WriteBack(set(&[A])), copy, Step::Map(page(&[A, B, C]))];
+        let [home, others] = map(page(&[A, B, C]));
+        let steps = [Step::Unmap(ModuleSet::first(3)), Step::WriteBack(set(&[A])), copy, home, others];
         assert_eq!(change(rules, page(&[A, B]), load), Some(steps.to_vec()));
         let store = Wish::Fault { module: C, wanted: Wanted::Store };
         assert_eq!(change(rules, page(&[A, B]), store), None, "who stores does not subscribe");
@@ -93,10 +124,13 @@ mod tests {
         let store = |module| Wish::Fault { module, wanted: Wanted::SystemStore };
         let all = ModuleSet::first(3);
         let own = change(Paging::default(), page(&[A, B]), store(B)).expect("it collapses");
-        let kept = |home| Step::Map(Residence::at(Holder::Module(home), all));
-        assert_eq!(own, [Step::Unmap(all), Step::WriteBack(set(&[A])), kept(B)]);
+        let collapsed = |gives_up, home| {
+            let [first, others] = map(Residence::at(Holder::Module(home), all));
+            [Step::Unmap(all), Step::WriteBack(set(&[gives_up])), first, others]
+        };
+        assert_eq!(own, collapsed(A, B));
         let other = change(Paging::default(), page(&[B, A]), store(C)).expect("it collapses");
-        assert_eq!(other, [Step::Unmap(all), Step::WriteBack(set(&[B])), kept(A)]);
+        assert_eq!(other, collapsed(B, A));
         assert_eq!(change(Paging::default(), Residence::at(Holder::Module(A), all), store(B)), None, "it has");
     }
 

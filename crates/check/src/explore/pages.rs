@@ -1,0 +1,182 @@
+//! Pages: where they are, who has a copy, and how each module sees them. [`super::paging`] changes that, [`super::publication`]
+//! sends what is stored to who has a copy.
+//!
+//! Each module sees a page as it was told last: where its accesses go, which it may make, and to whom it publishes.
+
+use super::config::Config;
+use super::layout::{Layout, RegionHomes};
+use super::machine::Machine;
+use super::paging::Changing;
+use super::state::{Channel, State};
+use super::values::Values;
+use crate::litmus::Instruction;
+use tombolo_protocol::paging::{Access, Holder, Mapping, Residence, Start, Step as Phase, Wanted};
+use tombolo_protocol::{Coherence, Homes, ModuleSet, Topology};
+use tombolo_types::{ModuleId, Order, Scope, Semantics};
+
+/// Most modules of a machine that has pages.
+pub(super) const MODULES: usize = 4;
+
+/// What memory holds where no page has been: no test has it.
+pub(super) const NOTHING: Values = Values([-99; super::values::CELLS]);
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PageState {
+    /// Where it is, but for the change at hand.
+    pub(super) now: Residence,
+    /// Where it was before its last change, for a fault that was made then; forgotten while the rules are whole.
+    pub(super) before: Residence,
+    /// How each module sees it.
+    pub(super) seen: [Mapping; MODULES],
+    /// What is being done to it.
+    pub(super) change: Option<Changing>,
+    /// Where it came to be by the change before, and modules that have not heard of that: none while the rules are whole.
+    pub(super) late: Option<(Residence, ModuleSet)>,
+}
+
+impl PageState {
+    /// A page before the program, placed at a module.
+    fn at(home: ModuleId, now: Residence) -> PageState {
+        let sees = |module: usize| {
+            let sees = now.mapping(ModuleId(module as u8));
+            sees.unwrap_or_else(|| Mapping::at(home, Access::None))
+        };
+        PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
+    }
+
+    /// The step of the change at hand.
+    pub(super) fn phase(&self) -> Option<Phase> {
+        self.change.and_then(|changing| changing.change.step(changing.step))
+    }
+}
+
+/// Every page of a layout; none where pages stay and are not published.
+pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
+    let (Some(rules), modules) = (config.rules_of_pages(), layout.modules()) else { return Vec::new() };
+    assert!(usize::from(modules) <= MODULES, "{modules} modules; at most {MODULES}");
+    let page = |(region, homes): (usize, &RegionHomes)| {
+        let subscribers = layout.subscribers.get(region);
+        let home = subscribers.map_or(homes.system, |subscribers| subscribers.server());
+        let now = match subscribers {
+            Some(subscribers) if subscribers.are_several() || rules.start != Start::OneCopy => {
+                Residence::published(home, subscribers.modules(), modules)
+            }
+            Some(_) | None => rules.placed(home, modules),
+        };
+        PageState::at(home, now)
+    };
+    layout.regions.iter().enumerate().map(page).collect()
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// The homes of `line` as module `at` sees them now.
+    pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
+        match self.sees(state, at, line) {
+            None => self.homes_of(at, line),
+            Some(Mapping { home, .. }) => Homes { system: home, gpu: home },
+        }
+    }
+
+    /// How module `at` sees the page of `line` now; `None` where pages stay and are not published.
+    pub(super) fn sees(&self, state: &State, at: ModuleId, line: u8) -> Option<Mapping> {
+        let page = state.pages.get(self.region(line) as usize)?;
+        Some(page.seen[at.0 as usize])
+    }
+
+    /// Where a line's bytes are in [`State::memory`], as `holder` has them.
+    pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
+        if self.paging.is_none() {
+            return line as usize;
+        }
+        let memory = holder.module().map_or(self.layout.modules(), |module| module.0);
+        memory as usize * self.lines + line as usize
+    }
+
+    /// Who has the bytes of `line` that count.
+    pub(super) fn holder(&self, state: &State, line: u8) -> Holder {
+        match state.pages.get(self.region(line) as usize) {
+            None => Holder::Module(self.homes_of(ModuleId(0), line).system),
+            Some(page) => page.now.home,
+        }
+    }
+
+    /// Whether the module of `thread` may make the access at hand.
+    pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
+        let (Some(rules), Some((page, wanted))) = (self.paging, self.wanted(state, thread)) else { return true };
+        let at = self.module_of(thread);
+        rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)
+    }
+
+    /// The page of the access at hand and what is asked of it.
+    pub(super) fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
+        let instruction = self.instruction(state, thread)?;
+        let page = self.region(self.layout.cell(instruction.location()?).line);
+        let store = |order: Order| {
+            let is_of_the_system = order.scope == Scope::Sys && order.semantics != Semantics::Weak;
+            if is_of_the_system { Wanted::SystemStore } else { Wanted::Store }
+        };
+        let wanted = match *instruction {
+            Instruction::Store { order, .. } | Instruction::Atomic { order, .. } => store(order),
+            Instruction::Load { .. }
+            | Instruction::Fence { .. }
+            | Instruction::Move { .. }
+            | Instruction::Compute { .. }
+            | Instruction::Barrier { .. }
+            | Instruction::KernelBoundary
+            | Instruction::Branch { .. }
+            | Instruction::Jump { .. } => Wanted::Load,
+        };
+        Some((page, wanted))
+    }
+
+    /// Whether the first message of a channel waits for what is published.
+    pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
+        self.awaits_value(state, channel) || self.waits_before_l2(state, channel)
+    }
+
+    pub(super) fn lines_of_page(&self, page: u8) -> impl Iterator<Item = u8> + use<P> {
+        let lines: Vec<u8> = (0..self.lines as u8).filter(|line| self.region(*line) == page).collect();
+        lines.into_iter()
+    }
+
+    /// The bytes of a line as `holder` has them: in its memory, and in its L2 where that is newer.
+    pub(super) fn contents_at(&self, state: &State, holder: Holder, line: u8) -> Values {
+        let mut values = state.memory[self.memory_index(holder, line)];
+        if let Some(present) = holder.module().and_then(|module| state.l2[self.l2_index(module, line)].line) {
+            tombolo_protocol::Data::merge(&mut values, present.data, present.valid);
+        }
+        values
+    }
+
+    /// Modules from which memory looks different, in the end.
+    pub(super) fn observers(&self) -> Vec<ModuleId> {
+        if self.config.publication.is_some() { self.modules().collect() } else { vec![ModuleId(0)] }
+    }
+
+    /// Cells of a line as `observer` finds them in the end.
+    pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
+        match self.sees(state, observer, line) {
+            Some(Mapping { home, subscribers, .. }) if subscribers != ModuleSet::NONE => {
+                self.contents_at(state, Holder::Module(home), line)
+            }
+            Some(_) | None => self.at_home(state, line),
+        }
+    }
+
+    /// A copy of a page that differs from its home, at rest. Of a published page they may: stores to it may race.
+    pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
+        let lines = || 0..self.lines as u8;
+        let copies = |line: u8| {
+            let page = state.pages.get(self.region(line) as usize);
+            let page = page.filter(|page| page.change.is_none() && !page.now.published);
+            let copies = page.map_or(ModuleSet::NONE, |page| page.now.copies);
+            self.modules().filter(move |module| copies.contains(*module)).map(move |module| (module, line))
+        };
+        let differs = |&(module, line): &(ModuleId, u8)| {
+            let home = self.contents_at(state, self.holder(state, line), line);
+            self.contents_at(state, Holder::Module(module), line) != home
+        };
+        lines().flat_map(copies).find(differs)
+    }
+}

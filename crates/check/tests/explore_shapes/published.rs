@@ -1,0 +1,96 @@
+//! Tests that ship, laid out on GPUs that publish pages.
+
+use super::{STARTS, Test, explore, spread};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Verdict, gpus_of, layouts};
+use tombolo_check::litmus::Program;
+use tombolo_check::verify::Case;
+use tombolo_protocol::ModuleSet;
+use tombolo_protocol::publication::{Publication, Subscribers};
+use tombolo_protocol::vi::WritePolicy;
+use tombolo_types::ModuleId;
+
+/// GPUs: a publisher, a subscriber, and one that is either or neither.
+const GPUS: u8 = 3;
+/// Candidate executions of the axiomatic model for a test.
+const CANDIDATES: u64 = 1 << 20;
+/// A location on a page of its own, two on a line, two on a page.
+const SHARINGS: [Sharing; 3] = [Sharing::Apart, Sharing::Line, Sharing::Page];
+
+/// Small tests that ship, by name.
+pub(crate) fn tests() -> &'static BTreeMap<String, Test> {
+    static TESTS: OnceLock<BTreeMap<String, Test>> = OnceLock::new();
+    TESTS.get_or_init(|| {
+        let cases = [Case::shapes(), Case::kernels(), Case::core()].concat();
+        let test = |case: Case| {
+            let (program, allowed) = case.allowed(CANDIDATES).ok()?;
+            let small = program.threads.len() <= 4 && gpus_of(&program) <= GPUS;
+            let name = case.stem().to_owned();
+            small.then(|| (name.clone(), Test { name, program, allowed: Some(allowed) }))
+        };
+        cases.into_iter().filter_map(test).collect()
+    })
+}
+
+/// Layouts with every set of subscribers that each page, a region, may have.
+pub(crate) fn published(
+    program: &Program,
+    sharing: Sharing,
+    may_have: impl Fn(&Layout, usize, Subscribers) -> bool,
+) -> Vec<Layout> {
+    let shape = Shape { gpus: GPUS, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true };
+    let mut all = Vec::new();
+    // Homes are those of the subscribers.
+    let is_first = |layout: &Layout| layout.regions.iter().all(|homes| homes.system == ModuleId(0));
+    for layout in layouts(program, shape).into_iter().filter(is_first) {
+        let mut sets: Vec<Vec<Subscribers>> = vec![Vec::new()];
+        for region in 0..layout.regions.len() {
+            let options = (1..1 << GPUS).filter_map(|set| Subscribers::new(ModuleSet(set)));
+            let options: Vec<Subscribers> = options.filter(|set| may_have(&layout, region, *set)).collect();
+            sets = sets.iter().flat_map(|set| options.iter().map(|one| [&set[..], &[*one]].concat())).collect();
+        }
+        all.extend(sets.into_iter().map(|subscribers| Layout { subscribers, ..layout.clone() }));
+    }
+    all
+}
+
+/// Pages published under `peer`, with lines written back.
+pub(crate) fn config(rules: Publication, max_states: usize) -> Config {
+    let mut config = Config { publication: Some(rules), max_states, walks: 3, ..Config::new("peer") };
+    config.options.write = WritePolicy::Back;
+    config
+}
+
+/// Explores up to `count` layouts of each way of sharing: the first that is wrong, and all states.
+pub(crate) fn explored(
+    test: &Test,
+    places: impl Fn(Sharing) -> Vec<Layout>,
+    count: usize,
+    config: &Config,
+) -> (Option<(Layout, Report)>, usize) {
+    let mut states = 0;
+    for sharing in SHARINGS {
+        for (layout, start) in spread(places(sharing), count).iter().flat_map(|at| STARTS.map(|start| (at, start))) {
+            let report = explore(test, layout, &Config { start, ..*config });
+            states += report.states;
+            if matches!(report.verdict, Verdict::Violated(_)) {
+                return (Some((layout.clone(), report)), states);
+            }
+        }
+    }
+    (None, states)
+}
+
+/// The states of all tests, none of which is wrong.
+pub(crate) fn states_of_all(explored: impl Fn(&Test) -> (Option<(Layout, Report)>, usize)) -> usize {
+    let mut all = 0;
+    for test in tests().values() {
+        let (wrong, states) = explored(test);
+        if let Some((layout, Report { trace, .. })) = wrong {
+            panic!("{} at {layout}\n{}", test.name, trace.unwrap_or_default());
+        }
+        all += states;
+    }
+    all
+}

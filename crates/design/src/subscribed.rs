@@ -1,0 +1,102 @@
+//! Who subscribes to which bytes of which array, as a design says it: `x[0..4096]: 0 1; y: 0 1 2 3`.
+//!
+//! The text is the value of a key, not the name of a file: kept results are those of a design's values.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use tombolo_machine::quantity::{Form, Plain, Quantity};
+use tombolo_types::Clock;
+
+/// Texts that were read, each once: options are copied.
+static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// Subscriptions by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subscribed(&'static str);
+
+/// Some bytes of an array, and who subscribes to their pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The array's name.
+    pub array: String,
+    /// Its bytes; `None` for all.
+    pub bytes: Option<Range<u64>>,
+    /// GPUs, by number: at least one.
+    pub gpus: Vec<u8>,
+}
+
+impl Subscribed {
+    /// Nothing is published.
+    pub const NOTHING: Subscribed = Subscribed("nothing");
+
+    /// The parts, in their order.
+    pub fn parts(self) -> Vec<Part> {
+        if self == Subscribed::NOTHING { Vec::new() } else { parts(self.0).unwrap_or_default() }
+    }
+}
+
+fn parts(text: &str) -> Option<Vec<Part>> {
+    text.split(';').map(|part| part.trim()).map(part).collect()
+}
+
+fn part(text: &str) -> Option<Part> {
+    let (place, gpus) = text.rsplit_once(':')?;
+    let gpus: Vec<u8> = gpus.split_whitespace().map(|gpu| gpu.parse().ok()).collect::<Option<_>>()?;
+    let place = place.trim();
+    let (array, bytes) = match place.strip_suffix(']') {
+        None => (place, None),
+        Some(place) => {
+            let (array, bytes) = place.rsplit_once('[')?;
+            let (first, end) = bytes.split_once("..")?;
+            (array, Some(first.trim().parse().ok()?..end.trim().parse().ok()?))
+        }
+    };
+    let is_whole =
+        !gpus.is_empty() && !array.is_empty() && bytes.as_ref().is_none_or(|bytes: &Range<u64>| !bytes.is_empty());
+    is_whole.then(|| Part { array: array.to_owned(), bytes, gpus })
+}
+
+impl Quantity for Subscribed {
+    const EXPECTED: &'static str = "arrays with the GPUs that subscribe to them, such as \"x[0..4096]: 0 1; y: 0 1 2\" (bytes of \
+                                    the array), or \"nothing\"";
+    const FORM: Form = Form::Text;
+
+    fn parse(text: &str, _: Clock) -> Option<Subscribed> {
+        if text != Subscribed::NOTHING.0 {
+            parts(text)?;
+        }
+        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = texts.get(text).copied();
+        let kept = known.unwrap_or_else(|| Box::leak(text.to_owned().into_boxed_str()));
+        texts.insert(kept);
+        Some(Subscribed(kept))
+    }
+
+    fn print(&self) -> Plain {
+        Plain::Text(self.0.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Option<Vec<Part>> {
+        Subscribed::parse(text, Clock::from_hz(1_000_000_000)).map(Subscribed::parts)
+    }
+
+    #[test]
+    fn arrays_are_named_whole_or_in_part() {
+        let part = |array: &str, bytes, gpus: &[u8]| Part { array: array.into(), bytes, gpus: gpus.to_vec() };
+        let expected = vec![part("x", Some(0..4096), &[0, 1]), part("a b", None, &[3])];
+        assert_eq!(parsed("x[0..4096]: 0 1; a b: 3"), Some(expected));
+        assert_eq!(parsed("nothing"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_says_nothing_is_refused() {
+        let wrong = ["", "x", "x:", ": 1", "x[5..5]: 1", "x[1-2]: 1", "x: 1;", "x: -1", "x[..]: 0"];
+        assert!(wrong.iter().all(|text| parsed(text).is_none()));
+    }
+}

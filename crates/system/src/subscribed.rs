@@ -1,0 +1,64 @@
+//! Subscriptions by hand: which pages of a program a design says are published, and to whom.
+
+use crate::run::{RunError, RunSpec};
+use std::collections::BTreeMap;
+use tombolo_design::Placement;
+use tombolo_design::placement::{Published, Subscriptions};
+use tombolo_design::subscribed::Part;
+use tombolo_protocol::topology::ModuleSet;
+use tombolo_types::{ArrayInfo, ModuleId, Page};
+
+/// Pages with their subscribers, in ascending order; of a page that several parts name, those of all.
+///
+/// # Errors
+/// A part names an array, bytes or a GPU that there are not.
+pub(crate) fn subscribed(spec: &RunSpec) -> Result<Vec<(Page, ModuleSet)>, RunError> {
+    let Placement::Published(Published { subscriptions: Subscriptions::Manual, by_hand, .. }) = spec.design.placement
+    else {
+        return Ok(Vec::new());
+    };
+    let mut pages: BTreeMap<Page, ModuleSet> = BTreeMap::new();
+    for part in by_hand.parts() {
+        let array = array(spec, &part)?;
+        let modules = modules(spec, &part)?;
+        let bytes = part.bytes.unwrap_or(0..array.bytes);
+        let page_bytes = spec.machine.page_bytes;
+        let (first, last) = ((array.base + bytes.start) / page_bytes, (array.base + bytes.end - 1) / page_bytes);
+        for page in first..=last {
+            let subscribers = pages.entry(Page(page)).or_default();
+            *subscribers = subscribers.and(modules);
+        }
+    }
+    Ok(pages.into_iter().collect())
+}
+
+fn refused(spec: &RunSpec, why: &str) -> RunError {
+    RunError::DoesNotFit(format!("design {}, placement.by_hand: {why}", spec.design.name))
+}
+
+fn array<'a>(spec: &'a RunSpec, part: &Part) -> Result<&'a ArrayInfo, RunError> {
+    let arrays = spec.program.arrays();
+    let Some(array) = arrays.iter().find(|array| array.name == part.array) else {
+        let known: Vec<&str> = arrays.iter().map(|array| &*array.name).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(refused(spec, &format!("no array {:?}; the program names {known}", part.array)));
+    };
+    match &part.bytes {
+        Some(bytes) if bytes.end > array.bytes => Err(refused(
+            spec,
+            &format!(
+                "array {:?} has {} bytes, and {} to {} are named",
+                part.array, array.bytes, bytes.start, bytes.end
+            ),
+        )),
+        Some(_) | None => Ok(array),
+    }
+}
+
+fn modules(spec: &RunSpec, part: &Part) -> Result<ModuleSet, RunError> {
+    let gpus = spec.machine.topology.gpus;
+    part.gpus.iter().try_fold(ModuleSet::NONE, |all, &gpu| {
+        let why = || refused(spec, &format!("no GPU {gpu}; machine {} has {gpus}", spec.machine.name));
+        if gpu < gpus { Ok(all.and(ModuleSet::only(ModuleId(gpu)))) } else { Err(why()) }
+    })
+}
