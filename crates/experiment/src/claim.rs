@@ -8,7 +8,7 @@ use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
 
 /// Rows that are named by their place.
-const PLACES: [&str; 4] = ["first", "last", "mean", "mean-of-all"];
+const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
 
 impl Plan {
     /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
@@ -84,6 +84,7 @@ impl Plan {
         match row.get() {
             "first" | "last" => Ok(()),
             "mean" if !self.summaries().is_empty() => Ok(()),
+            "mean-beside" if self.summaries().iter().filter(|(_, _, of_all)| !of_all).count() > 1 => Ok(()),
             "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
             // At quick scale some rows are left out; a claim on one is not measured then.
             _ if self.is_of_other_scales(row.get()) => Ok(()),
@@ -295,6 +296,21 @@ mod tests {
         };
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
         assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
+    }
+
+    #[test]
+    fn a_claim_may_be_of_the_second_mean() {
+        let row = |label: &str, value, summary| Row { label: label.into(), values: vec![Some(value)], summary };
+        let table = Table {
+            columns: vec!["gain".into()],
+            rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],
+            left_out: Some(Vec::new()),
+        };
+        let of = |place: &str| {
+            let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ row = 'PLACE', columns = ['gain'] }]";
+            measured(&toml::from_str(&claim.replace("PLACE", place)).unwrap(), &table)
+        };
+        assert_eq!((of("mean"), of("mean-beside")), (Some(4.0), Some(5.0)));
     }
 
     #[test]

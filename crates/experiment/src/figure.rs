@@ -72,11 +72,12 @@ impl Table {
         self.rows.iter().filter(move |row| !row.summary && is_kept(row))
     }
 
-    /// The row called `label`; `mean`, `mean-of-all`, `first` and `last` name rows by their place.
+    /// The row called `label`; `mean`, `mean-beside`, `mean-of-all`, `first` and `last` name rows by their place.
     pub(crate) fn row(&self, label: &str) -> Option<&Row> {
         let mut others = self.rows.iter().filter(|row| !row.summary);
         match label {
             "mean" => self.rows.iter().find(|row| row.summary),
+            "mean-beside" => self.rows.iter().filter(|row| row.summary).nth(1),
             "mean-of-all" => self.rows.iter().rfind(|row| row.summary),
             "first" => others.next(),
             "last" => others.next_back(),

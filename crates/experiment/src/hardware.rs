@@ -1,12 +1,13 @@
 //! What is computed from a machine alone, or from it and what a paper states of its workloads. Source: HMG, sections
-//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A.
+//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A; GPS, figure 3, table 1 and section 5.2.
 
 use crate::spec::StatedWorkload;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::TableConfig;
+use tombolo_types::Rate;
 
 /// Names below `hardware.`.
-pub(crate) const NAMES: [&str; 8] = [
+pub(crate) const NAMES: [&str; 13] = [
     "directory_sharers",
     "directory_bits_per_entry",
     "directory_storage_kb",
@@ -14,6 +15,11 @@ pub(crate) const NAMES: [&str; 8] = [
     "directory_reach_mb",
     "chiplet_table_row_bits",
     "chiplet_table_bytes",
+    "gpu_link_gb_per_s",
+    "gpu_memory_gb_per_s",
+    "write_queue_bytes",
+    "published_page_entry_bits",
+    "access_bitmap_kb",
     OF_WORKLOADS,
 ];
 
@@ -31,6 +37,11 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         "directory_reach_mb" => machine.directory_reach_bytes() as f64 / f64::from(1 << 20),
         "chiplet_table_row_bits" => f64::from(row_bits(machine)),
         "chiplet_table_bytes" => f64::from(row_bits(machine) * u32::from(TableConfig::default().rows)) / 8.0,
+        "gpu_link_gb_per_s" => gigabytes_per_second(machine.gpu_link.rate) * DIRECTIONS,
+        "gpu_memory_gb_per_s" => gigabytes_per_second(machine.dram.rate) * f64::from(machine.topology.modules_per_gpu),
+        "write_queue_bytes" => (u64::from(machine.publication.entries) * (machine.line.bytes() + TAG)) as f64,
+        "published_page_entry_bits" => f64::from(published_page_entry_bits(machine)),
+        "access_bitmap_kb" => (TRACKED / machine.page_bytes) as f64 / f64::from(u8::BITS) / 1024.0,
         // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
         OF_WORKLOADS if !stated.is_empty() => {
             let filling = stated.iter().filter(|one| one.ctas > machine.topology.sms() as u64).count();
@@ -47,13 +58,50 @@ fn row_bits(machine: &MachineConfig) -> u32 {
     32 + 2 * 28 * chiplets + 1 + 2 * chiplets
 }
 
+/// Ways of a link: surveys of hardware add up both. Source: NVIDIA's "300 GB/s" of a V100, six NVLinks of 25 GB/s each way.
+const DIRECTIONS: f64 = 2.0;
+/// Bits of a virtual and of a physical address. Source: GPS, Table 1.
+const ADDRESSES: (u32, u32) = (49, 47);
+/// Bytes of an entry of the write queue beside its line: 135 in all. Source: GPS, Table 1.
+const TAG: u64 = 7;
+/// Bytes whose pages an access tracker has a bit for: 32 GB. Source: GPS, section 5.2.
+const TRACKED: u64 = 32 << 30;
+
+/// Decimal gigabytes a second.
+fn gigabytes_per_second(rate: Rate) -> f64 {
+    if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 / 1e9 }
+}
+
+/// Bits of an entry of GPS's page table: the virtual page, and the physical page of each other GPU. Source: GPS, section 5.2.
+fn published_page_entry_bits(machine: &MachineConfig) -> u32 {
+    let page = machine.page_bytes.ilog2();
+    let others = u32::from(machine.topology.gpus).saturating_sub(1);
+    ADDRESSES.0.saturating_sub(page) + others * ADDRESSES.1.saturating_sub(page)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn machine(name: &str) -> MachineConfig {
+        tombolo_machine::machine(name).unwrap().check().unwrap()
+    }
+
+    #[test]
+    fn an_entry_of_a_published_page_grows_with_the_gpus() {
+        let bits = |name| value(&machine(name), &[], "published_page_entry_bits");
+        assert_eq!((bits("gps-4-pcie3"), bits("gps-16-pcie6")), (Some(126.0), Some(498.0)));
+    }
+
+    #[test]
+    fn rates_are_those_of_a_gpu_and_both_ways_of_its_link() {
+        let rate = |of: &str| value(&machine("gps-4-nvlink"), &[], of);
+        assert_eq!((rate("gpu_link_gb_per_s"), rate("gpu_memory_gb_per_s")), (Some(300.0), Some(900.0)));
+    }
+
     #[test]
     fn every_name_has_a_value() {
-        let machine = tombolo_machine::machine("hmg-4x4").unwrap().check().unwrap();
+        let machine = machine("hmg-4x4");
         let stated = [StatedWorkload { label: "one".to_owned(), ctas: 513, footprint_mb: 1 }];
         assert!(NAMES.iter().all(|name| value(&machine, &stated, name).is_some_and(|value| value > 0.0)));
         assert_eq!(value(&machine, &stated, "directory_bits"), None);
@@ -61,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_workload_fills_a_machine_with_fewer_sms_than_it_has_ctas() {
-        let machine = tombolo_machine::machine("hmg-4x4").unwrap().check().unwrap();
+        let machine = machine("hmg-4x4");
         let stated = [512, 513, 100_000, 1].map(|ctas| StatedWorkload { label: String::new(), ctas, footprint_mb: 1 });
         assert_eq!(value(&machine, &stated, "workloads_that_fill_it_percent"), Some(50.0));
         assert_eq!(value(&machine, &[], "workloads_that_fill_it_percent"), None, "nothing is stated");

@@ -1,10 +1,13 @@
 //! Mechanisms: directed programs whose bytes, invalidations or evictions are predicted in closed form.
 //!
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
-//! touching them. A claim names a mechanism; the tests of this crate hold every one to its prediction.
+//! touching them. Boundaries and ways to share memory have machines of their own. A claim names a mechanism; the tests of
+//! this crate hold every one to its prediction.
 
 mod boundaries;
 mod interleaving;
+mod publication;
+mod sharing;
 mod turning;
 mod ways;
 
@@ -90,6 +93,22 @@ pub fn list() -> &'static [Mechanism] {
         "halos-invalidate-every-second-step": boundaries::halos("cpelide"),
         "halos-invalidate-nothing-where-homes-are-known": boundaries::halos("cpelide-home-aware"),
         "wrong-labels-are-seen": boundaries::wrong_labels(),
+        "copies-go-to-all-others": sharing::copies(),
+        "needed-copies-are-halos": sharing::halos(),
+        "a-page-moves-at-every-turn": sharing::turns(),
+        "advised-pages-are-read-from-afar": sharing::from_afar(),
+        "loads-find-the-latest-writer": sharing::latest_writer(),
+        "the-bound-sends-nothing": sharing::bound(),
+        "published-lines-cross-once": publication::lines_cross_once(),
+        "parts-of-a-line-join": publication::parts_join(),
+        "the-watermark-drains-the-oldest": publication::watermark(),
+        "a-release-inside-drains-nothing": publication::release_inside(),
+        "published-atomics-never-join": publication::atomics(),
+        "who-accesses-subscribes": publication::subscribers(),
+        "copies-that-nobody-reads": publication::useless(),
+        "a-page-of-one-gpu-is-conventional": publication::conventional(),
+        "loads-without-a-replica-cross": publication::without_replica(),
+        "a-store-of-the-system-collapses": publication::collapse(),
         "interleaved-lines-are-remote": interleaving::remote_share(),
         "one-receiver-fifteen-lanes": turning::lanes_of_one_receiver(),
         "one-receiver-speed-up": turning::gain_of_one_receiver(),

@@ -429,8 +429,8 @@ pub struct Claim {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Label of its row; `mean` for the summary row, `mean-of-all` for that with the workloads that it leaves out,
-    /// `first` and `last` for the ends of the others.
+    /// Label of its row; `mean` for the summary row, `mean-beside` for the second one, `mean-of-all` for that with the
+    /// workloads that means leave out, `first` and `last` for the ends of the others.
     #[serde(default)]
     pub row: Option<Text>,
     /// Labels of its columns.

@@ -16,7 +16,7 @@ const ALL: &str = "all";
 /// What to reproduce.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Paper: hmg, numa-gpu or cpelide, or all of these, each into a folder of its own; umh and gps are to come
+    /// Paper: hmg, numa-gpu, cpelide or gps, or all of these, each into a folder of its own; umh is to come
     paper: String,
     /// One figure alone: its number, or a name of `list experiments`; its page and tables have its name
     #[arg(long, value_name = "F")]

@@ -447,10 +447,10 @@ fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
 
 #[test]
 fn a_paper_that_does_not_ship_yet_is_told_apart_from_one_that_is_none() {
-    let output = outcome(&["reproduce", "gps"]);
+    let output = outcome(&["reproduce", "umh"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("gps are not part of this version yet; there are those of cpelide, hmg"),
+        stderr(&output).contains("umh are not part of this version yet; there are those of cpelide, gps, hmg"),
         "{}",
         stderr(&output)
     );

@@ -1,0 +1,161 @@
+//! Pages that GPS publishes to their subscribers, on its machine of four GPUs with one SM each.
+
+use super::Measured;
+use super::sharing::{GPUS, PAGE, kernel, over, part, ran, read_from_afar, reads, sent, writes};
+use std::ops::Range;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_system::RunRecord;
+use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::publication::PublicationRecord;
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Mask, Order, Scope, Semantics};
+
+/// The order of plain accesses.
+const RELAXED: Order = Order { semantics: Semantics::Relaxed, scope: Scope::Gpu };
+/// One slice, so that stores reach the queue in their order, and room for all that is under way.
+const IN_ORDER: [&str; 2] = ["l2.slices=1", "l2.posted_stores=16384"];
+/// Lines that a program stores: below the watermark, and no part of a page.
+const LINES: u64 = 300;
+
+type Ran = Result<(RunRecord, Arc<MachineConfig>), String>;
+
+/// A kernel in which only GPU `gpu` does anything.
+fn only(gpu: u64, cta: impl Fn() -> Cta) -> Vec<Cta> {
+    kernel(|other| if other == gpu { cta() } else { Cta::new() })
+}
+
+/// A warp that stores lines in order.
+fn stores(lines: Range<u64>) -> Cta {
+    Cta::new().warp(|warp| lines.for_each(|line| _ = warp.write([line])))
+}
+
+fn to_all(settings: &[&str], cta: impl Fn() -> Cta) -> Ran {
+    ran("gps-all-to-all", settings, over(vec![only(0, cta)]))
+}
+
+fn published(record: &RunRecord) -> Result<&PublicationRecord, String> {
+    record.publication.as_ref().ok_or_else(|| "nothing is published".to_owned())
+}
+
+/// Bytes of a packet with a line.
+fn packet(machine: &MachineConfig) -> u64 {
+    machine.messages.header_bytes.0 + machine.line.bytes()
+}
+
+/// Lines that one GPU stores cross once to each of the others.
+pub(super) fn lines_cross_once() -> Result<Measured, String> {
+    let (record, machine) = to_all(&[], || stores(0..LINES))?;
+    Ok(Measured::bytes(LINES * (GPUS - 1) * packet(&machine), sent(&record)))
+}
+
+/// Four parts of a line join one entry: three of four stores hit.
+pub(super) fn parts_join() -> Result<Measured, String> {
+    const PARTS: u64 = 4;
+    let quarters = || {
+        Cta::new().warp(|warp| {
+            for (line, part) in (0..LINES).flat_map(|line| (0..PARTS).map(move |part| (line, part))) {
+                warp.store([line], Mask(0xff << (8 * part)), RELAXED);
+            }
+        })
+    };
+    let (record, _) = to_all(&[], quarters)?;
+    Ok(Measured::count(LINES * (PARTS - 1), published(&record)?.queue_hits))
+}
+
+/// Two sweeps over as many lines as the watermark: each store from the last of the first sweep on drains the oldest.
+pub(super) fn watermark() -> Result<Measured, String> {
+    /// Of the machine's queue: one less than it holds.
+    const WATERMARK: u64 = 511;
+    let sweep = |warp: &mut Warp<'_>| (0..WATERMARK).for_each(|line| _ = warp.write([line]));
+    let (record, _) = to_all(&IN_ORDER, || Cta::new().warp(|warp| (0..2).for_each(|_| sweep(warp))))?;
+    let found = published(&record)?;
+    match found.queue_hits {
+        // The first that leaves is the next to be stored.
+        0 => Ok(Measured::count(2 * WATERMARK - (WATERMARK - 1), found.drains.watermark)),
+        hits => Err(format!("{hits} stores hit")),
+    }
+}
+
+/// A release inside the GPU drains nothing: the second sweep joins the entries of the first.
+pub(super) fn release_inside() -> Result<Measured, String> {
+    let inside = Order { semantics: Semantics::AcquireRelease, scope: Scope::Gpu };
+    let sweeps = || {
+        Cta::new().warp(|warp| {
+            for _ in 0..2 {
+                (0..LINES).for_each(|line| _ = warp.write([line]));
+                warp.fence(inside);
+            }
+        })
+    };
+    let (record, _) = to_all(&[], sweeps)?;
+    Ok(Measured::count(LINES, published(&record)?.queue_hits))
+}
+
+/// Atomics of one line cross one by one, and never join.
+pub(super) fn atomics() -> Result<Measured, String> {
+    const ATOMICS: u64 = 20;
+    let cta =
+        || Cta::new().warp(|warp| (0..ATOMICS).for_each(|_| _ = warp.atomic([7], RELAXED, AtomicResult::Discarded)));
+    let (record, _) = to_all(&[], cta)?;
+    let found = published(&record)?;
+    match (found.queue_hits, found.published_lines) {
+        (0, 0) => Ok(Measured::count(ATOMICS, found.tlb.accesses)),
+        (hits, lines) => Err(format!("{hits} hits, {lines} lines")),
+    }
+}
+
+/// Two iterations in which each GPU writes its page and reads the next one's.
+fn ring() -> Arc<Directed> {
+    let next = |gpu: u64| part((gpu + 1) % GPUS);
+    over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(next(gpu)))]).launched(&[0, 1, 0, 1])
+}
+
+/// In the profiling iteration all get what is stored, in the next one who read the page.
+pub(super) fn subscribers() -> Result<Measured, String> {
+    let (record, _) = ran("gps", &[], ring())?;
+    Ok(Measured::count(GPUS * PAGE * (GPUS - 1) + GPUS * PAGE, published(&record)?.published_lines))
+}
+
+/// Bytes published in the profiling iteration that nobody reads: two of three copies.
+pub(super) fn useless() -> Result<Measured, String> {
+    let (record, machine) = ran("gps", &[], ring())?;
+    Ok(Measured::bytes(GPUS * PAGE * (GPUS - 2) * machine.line.bytes(), published(&record)?.useless_bytes))
+}
+
+/// Pages that one GPU alone has accessed are published in the profiling iteration alone.
+pub(super) fn conventional() -> Result<Measured, String> {
+    let (record, _) = ran("gps", &[], over(vec![kernel(|gpu| writes(part(gpu)))]).launched(&[0, 0, 0]))?;
+    Ok(Measured::count(GPUS * PAGE * (GPUS - 1), published(&record)?.published_lines))
+}
+
+/// Loads of a GPU that does not subscribe cost a request and an answer a line.
+pub(super) fn without_replica() -> Result<Measured, String> {
+    let first = || {
+        kernel(|gpu| match gpu {
+            0 => writes(part(0)),
+            1 => reads(part(0)),
+            _ => Cta::new(),
+        })
+    };
+    let run = |launches: &[u32]| {
+        let late = only(3, || Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.read([line]))));
+        ran("gps", &[], over(vec![first(), late]).launched(launches))
+    };
+    let ((before, _), (after, machine)) = (run(&[0, 0])?, run(&[0, 0, 1])?);
+    Ok(Measured::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
+}
+
+/// A store of the system leaves one copy: what others store afterwards goes there alone.
+pub(super) fn collapse() -> Result<Measured, String> {
+    let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
+    let store = only(2, || Cta::new().warp(|warp| _ = warp.store([9], Mask(1), system)));
+    let (record, machine) = ran("gps-all-to-all", &[], over(vec![store, only(1, || stores(0..LINES))]))?;
+    match published(&record)?.published_lines {
+        0 => {
+            let out = record.links.iter().find(|link| link.name == "gpu1.out").map_or(0, |link| link.bytes);
+            Ok(Measured::bytes(LINES * packet(&machine), out))
+        }
+        lines => Err(format!("{lines} lines are published")),
+    }
+}

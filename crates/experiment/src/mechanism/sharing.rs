@@ -1,0 +1,127 @@
+//! Ways to share memory that GPS compares itself with, on its machine of four GPUs with one SM each.
+
+use super::Measured;
+use std::ops::Range;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::{RunRecord, RunSpec, run};
+use tombolo_types::LineSize;
+
+pub(super) const GPUS: u64 = 4;
+/// Lines of a page of 64 KB, which is also a GPU's part of the array.
+pub(super) const PAGE: u64 = 512;
+/// Lines of a neighbour's part that a GPU reads.
+const HALO: u64 = 3;
+
+/// Kernels that use an array of a page for each GPU.
+pub(super) fn over(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
+    Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
+}
+
+/// A directed program under a design.
+pub(super) fn ran(
+    design: &str,
+    settings: &[&str],
+    program: Arc<Directed>,
+) -> Result<(RunRecord, Arc<MachineConfig>), String> {
+    let mut machine = tombolo_machine::machine("gps-4-pcie3").map_err(|error| error.to_string())?;
+    let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
+    let settings = [&["topology.sms_per_module=1"], settings].concat();
+    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
+    let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
+    let [design] = designs;
+    let design = design.check().map_err(|error| error.to_string())?;
+    let spec = RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 };
+    run(&spec).map(|record| (record, machine)).map_err(|error| error.to_string())
+}
+
+/// A kernel of one CTA a GPU.
+pub(super) fn kernel(each: impl Fn(u64) -> Cta) -> Vec<Cta> {
+    (0..GPUS).map(each).collect()
+}
+
+/// The part of the array that is a GPU's.
+pub(super) fn part(gpu: u64) -> Range<u64> {
+    gpu * PAGE..(gpu + 1) * PAGE
+}
+
+pub(super) fn writes(lines: Range<u64>) -> Cta {
+    Cta::sharing(lines, 8, |warp, line| _ = warp.write([line]))
+}
+
+pub(super) fn reads(lines: Range<u64>) -> Cta {
+    Cta::sharing(lines, 8, |warp, line| _ = warp.read([line]))
+}
+
+/// Each GPU writes its part; then it reads it, with a halo of its neighbours'.
+fn exchange() -> Vec<Vec<Cta>> {
+    let own = |gpu| part(gpu).start.saturating_sub(HALO)..(part(gpu).end + HALO).min(GPUS * PAGE);
+    let reads = |gpu| Cta::new().warp(|warp| own(gpu).for_each(|line| _ = warp.read([line])));
+    vec![kernel(|gpu| writes(part(gpu))), kernel(reads)]
+}
+
+/// Bytes out of all GPUs, headers included.
+pub(super) fn sent(record: &RunRecord) -> u64 {
+    let is_out = |name: &str| name.starts_with("gpu") && name.ends_with("out");
+    record.links.iter().filter(|link| is_out(&link.name)).map(|link| link.bytes).sum()
+}
+
+/// Bytes on a link for a line that is read from afar: the request, and the line with its header.
+pub(super) fn read_from_afar(machine: &MachineConfig) -> u64 {
+    let messages = &machine.messages;
+    messages.request_bytes.0 + messages.header_bytes.0 + machine.line.bytes()
+}
+
+/// What every GPU has written goes to all others, in packets of a payload each.
+pub(super) fn copies() -> Result<Measured, String> {
+    let (record, machine) =
+        ran("memcpy", &[], over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(part(gpu)))]))?;
+    let payload = machine.copy.payload.0;
+    let packets = GPUS * (GPUS - 1) * PAGE * machine.line.bytes() / payload;
+    Ok(Measured::bytes(packets * (payload + machine.messages.header_bytes.0), sent(&record)))
+}
+
+/// Copies of halos: each GPU has two neighbours but for the first and the last.
+pub(super) fn halos() -> Result<Measured, String> {
+    let (record, machine) = ran("memcpy-needed", &[], over(exchange()))?;
+    let copied = record.copies.ok_or("it makes no copies")?.bytes;
+    Ok(Measured::bytes(2 * (GPUS - 1) * HALO * machine.line.bytes(), copied))
+}
+
+/// Two GPUs that read a page in turn: it moves before every turn but the first.
+pub(super) fn turns() -> Result<Measured, String> {
+    const TURNS: u64 = 9;
+    let turn = |turn: u64| {
+        kernel(move |gpu| if gpu == turn % 2 { Cta::new().warp(|warp| _ = warp.read([0])) } else { Cta::new() })
+    };
+    let (record, machine) = ran("unified-memory", &[], over((0..TURNS).map(turn).collect()))?;
+    let moved = record.paging.ok_or("no page may move")?.migrated_bytes;
+    Ok(Measured::bytes((TURNS - 1) * machine.page_bytes, moved))
+}
+
+/// Pages with advice: what several GPUs read stays at its writer, and costs a request and an answer a line, and no fault.
+pub(super) fn from_afar() -> Result<Measured, String> {
+    let (record, machine) = ran("unified-memory-hints", &[], over(exchange()))?;
+    match record.paging.ok_or("no page may move")?.faults {
+        0 => Ok(Measured::bytes(2 * (GPUS - 1) * HALO * read_from_afar(&machine), sent(&record))),
+        faults => Err(format!("{faults} faults")),
+    }
+}
+
+/// The last GPU writes the first page, which the first GPU has touched first; then all read it. Only others' loads cross.
+pub(super) fn latest_writer() -> Result<Measured, String> {
+    let on = |active: u64, work: fn(Range<u64>) -> Cta| {
+        kernel(move |gpu| if gpu == active { work(part(0)) } else { Cta::new() })
+    };
+    let kernels = vec![on(0, reads), on(GPUS - 1, writes), kernel(|_| reads(part(0)))];
+    let (record, machine) = ran("remote-demand-loads", &[], over(kernels))?;
+    Ok(Measured::bytes((GPUS - 1) * PAGE * read_from_afar(&machine), sent(&record)))
+}
+
+/// The bound of memcpy sends nothing.
+pub(super) fn bound() -> Result<Measured, String> {
+    let all = || kernel(|_| reads(0..GPUS * PAGE));
+    let (record, _) = ran("infinite-bandwidth", &[], over(vec![kernel(|gpu| writes(part(gpu))), all()]))?;
+    Ok(Measured::bytes(0, sent(&record)))
+}
