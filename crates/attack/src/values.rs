@@ -2,7 +2,7 @@
 
 use crate::observer::Observer;
 use std::sync::Arc;
-use tombolo_check::litmus::{Update, Value};
+use tombolo_check::litmus::{Operand, Update, Value};
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
@@ -80,6 +80,12 @@ impl Data for Values {
 
 impl Contents for Values {
     type Watch = Arc<Observer>;
+
+    fn exchange(self, mask: Mask) -> Change {
+        // Cells hold what they differ by from what was there first.
+        let value = Cell::of(mask).map_or(0, |cell| self.value(cell, 0));
+        Change { update: Update::Exchange(Operand::Value(value)), initial: 0 }
+    }
 }
 
 #[cfg(test)]

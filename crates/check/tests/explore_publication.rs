@@ -45,7 +45,7 @@ fn published_pages_keep_the_model() {
     let config = config(Publication::default(), 3_000);
     let all = states_of_all(|test| explore(test, 6, &config));
     // A change of either is a change of the rules, of the explorer or of the tests that ship.
-    assert_eq!((tests().len(), all), (108, 4_081_802));
+    assert_eq!((tests().len(), all), (108, 3_961_653));
 }
 
 /// A test that shows each broken rule.
@@ -58,9 +58,9 @@ fn own(rule: BrokenPublication) -> &'static str {
         | BrokenPublication::LoadIgnoresQueue
         | BrokenPublication::LoadPassesEntry => "CoWR.gpu",
         BrokenPublication::PartTaken => "MP.gpu",
+        BrokenPublication::WholeLine => "K-SB",
+        BrokenPublication::AddedBeforeOrder => "MP+red.gpu",
         BrokenPublication::EntryKept
-        | BrokenPublication::WholeLine
-        | BrokenPublication::AddedBeforeOrder
         | BrokenPublication::AtomicPassesEntry
         | BrokenPublication::AtomicPassesPublication => "Atom-SB-ld",
         BrokenPublication::EntryPassesAtomic | BrokenPublication::AnsweredEarly => "CoRWR+atom.gpu",

@@ -69,18 +69,18 @@ fn states(by: By, count: usize, max_states: usize) -> usize {
 
 #[test]
 fn a_page_that_collapses_keeps_the_model() {
-    assert_eq!(states(By::Collapse, 6, 3_000), 5_185_804);
+    assert_eq!(states(By::Collapse, 6, 3_000), 5_039_065);
 }
 
 #[test]
 fn a_page_to_which_readers_subscribe_keeps_the_model() {
-    assert_eq!(states(By::Read, 4, 2_000), 3_103_907);
+    assert_eq!(states(By::Read, 4, 2_000), 3_016_318);
 }
 
 #[test]
 fn a_page_whose_subscribers_come_and_go_keeps_the_model() {
     let all = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave].map(|by| states(by, 2, 2_000));
-    assert_eq!(all, [1_386_088, 1_367_509, 1_420_661, 1_643_525]);
+    assert_eq!(all, [1_402_272, 1_301_283, 1_436_709, 1_659_632]);
 }
 
 /// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.

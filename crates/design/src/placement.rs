@@ -72,8 +72,8 @@ option! {
         /// Of `manual`: arrays, or bytes of them, with the GPUs that subscribe to their pages. All other pages are where they
         /// are first touched, as without publishing. Source: GPS, section 4: cuMemAdvise.
         by_hand: Subscribed = Subscribed::NOTHING,
-        /// Iterations in which accesses are tracked. The first one ends before the first launch that does what an earlier one
-        /// did: a kernel of the same name on the same arrays. Source of the default: GPS, section 4, Listing 1.
+        /// Iterations in which accesses are tracked, with what comes before the first. An iteration is the shortest stretch of
+        /// launches that repeats over half of the program or more. Source of the default: GPS, section 4, Listing 1.
         profiled: u32 = 1,
         /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
         allocates: bool = false,

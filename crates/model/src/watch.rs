@@ -17,11 +17,16 @@ pub trait Contents: Data {
     type Watch: Watch<Self>;
     /// Whether protocols of a run may have a broken rule. Where they may not, nothing of those is in its code.
     const BREAKABLE: bool = true;
+
+    /// An atomic that leaves these contents of the bytes of `mask`, whatever was there.
+    fn exchange(self, mask: Mask) -> Self::Update;
 }
 
 impl Contents for () {
     type Watch = ();
     const BREAKABLE: bool = false;
+
+    fn exchange(self, _: Mask) {}
 }
 
 /// A warp slot of the machine.

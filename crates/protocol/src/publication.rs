@@ -9,8 +9,9 @@
 //!   every other subscriber; it is gone then.
 //! - Load of a module without a replica: the queue has all of its bytes, and answers; or some, and their entry is sent first,
 //!   so that the load follows it to the home on the way of their line; or none.
-//! - Atomic: its line's entry is sent first. The operation is sent to every other subscriber where its result is the same in
-//!   any order, else the value that it left. One with a result of a module without a replica acts at the page's home to that
+//! - Atomic: its line's entry is sent first. The value that it left is sent to every other subscriber: were the operation sent,
+//!   replicas could come to hold what nobody has written, where others store to it at the same time. One of a module without
+//!   a replica and without a result is sent as an operation, for it is performed nowhere before. One with a result of a module without a replica acts at the page's home to that
 //!   module, which sends the value to the others, and answers when they have it. That value goes another way than what the
 //!   module itself publishes of the line: so the atomic waits until all of that is taken, and the rest of the line until the answer.
 //! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has taken them. A `.gpu` release
@@ -143,20 +144,9 @@ pub enum Behind {
     IsSent {
         /// Behind the line's entry.
         behind_entry: bool,
-        /// In which form.
-        sends: Sends,
         /// Whether its answer waits until all have taken that.
         answer_waits: bool,
     },
-}
-
-/// What is published of an atomic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sends {
-    /// The operation.
-    Operation,
-    /// The value that it has left.
-    Value,
 }
 
 /// A broken rule of published pages. The explorer must catch each.
@@ -275,8 +265,8 @@ impl Publication {
     }
 
     /// What becomes of a request that the L2 of the subscriber `at` has taken, from an SM of its `own` or from another module.
-    /// What was published ends there. `commutes`: whether an atomic comes to the same in any order with others.
-    pub fn behind<D: Data>(&self, own: bool, request: &Request<D>, commutes: bool) -> Behind {
+    /// What was published ends there. Of an atomic the value is sent that it has left.
+    pub fn behind<D: Data>(&self, own: bool, request: &Request<D>) -> Behind {
         match request {
             Request::Read { .. } => Behind::Nothing,
             Request::Write { .. } => {
@@ -285,7 +275,6 @@ impl Publication {
             }
             Request::Atomic { .. } => Behind::IsSent {
                 behind_entry: !self.is_broken(BrokenPublication::AtomicPassesEntry),
-                sends: if own && commutes { Sends::Operation } else { Sends::Value },
                 answer_waits: !own && !self.is_broken(BrokenPublication::AnsweredEarly),
             },
         }
@@ -424,8 +413,8 @@ mod tests {
         assert_eq!(before(atomic(false), Publishing { unanswered: true, ..idle }), Before::Waits);
         assert!(!RULES.may_send(page, away, true) && RULES.may_send(page, ModuleId(1), true));
         assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), Before::Passes);
-        let answered_late = Behind::IsSent { behind_entry: true, sends: Sends::Value, answer_waits: true };
-        assert_eq!(RULES.behind(false, &atomic(true), true), answered_late);
+        let answered_late = Behind::IsSent { behind_entry: true, answer_waits: true };
+        assert_eq!(RULES.behind(false, &atomic(true)), answered_late);
     }
 
     #[test]

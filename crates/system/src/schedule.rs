@@ -70,7 +70,7 @@ fn needs_walk(movement: Movement) -> bool {
 /// Accesses are tracked up to a command, and what is said of that.
 fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>) {
     let Some(last) = last else {
-        let note = "no launch repeats an earlier one: every GPU subscribes to every page from the start to the end";
+        let note = "no launches repeat: every GPU subscribes to every page from the start to the end";
         return (Schedule::default(), vec![note.to_owned()]);
     };
     let commands = program.commands();

@@ -8,10 +8,10 @@ use super::machine::Machine;
 use super::paging::PageStep;
 use super::state::{Awaited, Body, Channel, Message, Posted, Source, State, Violation};
 use super::step::Step;
-use super::values::{Values, WHOLE_LINE, commutes};
+use super::values::{Values, WHOLE_LINE};
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::plan::Action;
-use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishing, Sends, Subscribers};
+use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishing, Subscribers};
 use tombolo_protocol::{Coherence, Request};
 use tombolo_types::{ModuleId, Scope};
 
@@ -132,21 +132,16 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let own = matches!(hand.source, Source::Sm(sm) if self.sms[sm as usize].module == at);
         let request = hand.posted.request;
-        let commutes = matches!(&request, Request::Atomic { update, .. } if commutes(update));
-        match rules.behind(own, &request, commutes) {
+        match rules.behind(own, &request) {
             Behind::Nothing => {}
             Behind::IsAdded => Self::add(state, at, line, &request),
-            Behind::IsSent { behind_entry, sends, answer_waits } => {
+            Behind::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
                     self.send_entry(state, at, line);
                 }
-                let request = match (sends, request) {
-                    (Sends::Value, Request::Atomic { mask, .. }) => {
-                        let data = self.contents_at(state, Holder::Module(at), line);
-                        Request::Write { mask, scope: Scope::Cta, data, tracked: false }
-                    }
-                    (Sends::Value | Sends::Operation, request) => request,
-                };
+                let Request::Atomic { mask, .. } = request else { return };
+                let data = self.contents_at(state, Holder::Module(at), line);
+                let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
                 let result = hand.posted.result.filter(|_| answer_waits);
                 self.send(state, at, line, Posted { request, result, ..hand.posted });
             }

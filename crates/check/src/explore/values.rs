@@ -24,14 +24,6 @@ pub(super) fn mask_of(cell: u8) -> Mask {
     Mask(1 << cell)
 }
 
-/// Whether several atomics come to the same in any order.
-pub(super) fn commutes(update: &Update) -> bool {
-    match update {
-        Update::Apply(..) => true,
-        Update::Exchange(_) | Update::CompareAndSwap { .. } => false,
-    }
-}
-
 impl Data for Values {
     /// Its operands are constants: the thread that issues an atomic fills in its registers.
     type Update = Update;

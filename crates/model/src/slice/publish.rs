@@ -15,7 +15,7 @@ use crate::publisher::{Drained, HeldAnswer};
 use crate::watch::Contents;
 use tombolo_protocol::host::Tried;
 use tombolo_protocol::plan::Action;
-use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Sends, Subscribers};
+use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Subscribers};
 use tombolo_protocol::{Coherence, Event, Reply, Request, Requester, Slot};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
@@ -148,25 +148,21 @@ impl<D: Contents> Slice<D> {
         };
         let Some(publisher) = &here.shared.publisher else { return false };
         let own = item.from == Requester::Local;
-        // An operation and the value that it leaves weigh the same; that of a run that carries values overwrites.
-        match publisher.rules.behind(own, &item.body.request, true) {
+        match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
             Behind::IsAdded => {
                 here.add_to_queue(line, &item.body.request);
                 false
             }
-            Behind::IsSent { behind_entry, sends, answer_waits } => {
+            Behind::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
                     here.publish_entry(line, Drained::Atomic);
                 }
-                let request = match (sends, item.body.request) {
-                    (Sends::Value, Request::Atomic { mask, scope, .. }) => {
-                        Request::Write { mask, scope, data: self.contents(line, here), tracked: false }
-                    }
-                    (Sends::Value | Sends::Operation, request) => request,
-                };
+                let Request::Atomic { mask, scope, returns, .. } = item.body.request else { return false };
+                // An atomic that leaves there what it has left here.
+                let update = self.contents(line, here).exchange(mask);
+                let request = Request::Atomic { mask, scope, update, returns: false };
                 here.publish_atomic(subscribers, &LineRequest { request, ..item.body });
-                let returns = matches!(item.body.request, Request::Atomic { returns: true, .. });
                 answer_waits && returns
             }
         }

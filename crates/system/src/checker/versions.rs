@@ -45,4 +45,8 @@ impl Data for Versions {
 
 impl Contents for Versions {
     type Watch = Arc<super::Checker>;
+
+    fn exchange(self, mask: Mask) -> Version {
+        self.grains(mask).next().map_or_else(Version::default, |(_, version)| version)
+    }
 }
