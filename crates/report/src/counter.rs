@@ -127,6 +127,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("publication.tlb.hits", "subscribers found", "", "Lookups that found the page, or its walk on the way."),
     counter("publication.forwards", "loads from the queue", "", "Loads of a GPU without a replica that its queue answered."),
     counter("publication.remote_loads", "loads of subscribers' replicas", "", "Loads of a GPU without a replica that went to a subscriber."),
+    counter("publication.subscribers.*", "pages by subscribers", "", "Pages that so many GPUs hold in the end."),
     counter("publication.collapses", "pages collapsed", "", "Pages of which a store at .sys scope left one copy."),
     counter("copies.calls", "copies between GPUs", "", "Calls that copied a range from GPU to GPU."),
     counter("copies.bytes", "bytes copied between GPUs", "B", "Bytes copied from GPU to GPU, without headers."),

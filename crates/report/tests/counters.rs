@@ -10,37 +10,52 @@ use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Every number of `value` by its path, members of lists as `*`.
+/// Every number of `value` by its path, members of lists and of tables by number as `*`.
 fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Number(_) => drop(found.insert(path.to_owned())),
         Value::Array(members) => members.iter().for_each(|member| numbers(&below("*"), member, found)),
+        Value::Object(members) if !members.is_empty() && members.keys().all(|name| name.parse::<u32>().is_ok()) => {
+            members.values().for_each(|member| numbers(&below("*"), member, found));
+        }
         Value::Object(members) => members.iter().for_each(|(name, member)| numbers(&below(name), member, found)),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
 /// The record of a small run.
-fn record(machine: &Description<MachineConfig>, share: u64, design: &str) -> Value {
+fn record(
+    machine: &Description<MachineConfig>,
+    share: u64,
+    design: &str,
+    program: &str,
+    given: [(&str, &str); 2],
+) -> Value {
     let scale = tombolo_machine::Scale::new(1, share).expect("a scale");
     let machine = Arc::new(machine.check().and_then(|machine| machine.scaled(scale)).expect("a preset is sound"));
     let design = tombolo_design::design(design).and_then(|design| design.check()).expect("a preset is sound");
-    let workload = bench::find("pathfinder").expect("a workload");
-    let given = [("columns", "4096"), ("rows", "12")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let workload = bench::find(program).expect("a workload");
+    let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
+    let request = request.with_gpus(machine.topology.gpus);
     let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
     let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
     serde_json::to_value(tombolo_system::run_logged(&spec).expect("it runs").0).expect("a record is JSON")
 }
 
-/// Of a run whose boundaries are counted, and of one whose pages move.
-fn records() -> [Value; 2] {
+/// Of a run whose boundaries are counted, of one whose pages move, and of one whose pages are published.
+fn records() -> [Value; 3] {
     let mut cached = tombolo_machine::machine("hmg-4x4").expect("a preset");
     cached.set("memory_cache.bytes", "16MB").expect("a key");
     let apart = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
-    [record(&cached, 32, "hmg"), record(&apart, 40, "unified-memory-hints")]
+    let wall = [("columns", "4096"), ("rows", "12")];
+    [
+        record(&cached, 32, "hmg", "pathfinder", wall),
+        record(&apart, 40, "unified-memory-hints", "pathfinder", wall),
+        record(&apart, 40, "gps", "jacobi", [("columns", "1024"), ("rows", "66")]),
+    ]
 }
 
 #[test]
