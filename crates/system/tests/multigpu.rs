@@ -24,7 +24,7 @@ enum Exchange {
 
 /// The other ways that `share` ranks, GPUs with peer access, and variants of publishing: what they do with a page does not depend on how many GPUs
 /// there are, so that one number will do.
-const PEERS: [Way; 7] = [
+const PEERS: [Way; 8] = [
     ("numa-memory-side", AS_CUT),
     ("peer", AS_CUT),
     ("software-flat", AS_CUT),
@@ -32,6 +32,7 @@ const PEERS: [Way; 7] = [
     ("hmg", AS_CUT),
     ("gps", &["placement.allocates=true"]),
     ("gps-all-to-all", &[]),
+    ("gps-on-read", &[]),
 ];
 
 /// As `share` runs them.

@@ -9,7 +9,7 @@ use tombolo_types::stream::Program;
 pub type Way = (&'static str, &'static [&'static str]);
 
 /// Designs that promise the memory model, or what a kernel's boundary brings.
-pub const WAYS: [Way; 9] = [
+pub const WAYS: [Way; 8] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
     ("unified-memory", &["placement.pinning=true"]),
@@ -18,7 +18,6 @@ pub const WAYS: [Way; 9] = [
     ("memcpy", &["placement.overlap=true"]),
     ("memcpy-needed", &[]),
     ("gps", &[]),
-    ("gps-on-read", &[]),
 ];
 
 /// So many GPUs of two SMs each, with small pages.
