@@ -212,7 +212,7 @@ impl Driver {
             }
             if with_room.len() < holders.count() as usize {
                 let residence = match with_room.first() {
-                    Some(&home) => Residence::published(home, set(&with_room), modules),
+                    Some(&home) => Residence::published(home, with_room.iter().copied().collect(), modules),
                     None => Residence::at(Holder::Host, ModuleSet::NONE),
                 };
                 self.pages.insert(page, residence);
@@ -525,10 +525,6 @@ impl Driver {
             Cause::Room => {}
         }
     }
-}
-
-fn set(modules: &[ModuleId]) -> ModuleSet {
-    modules.iter().fold(ModuleSet::NONE, |all, &module| all.and(ModuleSet::only(module)))
 }
 
 /// The module whose memory a change brings a page to.

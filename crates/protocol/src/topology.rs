@@ -100,6 +100,12 @@ impl Class {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleSet(pub u32);
 
+impl FromIterator<ModuleId> for ModuleSet {
+    fn from_iter<I: IntoIterator<Item = ModuleId>>(modules: I) -> ModuleSet {
+        modules.into_iter().fold(ModuleSet::NONE, |all, module| all.and(ModuleSet::only(module)))
+    }
+}
+
 impl ModuleSet {
     /// No module.
     pub const NONE: ModuleSet = ModuleSet(0);

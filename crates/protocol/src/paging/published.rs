@@ -66,16 +66,9 @@ impl Paging {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{A, B, C, set};
     use super::super::{Access, Mapping, Wanted, Wish};
     use super::*;
-
-    const A: ModuleId = ModuleId(0);
-    const B: ModuleId = ModuleId(1);
-    const C: ModuleId = ModuleId(2);
-
-    fn set(modules: &[ModuleId]) -> ModuleSet {
-        modules.iter().fold(ModuleSet::NONE, |all, &module| all.and(ModuleSet::only(module)))
-    }
 
     fn page(subscribers: &[ModuleId]) -> Residence {
         Residence::published(subscribers[0], set(subscribers), 3)
