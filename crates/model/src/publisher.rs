@@ -10,15 +10,13 @@
 //!
 //! What is decided [`tombolo_protocol::publication`] decides. Not here: who subscribes (the driver).
 
-use crate::mshr::EntryId;
+use crate::message::Origin;
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig};
 use crate::watch::Contents;
 use crate::write_queue::WriteQueue;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tombolo_protocol::publication::{Publication, Publishing};
 use tombolo_types::{Line, Mask, Page, Ps};
-
-use crate::message::{Flag, Origin};
 
 /// Why an entry leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +95,6 @@ pub struct HeldAnswer<D> {
     pub line: Line,
     /// Who has issued it.
     pub origin: Origin,
-    /// The miss register of the asker.
-    pub asker: EntryId,
-    /// The flag that it left.
-    pub flag: Flag,
     /// What was there before.
     pub data: D,
 }

@@ -224,6 +224,8 @@ impl Ended<'_> {
         for module in modules {
             let name = module.id();
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
+            let publisher = module.slice_shared().publisher.iter();
+            lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
             let slices = module.slices().iter().enumerate();
             lines.extend(slices.flat_map(|(index, slice)| {

@@ -170,9 +170,9 @@ impl<D: Contents> Slice<D> {
 
     /// Holds the result of an atomic of another module back until all have the value that it left.
     pub(super) fn hold_answer<C: Coherence>(&mut self, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
-        let LineRequest { line, origin, asker, flag, .. } = item.body;
+        let LineRequest { line, origin, .. } = item.body;
         if let Some(publisher) = &mut here.shared.publisher {
-            publisher.hold(HeldAnswer { line, origin, asker, flag, data });
+            publisher.hold(HeldAnswer { line, origin, data });
         }
     }
 
@@ -317,12 +317,11 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
-    /// A subscriber has taken what was published of a line: results that wait for it go. Returns whether requests of its line
-    /// may go on.
-    pub fn publication_taken(&mut self, line: Line) -> bool {
-        let Some(publisher) = &mut self.shared.publisher else { return false };
+    /// A subscriber has taken what was published of a line: results that wait for it go.
+    pub fn publication_taken(&mut self, line: Line) {
+        let Some(publisher) = &mut self.shared.publisher else { return };
         if !publisher.taken(line) {
-            return false;
+            return;
         }
         let now = Departure::at(self.out.now());
         for HeldAnswer { line, origin, data, .. } in publisher.let_go(line) {
@@ -331,7 +330,6 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
             self.send(now, back, Packet::Old { origin, line, data });
             self.id = id;
         }
-        true
     }
 
     /// What another module has published is here.
