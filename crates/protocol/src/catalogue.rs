@@ -1,7 +1,7 @@
 //! Every protocol by its name: the one table that the timing model and the explorer both choose from. Adding
 //! a protocol is one file beside this one and one line here.
 
-use crate::coherence::Coherence;
+use crate::coherence::{Coherence, Protocol};
 use crate::options::{Facts, Options};
 
 /// What is done with a protocol that is chosen by name.
@@ -40,7 +40,7 @@ macro_rules! protocols {
         };
 
         /// What is known of each protocol, in the order of [`PROTOCOLS`].
-        pub const FACTS: &[Facts] = &[$(<crate::$module::$protocol::<false> as Coherence>::FACTS),+];
+        pub const FACTS: &[Facts] = &[$(<crate::$module::$protocol::<false> as Protocol>::FACTS),+];
 
         /// Shows `visitor` the protocol called `name` with these options, which may have a broken rule.
         ///

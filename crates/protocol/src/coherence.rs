@@ -323,11 +323,37 @@ pub enum Refusal {
     Unexpected(&'static str),
 }
 
-/// A cache-coherence protocol between the L2 caches of the modules.
-pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
+/// What is asked of a protocol whatever its caches are: by threads, by L1s, by those who run its plans.
+pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     /// What lists and designs know of it.
     const FACTS: Facts;
 
+    /// What an acquire does beyond the L1, step by step.
+    fn acquire(&self, sync: Sync) -> &'static [Phase];
+
+    /// What a release does beyond the SM, step by step.
+    fn release(&self, sync: Sync) -> &'static [Phase];
+
+    /// How lines are divided for the reads that fill them.
+    fn sectors(&self) -> Sectors;
+
+    /// Whether an acquire beyond the CTA invalidates the L1.
+    fn invalidates_l1(&self) -> bool;
+
+    /// What it guarantees.
+    fn promise(&self) -> Promise;
+
+    /// The rule that is broken on purpose, if any.
+    fn broken_rule(&self) -> Option<BrokenRule>;
+
+    /// Whether `rule` is the broken rule.
+    fn broken(&self, rule: BrokenRule) -> bool {
+        self.broken_rule() == Some(rule)
+    }
+}
+
+/// A cache-coherence protocol between the L2 caches of the modules, whose lines are valid or not.
+pub trait Coherence: Protocol {
     /// One transition of the L2 (and directory) of module `at`.
     ///
     /// # Errors
@@ -341,12 +367,6 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
         effects: &mut impl Effects<D>,
     ) -> Result<(), Refusal>;
 
-    /// What an acquire does beyond the L1, step by step.
-    fn acquire(&self, sync: Sync) -> &'static [Phase];
-
-    /// What a release does beyond the SM, step by step.
-    fn release(&self, sync: Sync) -> &'static [Phase];
-
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
@@ -356,14 +376,8 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
     /// Where the accesses of several modules to one line meet.
     fn ordering_point(&self) -> OrderingPoint;
 
-    /// How lines are divided for the reads that fill them.
-    fn sectors(&self) -> Sectors;
-
     /// Whether requests go by the GPU home.
     fn is_hierarchical(&self) -> bool;
-
-    /// Whether an acquire beyond the CTA invalidates the L1.
-    fn invalidates_l1(&self) -> bool;
 
     /// Whether a directory tracks sharers.
     fn has_directory(&self) -> bool;
@@ -376,15 +390,4 @@ pub trait Coherence: Copy + Send + std::marker::Sync + 'static {
 
     /// Whether an L2 tells the home when it drops its last line of a region.
     fn downgrades(&self) -> bool;
-
-    /// What it guarantees.
-    fn promise(&self) -> Promise;
-
-    /// The rule that is broken on purpose, if any.
-    fn broken_rule(&self) -> Option<BrokenRule>;
-
-    /// Whether `rule` is the broken rule.
-    fn broken(&self, rule: BrokenRule) -> bool {
-        self.broken_rule() == Some(rule)
-    }
 }

@@ -6,7 +6,7 @@
 //! is done. Loads without acquire semantics are done when they are issued.
 
 use crate::broken_rule::BrokenRule;
-use crate::coherence::Coherence;
+use crate::coherence::Protocol;
 use tombolo_types::{Order, Scope};
 
 /// One thing an operation does or waits for before the thread goes on.
@@ -78,7 +78,7 @@ pub fn only_issues(operation: Operation, order: Order) -> bool {
 /// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
 /// acquire leaves the SM: the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a
 /// release of its scope shows that it has been performed.
-pub fn stages(protocol: &impl Coherence, operation: Operation, order: Order) -> Stages {
+pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
     if order.semantics.releases() {
@@ -121,7 +121,7 @@ pub fn stages(protocol: &impl Coherence, operation: Operation, order: Order) -> 
 }
 
 /// Whether a broken rule lets a releasing `operation` overtake the loads before it.
-fn skips_loads(protocol: &impl Coherence, operation: Operation) -> bool {
+fn skips_loads(protocol: &impl Protocol, operation: Operation) -> bool {
     match operation {
         Operation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),
         Operation::Atomic | Operation::Reduction => protocol.broken(BrokenRule::AtomicReleaseSkipsLoads),

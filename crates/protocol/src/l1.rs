@@ -5,7 +5,7 @@
 //! write-through"); readings: fill epochs, acquire order.
 
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Coherence, Pending};
+use crate::coherence::{Pending, Protocol};
 use crate::data::Data;
 use tombolo_types::{Mask, Scope};
 
@@ -62,7 +62,7 @@ pub enum Load<D> {
 /// a strong load beyond the CTA must not leave an older copy behind that a later weak load would read. `pending`: the
 /// line's miss, looked up where it counts.
 pub fn load<D: Data>(
-    protocol: &impl Coherence,
+    protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
     pending: impl FnOnce() -> Option<L1Pending>,
     mask: Mask,
@@ -86,7 +86,7 @@ pub fn load<D: Data>(
 }
 
 /// Whether a load may wait for these bytes of a miss that is already on its way.
-fn may_merge(protocol: &impl Coherence, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
+fn may_merge(protocol: &impl Protocol, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
     let fresh = (pending.miss.stale & mask).is_empty() || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
     let clean = (pending.poisoned & mask).is_empty() || protocol.broken(BrokenRule::StoreKeepsFill);
     mask.is_empty() || fresh && clean && pending.miss.scope >= scope
@@ -104,7 +104,7 @@ fn drop_bytes<D: Data>(line: &mut Option<L1Line<D>>, mask: Mask) {
 
 /// A store of `mask`, sent to the L2 in any case.
 pub fn store<D: Data>(
-    protocol: &impl Coherence,
+    protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
     pending: &mut Option<L1Pending>,
     mask: Mask,
@@ -121,7 +121,7 @@ pub fn store<D: Data>(
 
 /// An atomic of `mask`, sent to the L2 in any case: it is performed elsewhere, so the sectors here go.
 pub fn atomic<D: Data>(
-    protocol: &impl Coherence,
+    protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
     pending: &mut Option<L1Pending>,
     mask: Mask,
@@ -134,7 +134,7 @@ pub fn atomic<D: Data>(
     }
 }
 
-fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>, mask: Mask) {
+fn poison(protocol: &impl Protocol, pending: &mut Option<L1Pending>, mask: Mask) {
     if let Some(pending) = pending {
         pending.poisoned |= protocol.sectors().widen(mask) & pending.miss.mask;
     }
@@ -142,7 +142,7 @@ fn poison(protocol: &impl Coherence, pending: &mut Option<L1Pending>, mask: Mask
 
 /// Bytes of a miss have come: what of them installs, and what of the miss is left. Its waiters take `data` in any case.
 pub fn fill<D: Data>(
-    protocol: &impl Coherence,
+    protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
     pending: L1Pending,
     mask: Mask,
@@ -161,6 +161,6 @@ pub fn fill<D: Data>(
 /// Whether an acquire of this scope invalidates the L1 (and makes its pending misses stale). It does so
 /// when everything the acquire waits for has happened, as its last act. Source: HMG IV-B, "greater than
 /// .cta".
-pub fn acquire_invalidates(protocol: &impl Coherence, scope: Scope) -> bool {
+pub fn acquire_invalidates(protocol: &impl Protocol, scope: Scope) -> bool {
     scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
 }

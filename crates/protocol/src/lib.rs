@@ -52,7 +52,9 @@ pub mod viper;
 
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
-pub use coherence::{Coherence, Effects, Event, LineState, Pending, Refusal, Reply, Request, Requester, Slot};
+pub use coherence::{
+    Coherence, Effects, Event, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, Slot,
+};
 pub use data::Data;
 pub use directory::Sharers;
 pub use plan::{Action, Collector, Members, Phase, Plan};

@@ -308,7 +308,7 @@ pub(crate) fn release_with_broken_rule(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coherence::Coherence;
+    use crate::coherence::Protocol;
     use crate::software_hierarchical::SoftwareHierarchical;
     use crate::vi::{BulkInvalidation, Options};
 

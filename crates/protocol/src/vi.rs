@@ -16,7 +16,8 @@ mod sharing;
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, OrderingPoint, Pending, Refusal, Reply, Request, Requester, Slot,
+    Cause, Coherence, Effects, Event, LineState, OrderingPoint, Pending, Protocol, Refusal, Reply, Request, Requester,
+    Slot,
 };
 use crate::data::Data;
 use crate::directory::{Access, Sharers};
@@ -79,7 +80,7 @@ impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
     }
 }
 
-impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
+impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
     const FACTS: Facts = Facts {
         about: R::ABOUT,
         promise: R::PROMISE,
@@ -90,6 +91,37 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         choices: R::CHOICES,
     };
 
+    fn acquire(&self, sync: Sync) -> &'static [Phase] {
+        let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
+        let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
+        crate::plan::acquire_with_broken_rule(plan, sync, self.broken_rule())
+    }
+
+    fn release(&self, sync: Sync) -> &'static [Phase] {
+        let options = self.options;
+        // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
+        let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
+        crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
+    }
+
+    fn sectors(&self) -> Sectors {
+        self.options.sectors
+    }
+
+    fn invalidates_l1(&self) -> bool {
+        !self.options.keep_l1
+    }
+
+    fn promise(&self) -> Promise {
+        Self::FACTS.promise_with(&self.options)
+    }
+
+    fn broken_rule(&self) -> Option<BrokenRule> {
+        if BREAKABLE { self.options.broken_rule } else { None }
+    }
+}
+
+impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     fn step<D: Data>(
         &self,
         topology: &impl Topology,
@@ -136,19 +168,6 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         }
     }
 
-    fn acquire(&self, sync: Sync) -> &'static [Phase] {
-        let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
-        let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
-        crate::plan::acquire_with_broken_rule(plan, sync, self.broken_rule())
-    }
-
-    fn release(&self, sync: Sync) -> &'static [Phase] {
-        let options = self.options;
-        // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
-        let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
-        crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
-    }
-
     fn caches(&self, class: Class) -> bool {
         R::caches(class, &self.options)
     }
@@ -161,16 +180,8 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         R::ordering_point(&self.options)
     }
 
-    fn sectors(&self) -> Sectors {
-        self.options.sectors
-    }
-
     fn is_hierarchical(&self) -> bool {
         R::HIERARCHICAL
-    }
-
-    fn invalidates_l1(&self) -> bool {
-        !self.options.keep_l1
     }
 
     fn has_directory(&self) -> bool {
@@ -187,14 +198,6 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
 
     fn downgrades(&self) -> bool {
         self.options.downgrade && R::DIRECTORY
-    }
-
-    fn promise(&self) -> Promise {
-        Self::FACTS.promise_with(&self.options)
-    }
-
-    fn broken_rule(&self) -> Option<BrokenRule> {
-        if BREAKABLE { self.options.broken_rule } else { None }
     }
 }
 

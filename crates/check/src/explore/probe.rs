@@ -219,7 +219,7 @@ mod tests {
     use tombolo_protocol::hmg::Hmg;
     use tombolo_protocol::plan::{Phase, Sync};
     use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
-    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS};
+    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, Protocol};
     use tombolo_types::{Promise, Sectors};
 
     /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
@@ -275,9 +275,35 @@ mod tests {
         slot.pending.map(|_| Meeting { is_local, is_read, mask, scope, valid, dirty })
     }
 
-    impl Coherence for Crooked {
-        const FACTS: tombolo_protocol::options::Facts = <Hmg as Coherence>::FACTS;
+    impl Protocol for Crooked {
+        const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
 
+        fn acquire(&self, sync: Sync) -> &'static [Phase] {
+            self.whole.acquire(sync)
+        }
+
+        fn release(&self, sync: Sync) -> &'static [Phase] {
+            self.whole.release(sync)
+        }
+
+        fn sectors(&self) -> Sectors {
+            self.whole.sectors()
+        }
+
+        fn invalidates_l1(&self) -> bool {
+            self.whole.invalidates_l1()
+        }
+
+        fn promise(&self) -> Promise {
+            self.whole.promise()
+        }
+
+        fn broken_rule(&self) -> Option<BrokenRule> {
+            self.whole.broken_rule()
+        }
+    }
+
+    impl Coherence for Crooked {
         fn step<D: Data>(
             &self,
             topology: &impl Topology,
@@ -293,14 +319,6 @@ mod tests {
             self.whole.step(topology, at, slot, event, effects)
         }
 
-        fn acquire(&self, sync: Sync) -> &'static [Phase] {
-            self.whole.acquire(sync)
-        }
-
-        fn release(&self, sync: Sync) -> &'static [Phase] {
-            self.whole.release(sync)
-        }
-
         fn caches(&self, class: Class) -> bool {
             self.whole.caches(class)
         }
@@ -313,16 +331,8 @@ mod tests {
             self.whole.ordering_point()
         }
 
-        fn sectors(&self) -> Sectors {
-            self.whole.sectors()
-        }
-
         fn is_hierarchical(&self) -> bool {
             self.whole.is_hierarchical()
-        }
-
-        fn invalidates_l1(&self) -> bool {
-            self.whole.invalidates_l1()
         }
 
         fn has_directory(&self) -> bool {
@@ -339,14 +349,6 @@ mod tests {
 
         fn downgrades(&self) -> bool {
             self.whole.downgrades()
-        }
-
-        fn promise(&self) -> Promise {
-            self.whole.promise()
-        }
-
-        fn broken_rule(&self) -> Option<BrokenRule> {
-            self.whole.broken_rule()
         }
     }
 
