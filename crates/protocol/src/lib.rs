@@ -6,7 +6,8 @@
 //! No time, no counters, no randomness here.
 //!
 //! - [`data`]: what a message carries: nothing when timing, values when checking.
-//! - [`coherence`]: the boundary: [`Coherence`], its slot, events, effects and refusals.
+//! - [`node`]: what every protocol is made of: types of its own, four effects, channels. [`coherence`]: the boundary of
+//!   valid/invalid caches: [`Coherence`], its slot, events and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
@@ -39,6 +40,7 @@ pub mod l1;
 pub mod memory_side;
 pub mod nhcc;
 pub mod no_remote_caching;
+pub mod node;
 pub mod options;
 pub mod paging;
 pub mod peer;

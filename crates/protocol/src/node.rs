@@ -1,0 +1,54 @@
+//! What every protocol is made of: nodes, types of its own, four effects, channels with a declared order.
+//!
+//! A protocol names its [`Types`]. A host keeps slots of them, hands one slot with an event to a step, and carries out
+//! the [`Effects`]. It never asks which protocol it hosts.
+
+use crate::data::Data;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// The types that a protocol owns.
+pub trait Types: Copy + Send + Sync + 'static {
+    /// Who takes part.
+    type Node: Copy + Eq + Hash + Debug;
+    /// What one node holds of what a step is about.
+    type Slot<D: Data>: Debug;
+    /// What happens at a node.
+    type Event<D: Data>: Debug;
+    /// What nodes tell each other.
+    type Message<D: Data>: Copy + Eq + Debug;
+    /// What a node answers to who asked for the event at hand.
+    type Answer<D: Data>: Copy + Eq + Debug;
+    /// What a node wants of its memory.
+    type Access<D: Data>: Copy + Eq + Debug;
+    /// How the request at hand is held back.
+    type Hold: Copy + Eq + Debug;
+}
+
+/// What a step asks its host to do, in this order.
+pub trait Effects<T: Types, D: Data> {
+    /// Sends a message to another node.
+    fn send(&mut self, to: T::Node, message: T::Message<D>);
+
+    /// Answers the request at hand.
+    fn answer(&mut self, answer: T::Answer<D>);
+
+    /// Reads or writes the memory of this node.
+    fn memory(&mut self, access: T::Access<D>);
+
+    /// Holds the request at hand back.
+    fn hold(&mut self, how: T::Hold);
+}
+
+/// How messages of a class between two nodes must be delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Delivery {
+    /// In the order sent, whatever the line.
+    Fifo,
+    /// In the order sent among messages of one line.
+    FifoPerLine,
+    /// In the order sent among messages of one directory region or block.
+    FifoPerRegion,
+    /// In any order.
+    Unordered,
+}
