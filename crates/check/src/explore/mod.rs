@@ -6,8 +6,10 @@
 //! went wrong. [`layouts`] enumerates where threads and homes may be.
 //!
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
-//! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
-//!   and links: the duties listed in [`tombolo_protocol::coherence`].
+//! - `scene` is a program laid out. `sm` hosts threads and L1s, `sync` their acquires and releases, above whatever is
+//!   `below` the L1s.
+//! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in [`tombolo_protocol::coherence`].
+//!   `plans` is what they are to the threads above.
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
 //! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
 //!   those with a copy, by the very rules that the driver and the L2s ask.
@@ -19,6 +21,7 @@
 //! latency of every message and memory access within the order its channel keeps. Not modelled: bounded
 //! queues (a message waits in its channel as long as it likes), translation.
 
+mod below;
 mod boundaries;
 mod chart;
 mod config;
@@ -29,10 +32,12 @@ mod machine;
 mod pages;
 mod paging;
 mod persistent;
+mod plans;
 mod probe;
 mod property;
 mod publication;
 mod reduce;
+mod scene;
 mod search;
 mod sm;
 mod state;
