@@ -115,6 +115,16 @@ pub fn too_large(program: &Program) -> Option<String> {
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }
 
+/// Protocols whose machine has a host beside the GPUs: none yet.
+const WITH_HOST: [&str; 0] = [];
+
+/// Why the machine of `protocol` does not run a program, whatever its size: a thread is on what that machine lacks. `None`
+/// where it runs it.
+pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
+    let lacks_host = program.has_host() && !WITH_HOST.contains(&protocol);
+    lacks_host.then(|| format!("it has host threads, and the machine of {protocol} has no host to run them"))
+}
+
 /// Whether the protocol of a configuration sends requests by GPU homes, so that it matters where these are.
 ///
 /// # Errors
