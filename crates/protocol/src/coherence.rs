@@ -5,15 +5,15 @@
 //! event is about, by value, and afterwards stores what came back. The host's duties, which a protocol
 //! relies on:
 //!
-//! 1. Channels between two modules deliver in the order declared by [`CHANNELS`].
+//! 1. Channels between two modules deliver in the order that the protocol declares: [`Coherence::channels`].
 //! 2. One pending miss per line and L2, which grows by the bytes of later requests. When bytes of it arrive:
 //!    [`Event::Fill`], then [`Event::Serve`] for each waiter in order of arrival, of those of its bytes that have
 //!    come. When that was the last of them ([`Slot::pending`] is `None`), each parked request runs again as
 //!    [`Event::Request`], in order, and nothing else of that line in between. An [`Event::Flush`] that was refused
 //!    meanwhile runs again between the waiters and the parked; its release waits for what it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
-//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel ([`up`])
-//!    waits behind it.
+//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel
+//!    ([`Channels::up`]) waits behind it.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
 //!    [`Event::ReplaceEntry`], which takes lines with it where [`Coherence::tracks_own`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
@@ -23,58 +23,24 @@
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
-use crate::node::{Effects, Types};
+use crate::node::{Delivery, Effects, Types};
 use crate::options::Facts;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
 
-/// How a class of messages between two modules must be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// In the order sent, whatever the line.
-    Fifo,
-    /// In the order sent among messages of one line.
-    FifoPerLine,
-    /// In the order sent among messages of one directory region.
-    FifoPerRegion,
-    /// In any order.
-    Unordered,
-}
-
-/// The classes of messages between modules and the order each must keep.
+/// The classes of messages between modules and the order that each keeps, as a protocol declares it
+/// ([`Coherence::channels`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Reads, writes and atomics toward a home.
+    /// Reads, writes, atomics and downgrades toward a home.
     pub up: Delivery,
-    /// Fills and invalidations from a home, in one class: an invalidation never passes the fill before it.
+    /// Fills from a home, and its invalidations.
     pub down: Delivery,
-    /// What `up` becomes where L2s send downgrades: one that a later request of its region overtakes would
-    /// erase the sharer that this request makes.
-    pub up_with_downgrades: Delivery,
+    /// Whether these are one class: an invalidation never passes the fill before it.
+    pub fills_stay_ahead: bool,
     /// Results of atomics, and the requests and acknowledgments of acquires and releases.
     pub control: Delivery,
-}
-
-/// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels. The
-/// paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
-/// invalidation has been taken, and is what the explorer assumes.
-pub const CHANNELS: Channels = Channels {
-    up: Delivery::FifoPerLine,
-    down: Delivery::FifoPerRegion,
-    up_with_downgrades: Delivery::FifoPerRegion,
-    control: Delivery::Unordered,
-};
-
-/// The order that requests toward a home keep.
-#[inline]
-pub fn up(protocol: &impl Coherence) -> Delivery {
-    if protocol.downgrades() { CHANNELS.up_with_downgrades } else { CHANNELS.up }
-}
-
-/// Whether invalidations keep the order of [`Channels::down`] with fills.
-pub fn invalidations_keep_order(protocol: &impl Coherence) -> bool {
-    !protocol.broken(BrokenRule::InvalidationPassesFill)
 }
 
 /// Where the accesses of several modules to one line meet: what is there when they come decides what they see.
@@ -417,4 +383,18 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
 
     /// Whether an L2 tells the home when it drops its last line of a region.
     fn downgrades(&self) -> bool;
+
+    /// The order that messages between modules keep. Source: HMG, section IV: no transient states needs ordered channels.
+    /// The paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
+    /// invalidation has been taken.
+    #[inline]
+    fn channels(&self) -> Channels {
+        Channels {
+            // A downgrade that a later request of its region overtook would erase the sharer that this request makes.
+            up: if self.downgrades() { Delivery::FifoPerRegion } else { Delivery::FifoPerLine },
+            down: Delivery::FifoPerRegion,
+            fills_stay_ahead: !self.broken(BrokenRule::InvalidationPassesFill),
+            control: Delivery::Unordered,
+        }
+    }
 }

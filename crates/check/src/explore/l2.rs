@@ -4,9 +4,10 @@ use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing, Replaced};
 use super::machine::Machine;
 use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
-use tombolo_protocol::coherence::{self, Delivery, MemoryAccess};
+use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
+use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
     Action as PlanAction, Coherence, Data, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
@@ -31,7 +32,7 @@ struct Sink<'a> {
     /// What keeps its order with this line on the way up.
     lane: u8,
     region: u8,
-    invalidations_keep_order: bool,
+    channels: Channels,
     /// Modules that it may send requests to: bit `i` is module `i`.
     above: u32,
     /// Modules that its directory entry names: it may invalidate these.
@@ -117,7 +118,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
             coherence::Message::Invalidate(_) => {
                 let is_named = self.named >> to.0 & 1 != 0;
                 self.demand(is_named, "an invalidation to a module that the directory does not name");
-                let region = self.region | if self.invalidations_keep_order { 0 } else { ASIDE };
+                let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
                 self.post(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
             }
             coherence::Message::Downgrade => self.post(up, Body::Downgrade),
@@ -189,7 +190,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
     pub(super) fn lane(&self, line: u8) -> u8 {
-        match coherence::up(&self.protocol) {
+        match self.protocol.channels().up {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.region(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
@@ -219,7 +220,6 @@ impl<P: Coherence> Machine<'_, P> {
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
         let (lane, memory) = (self.lane(line), self.memory_index(Holder::Module(at), line));
-        let invalidations_keep_order = coherence::invalidations_keep_order(&self.protocol);
         let mut sink = Sink {
             state,
             at,
@@ -227,7 +227,7 @@ impl<P: Coherence> Machine<'_, P> {
             memory,
             lane,
             region,
-            invalidations_keep_order,
+            channels: self.protocol.channels(),
             above,
             named,
             hand,

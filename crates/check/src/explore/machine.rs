@@ -11,7 +11,9 @@ use super::sm::operation;
 use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, SlotSet, Source, State, ThreadState};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
+use tombolo_protocol::coherence::Channels;
 use tombolo_protocol::front::{self, Stage};
+use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
@@ -71,6 +73,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let lines = layout.lines(program.locations.len());
         let regions = layout.regions.len();
         assert!(layout.modules() <= MAX_MODULES, "{} modules; at most {MAX_MODULES}", layout.modules());
+        let Channels { down, control, .. } = protocol.channels();
+        assert_eq!((down, control), (Delivery::FifoPerRegion, Delivery::Unordered), "what the explorer delivers");
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
         let syncs = |instruction: &Instruction| syncs(&protocol, instruction, 0);
         let of_thread = |thread: &Thread| remaining(&thread.code, line_of, syncs);
