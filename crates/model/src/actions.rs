@@ -1,8 +1,8 @@
 //! What one protocol step asked for, collected before anything is done, so that a step that lacks a
 //! resource can be dropped as if it had never run.
 
-use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::{Data, Effects, Reply, Request};
+use tombolo_protocol::coherence::{Cause, Hold, MemoryAccess, Message};
+use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
 
 /// Requests one step can send up: written-back bytes, then the request itself.
@@ -53,46 +53,45 @@ impl<D: Data> Default for Actions<D> {
     }
 }
 
-impl<D: Data> Effects<D> for Actions<D> {
+impl<D: Data> Actions<D> {
     fn forward(&mut self, to: ModuleId, request: Request<D>) {
         let free = self.forwards.iter_mut().find(|slot| slot.is_none());
         *free.expect("a step sends at most written-back bytes and one request up") = Some((to, request));
     }
+}
 
-    fn pass(&mut self, to: ModuleId, request: Request<D>) {
-        self.forward(to, request);
+impl<D: Data> Effects<ValidInvalid, D> for Actions<D> {
+    #[inline]
+    fn send(&mut self, to: ModuleId, message: Message<D>) {
+        match message {
+            Message::Request(request) | Message::Passed(request) => self.forward(to, request),
+            Message::Invalidate(cause) => {
+                self.invalidate |= 1 << to.0;
+                self.cause = cause;
+            }
+            Message::Downgrade => self.downgrade = Some(to),
+        }
     }
 
-    fn pass_to_memory(&mut self, request: Request<D>) {
-        self.to_memory = Some(request);
-    }
-
-    fn fetch(&mut self, mask: Mask) {
-        self.fetch = Some(mask);
-    }
-
-    fn write_memory(&mut self, mask: Mask, data: D) {
-        self.write = Some((mask, data));
-    }
-
-    fn reply(&mut self, reply: Reply<D>) {
+    #[inline]
+    fn answer(&mut self, reply: Reply<D>) {
         self.reply = Some(reply);
     }
 
-    fn wait(&mut self, mask: Mask) {
-        self.wait = Some(mask);
+    #[inline]
+    fn memory(&mut self, access: MemoryAccess<D>) {
+        match access {
+            MemoryAccess::Read(mask) => self.fetch = Some(mask),
+            MemoryAccess::Write(mask, data) => self.write = Some((mask, data)),
+            MemoryAccess::Request(request) => self.to_memory = Some(request),
+        }
     }
 
-    fn park(&mut self) {
-        self.park = true;
-    }
-
-    fn invalidate(&mut self, to: ModuleId, cause: Cause) {
-        self.invalidate |= 1 << to.0;
-        self.cause = cause;
-    }
-
-    fn downgrade(&mut self, to: ModuleId) {
-        self.downgrade = Some(to);
+    #[inline]
+    fn hold(&mut self, how: Hold) {
+        match how {
+            Hold::Wait(mask) => self.wait = Some(mask),
+            Hold::Park => self.park = true,
+        }
     }
 }

@@ -18,6 +18,8 @@ use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::Event;
 use tombolo_protocol::Coherence;
+use tombolo_protocol::coherence::Channels;
+use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::{Access, Mapping};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Ps, SmId};
@@ -37,6 +39,9 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     /// An idle module at `site`.
     pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
+        let Channels { up, down, .. } = site.protocol.channels();
+        // All of a line or a region is one slice's.
+        assert!(![up, down].contains(&Delivery::Fifo), "a port orders what one slice sends, not what others do");
         let slice_shared = SliceShared::new(&site, built);
         Module {
             sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),

@@ -7,7 +7,7 @@ use crate::packet::{Facts, Packet, Route};
 use crate::site::Site;
 use crate::watch::{Contents, Watch};
 use tombolo_engine::{HOST_LINE, prefetch};
-use tombolo_protocol::{Coherence, coherence};
+use tombolo_protocol::Coherence;
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 
 /// Shape of a port.
@@ -76,8 +76,7 @@ impl Port {
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
         let channel = site.source(from) * self.config.modules + usize::from(target.0);
         let late = site.watch.delay(site.module, target, &packet);
-        let keeps_order =
-            !matches!(packet, Packet::Invalidate { .. }) || coherence::invalidations_keep_order(&site.protocol);
+        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.protocol.channels().fills_stay_ahead;
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
         if site.is_beyond(target) {

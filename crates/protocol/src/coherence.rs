@@ -1,19 +1,19 @@
-//! The boundary between a protocol and its host.
+//! The boundary between a protocol of valid/invalid L2s and its host: [`ValidInvalid`] names the types of both.
 //!
 //! A host (the timing model, the explorer) keeps for each L2: lines, pending misses with their waiters and
 //! parked requests, directory entries by region. For each event it hands [`Coherence::step`] the slot the
 //! event is about, by value, and afterwards stores what came back. The host's duties, which a protocol
 //! relies on:
 //!
-//! 1. Channels between two modules deliver in the order declared by [`CHANNELS`].
+//! 1. Channels between two modules deliver in the order that the protocol declares: [`Coherence::channels`].
 //! 2. One pending miss per line and L2, which grows by the bytes of later requests. When bytes of it arrive:
 //!    [`Event::Fill`], then [`Event::Serve`] for each waiter in order of arrival, of those of its bytes that have
 //!    come. When that was the last of them ([`Slot::pending`] is `None`), each parked request runs again as
 //!    [`Event::Request`], in order, and nothing else of that line in between. An [`Event::Flush`] that was refused
 //!    meanwhile runs again between the waiters and the parked; its release waits for what it sends.
 //! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
-//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel ([`up`])
-//!    waits behind it.
+//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel
+//!    ([`Channels::up`]) waits behind it.
 //! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
 //!    [`Event::ReplaceEntry`], which takes lines with it where [`Coherence::tracks_own`]; an invalidation is [`Event::InvalidateRegion`] once and
 //!    [`Event::InvalidateLine`] for each line of the region that is present.
@@ -23,57 +23,24 @@
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
+use crate::node::{Delivery, Effects, Types};
 use crate::options::Facts;
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
 
-/// How a class of messages between two modules must be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// In the order sent, whatever the line.
-    Fifo,
-    /// In the order sent among messages of one line.
-    FifoPerLine,
-    /// In the order sent among messages of one directory region.
-    FifoPerRegion,
-    /// In any order.
-    Unordered,
-}
-
-/// The classes of messages between modules and the order each must keep.
+/// The classes of messages between modules and the order that each keeps, as a protocol declares it
+/// ([`Coherence::channels`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
-    /// Reads, writes and atomics toward a home.
+    /// Reads, writes, atomics and downgrades toward a home.
     pub up: Delivery,
-    /// Fills and invalidations from a home, in one class: an invalidation never passes the fill before it.
+    /// Fills from a home, and its invalidations.
     pub down: Delivery,
-    /// What `up` becomes where L2s send downgrades: one that a later request of its region overtakes would
-    /// erase the sharer that this request makes.
-    pub up_with_downgrades: Delivery,
+    /// Whether these are one class: an invalidation never passes the fill before it.
+    pub fills_stay_ahead: bool,
     /// Results of atomics, and the requests and acknowledgments of acquires and releases.
     pub control: Delivery,
-}
-
-/// What all protocols here declare. Source: HMG, section IV: no transient states needs ordered channels. The
-/// paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
-/// invalidation has been taken, and is what the explorer assumes.
-pub const CHANNELS: Channels = Channels {
-    up: Delivery::FifoPerLine,
-    down: Delivery::FifoPerRegion,
-    up_with_downgrades: Delivery::FifoPerRegion,
-    control: Delivery::Unordered,
-};
-
-/// The order that requests toward a home keep.
-#[inline]
-pub fn up(protocol: &impl Coherence) -> Delivery {
-    if protocol.downgrades() { CHANNELS.up_with_downgrades } else { CHANNELS.up }
-}
-
-/// Whether invalidations keep the order of [`Channels::down`] with fills.
-pub fn invalidations_keep_order(protocol: &impl Coherence) -> bool {
-    !protocol.broken(BrokenRule::InvalidationPassesFill)
 }
 
 /// Where the accesses of several modules to one line meet: what is there when they come decides what they see.
@@ -288,30 +255,53 @@ pub enum Cause {
     Forwarded,
 }
 
-/// What a step asks the host to do, in this order.
-pub trait Effects<D: Data> {
-    /// Sends a request one level up, on the `up` channel.
-    fn forward(&mut self, to: ModuleId, request: Request<D>);
-    /// Reads the bytes from this module's memory; [`Event::Fill`] follows.
-    fn fetch(&mut self, mask: Mask);
-    /// Writes the bytes to this module's memory.
-    fn write_memory(&mut self, mask: Mask, data: D);
-    /// Sends the read at hand on to its home, on the `up` channel. The home answers the SM that issued it: nothing of
-    /// it is kept here.
-    fn pass(&mut self, to: ModuleId, request: Request<D>);
-    /// Has this module's memory take the request at hand, behind what was read and written there before. It answers as
-    /// the home's L2 would: a read with its bytes, an atomic with those before it. Nothing of it is kept here.
-    fn pass_to_memory(&mut self, request: Request<D>);
-    /// Answers the request at hand: down the `down` channel, or to the SM.
-    fn reply(&mut self, reply: Reply<D>);
-    /// Makes the read at hand a waiter of the line's pending miss, for these of its bytes.
-    fn wait(&mut self, mask: Mask);
-    /// Parks the request at hand on the line's pending miss: it runs again when the miss is done.
-    fn park(&mut self);
-    /// Sends an invalidation of the line's region, on the `down` channel.
-    fn invalidate(&mut self, to: ModuleId, cause: Cause);
-    /// Tells a home that this module has dropped the line's region, on the `up` channel.
-    fn downgrade(&mut self, to: ModuleId);
+/// What L2s tell each other. Their answers go down the `down` channel, or to the SM: [`Reply`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<D: Data> {
+    /// A request, one level up, on the `up` channel.
+    Request(Request<D>),
+    /// The read at hand, sent on to its home, on the `up` channel. The home answers the SM that issued it: nothing of it
+    /// is kept here.
+    Passed(Request<D>),
+    /// The line's region is invalid, on the `down` channel.
+    Invalidate(Cause),
+    /// The sender has dropped the line's region, on the `up` channel.
+    Downgrade,
+}
+
+/// What an L2 wants of its module's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryAccess<D: Data> {
+    /// Reads the bytes; [`Event::Fill`] follows.
+    Read(Mask),
+    /// Writes the bytes.
+    Write(Mask, D),
+    /// Takes the request at hand, behind what was read and written before. Memory answers as the home's L2 would: a read
+    /// with its bytes, an atomic with those before it. Nothing of it is kept here.
+    Request(Request<D>),
+}
+
+/// How the request at hand is held on the line's pending miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// A read waits for these of its bytes.
+    Wait(Mask),
+    /// It runs again when the miss is done.
+    Park,
+}
+
+/// The types of protocols whose L2s hold lines that are valid or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValidInvalid;
+
+impl Types for ValidInvalid {
+    type Node = ModuleId;
+    type Slot<D: Data> = Slot<D>;
+    type Event<D: Data> = Event<D>;
+    type Message<D: Data> = Message<D>;
+    type Answer<D: Data> = Reply<D>;
+    type Access<D: Data> = MemoryAccess<D>;
+    type Hold = Hold;
 }
 
 /// A request that cannot be taken now. No state has changed.
@@ -325,6 +315,9 @@ pub enum Refusal {
 
 /// What is asked of a protocol whatever its caches are: by threads, by L1s, by those who run its plans.
 pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
+    /// The types that it owns.
+    type Types: Types;
+
     /// What lists and designs know of it.
     const FACTS: Facts;
 
@@ -353,7 +346,7 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
 }
 
 /// A cache-coherence protocol between the L2 caches of the modules, whose lines are valid or not.
-pub trait Coherence: Protocol {
+pub trait Coherence: Protocol<Types = ValidInvalid> {
     /// One transition of the L2 (and directory) of module `at`.
     ///
     /// # Errors
@@ -364,13 +357,13 @@ pub trait Coherence: Protocol {
         at: ModuleId,
         slot: &mut Slot<D>,
         event: Event<D>,
-        effects: &mut impl Effects<D>,
+        effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal>;
 
     /// Whether lines of this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
-    /// Whether reads of lines that an L2 may not hold are passed on ([`Effects::pass`]).
+    /// Whether reads of lines that an L2 may not hold are passed on ([`Message::Passed`]).
     fn passes_reads(&self) -> bool;
 
     /// Where the accesses of several modules to one line meet.
@@ -390,4 +383,18 @@ pub trait Coherence: Protocol {
 
     /// Whether an L2 tells the home when it drops its last line of a region.
     fn downgrades(&self) -> bool;
+
+    /// The order that messages between modules keep. Source: HMG, section IV: no transient states needs ordered channels.
+    /// The paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
+    /// invalidation has been taken.
+    #[inline]
+    fn channels(&self) -> Channels {
+        Channels {
+            // A downgrade that a later request of its region overtook would erase the sharer that this request makes.
+            up: if self.downgrades() { Delivery::FifoPerRegion } else { Delivery::FifoPerLine },
+            down: Delivery::FifoPerRegion,
+            fills_stay_ahead: !self.broken(BrokenRule::InvalidationPassesFill),
+            control: Delivery::Unordered,
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub trait Arrival {
 
     /// Whether it is a read.
     fn is_read(&self) -> bool;
-    /// Whether a store waits here for a credit that comes before it on a channel ([`crate::coherence::up`]).
+    /// Whether a store waits here for a credit that comes before it on a channel ([`crate::coherence::Channels::up`]).
     fn follows_waiting(&self) -> bool;
     /// Whether it needs no store credit, or finds one.
     fn has_credit(&self) -> bool;

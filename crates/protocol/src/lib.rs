@@ -7,7 +7,7 @@
 //!
 //! - [`data`]: what a message carries: nothing when timing, values when checking.
 //! - [`node`]: what every protocol is made of: types of its own, four effects, channels. [`coherence`]: the boundary of
-//!   valid/invalid caches: [`Coherence`], its slot, events and refusals.
+//!   valid/invalid caches: [`Coherence`], its types and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
@@ -55,9 +55,10 @@ pub mod viper;
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
 pub use coherence::{
-    Coherence, Effects, Event, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, Slot,
+    Coherence, Event, LineState, Pending, Protocol, Refusal, Reply, Request, Requester, Slot, ValidInvalid,
 };
 pub use data::Data;
 pub use directory::Sharers;
+pub use node::Effects;
 pub use plan::{Action, Collector, Members, Phase, Plan};
 pub use topology::{Class, ClassSet, Homes, ModuleSet, Topology};

@@ -16,12 +16,13 @@ mod sharing;
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{
-    Cause, Coherence, Effects, Event, LineState, OrderingPoint, Pending, Protocol, Refusal, Reply, Request, Requester,
-    Slot,
+    Cause, Coherence, Event, Hold, LineState, MemoryAccess, Message, OrderingPoint, Pending, Protocol, Refusal, Reply,
+    Request, Requester, Slot, ValidInvalid,
 };
 use crate::data::Data;
 use crate::directory::{Access, Sharers};
 use crate::elision::Holds;
+use crate::node::Effects;
 pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, Tracks, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
@@ -81,6 +82,8 @@ impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
 }
 
 impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
+    type Types = ValidInvalid;
+
     const FACTS: Facts = Facts {
         about: R::ABOUT,
         promise: R::PROMISE,
@@ -128,7 +131,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
         at: ModuleId,
         slot: &mut Slot<D>,
         event: Event<D>,
-        effects: &mut impl Effects<D>,
+        effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal> {
         let mut visit = Visit { protocol: self, topology, at, slot, effects };
         match event {
@@ -219,7 +222,9 @@ struct Visit<'a, R, T, D: Data, E, const BREAKABLE: bool> {
     effects: &'a mut E,
 }
 
-impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit<'_, R, T, D, E, BREAKABLE> {
+impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
+    Visit<'_, R, T, D, E, BREAKABLE>
+{
     fn broken(&self, rule: BrokenRule) -> bool {
         self.protocol.broken(rule)
     }
@@ -270,7 +275,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             && !self.cached()
             && let Some(home) = self.next()
         {
-            self.effects.pass(home, Request::Read { mask, scope });
+            self.effects.send(home, Message::Passed(Request::Read { mask, scope }));
             return Ok(());
         }
         let line = self.slot.line.filter(|_| self.may_hit(scope)).unwrap_or_default();
@@ -283,7 +288,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             self.serve(from, here, line.data);
         }
         if !missing.is_empty() {
-            self.effects.wait(missing);
+            self.effects.hold(Hold::Wait(missing));
         }
         if self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
@@ -321,8 +326,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     fn miss(&mut self, mask: Mask, scope: Scope) {
         self.slot.pending = Some(Pending::and(self.slot.pending, mask, scope));
         match self.next() {
-            Some(home) => self.effects.forward(home, Request::Read { mask, scope }),
-            None => self.effects.fetch(mask),
+            Some(home) => self.effects.send(home, Message::Request(Request::Read { mask, scope })),
+            None => self.effects.memory(MemoryAccess::Read(mask)),
         }
     }
 
@@ -347,7 +352,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         if let Some(line) = self.slot.line {
             data.merge(line.data, line.dirty);
         }
-        self.effects.reply(Reply::Fill { mask, data });
+        self.effects.answer(Reply::Fill { mask, data });
         if !self.broken(BrokenRule::SharerRecordedAtRequest) {
             self.record(from);
         }
@@ -391,8 +396,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
     /// Sends written bytes one level up.
     fn send_up(&mut self, mask: Mask, scope: Scope, data: D, tracked: bool) {
         match self.next() {
-            Some(home) => self.effects.forward(home, Request::Write { mask, scope, data, tracked }),
-            None => self.effects.write_memory(mask, data),
+            Some(home) => self.effects.send(home, Message::Request(Request::Write { mask, scope, data, tracked })),
+            None => self.effects.memory(MemoryAccess::Write(mask, data)),
         }
     }
 
@@ -423,7 +428,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             Some(_) | None => {
                 // It runs again, as it came, when its sectors are here.
                 self.miss(self.protocol.options.sectors.widen(operation.mask), Scope::Cta);
-                self.effects.park();
+                self.effects.hold(Hold::Park);
             }
         }
         Ok(())
@@ -443,8 +448,8 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
         }
         let request = Request::Atomic { mask, scope, update, returns };
         match self.next() {
-            Some(home) => self.effects.forward(home, request),
-            None => self.effects.pass_to_memory(request),
+            Some(home) => self.effects.send(home, Message::Request(request)),
+            None => self.effects.memory(MemoryAccess::Request(request)),
         }
     }
 
@@ -461,7 +466,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             self.send_up(mask, Scope::Cta, line.data, true);
         }
         if returns {
-            self.effects.reply(Reply::Old { data });
+            self.effects.answer(Reply::Old { data });
         }
     }
 
@@ -499,7 +504,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
             && self.protocol.downgrades()
             && let Some(home) = self.next()
         {
-            self.effects.downgrade(home);
+            self.effects.send(home, Message::Downgrade);
         }
         Ok(())
     }

@@ -4,12 +4,14 @@ use super::host::{Arriving, AtL2, ClassesAt, FillingL2, Flushing, Replaced};
 use super::machine::Machine;
 use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, State, ThreadSet, Violation};
 use super::values::Values;
-use tombolo_protocol::coherence::{self, Cause, Delivery};
+use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
 use tombolo_protocol::host;
+use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
+    Action as PlanAction, Coherence, Data, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
+    ValidInvalid,
 };
 use tombolo_types::{GpuId, Line, Mask, ModuleId};
 
@@ -30,7 +32,7 @@ struct Sink<'a> {
     /// What keeps its order with this line on the way up.
     lane: u8,
     region: u8,
-    invalidations_keep_order: bool,
+    channels: Channels,
     /// Modules that it may send requests to: bit `i` is module `i`.
     above: u32,
     /// Modules that its directory entry names: it may invalidate these.
@@ -42,7 +44,7 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    fn send(&mut self, channel: Channel, body: Body) {
+    fn post(&mut self, channel: Channel, body: Body) {
         self.effects += 1;
         self.state.messages.push(Message { channel, line: self.line, body });
     }
@@ -59,113 +61,113 @@ impl Sink<'_> {
         }
     }
 
-    fn hold(&mut self, hand: Option<Hand>, how: impl FnOnce(Hand) -> Hold) {
+    /// Keeps the request at hand here.
+    fn keep(&mut self, how: impl FnOnce(Hand) -> Hold) {
         self.effects += 1;
-        match hand {
+        match self.hand {
             Some(hand) => {
                 self.state.held.push(Held { module: self.at, line: self.line, source: hand.source, how: how(hand) });
             }
             None => self.state.break_with(Violation::Unexpected("no request is at hand to be held")),
         }
     }
-}
 
-impl Effects<Values> for Sink<'_> {
-    fn forward(&mut self, to: ModuleId, request: Request<Values>) {
-        let to = self.other_module(to);
-        self.demand(self.above >> to.0 & 1 != 0, "a request to a module that is no home");
-        let result = match request {
-            Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
-            Request::Read { .. } | Request::Write { .. } => None,
-        };
-        let channel = Channel::Up { from: self.at, to, lane: self.lane };
-        let mut posted = Posted { request, result, passed: None, watched: 0, published: false };
-        posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
-        self.send(channel, Body::Posted(posted));
-    }
-
-    fn pass(&mut self, to: ModuleId, request: Request<Values>) {
-        let to = self.other_module(to);
-        self.demand(self.above >> to.0 & 1 != 0, "a read passed on to a module that is no home");
-        let Some(hand) = self.hand else {
-            self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
-            return;
-        };
-        let posted = Posted { request, passed: Some(hand.source), ..hand.posted };
-        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Posted(posted));
-    }
-
-    fn pass_to_memory(&mut self, request: Request<Values>) {
-        self.effects += 1;
-        // Its answer waits on its own way.
+    /// Memory takes a request in the place of the L2. Its answer waits on its own way.
+    fn take_at_memory(&mut self, request: Request<Values>) {
         let memory = &mut self.state.memory[self.memory];
         match request {
             Request::Read { mask, .. } => {
                 let data = *memory;
-                self.reply(Reply::Fill { mask, data });
+                self.answer(Reply::Fill { mask, data });
             }
-            Request::Write { mask, data, .. } => tombolo_protocol::Data::merge(memory, data, mask),
+            Request::Write { mask, data, .. } => memory.merge(data, mask),
             Request::Atomic { mask, update, returns, .. } => {
-                let data = tombolo_protocol::Data::update(memory, update, mask);
+                let data = memory.update(update, mask);
                 if returns {
-                    self.reply(Reply::Old { data });
+                    self.answer(Reply::Old { data });
                 }
             }
         }
     }
+}
 
-    fn fetch(&mut self, mask: Mask) {
-        // Memory serves a line's requests in order: what it holds now is what comes.
-        let data = self.state.memory[self.memory];
-        self.send(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
+impl Effects<ValidInvalid, Values> for Sink<'_> {
+    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+        let to = self.other_module(to);
+        let up = Channel::Up { from: self.at, to, lane: self.lane };
+        match message {
+            coherence::Message::Request(request) => {
+                self.demand(self.above >> to.0 & 1 != 0, "a request to a module that is no home");
+                let result = match request {
+                    Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
+                    Request::Read { .. } | Request::Write { .. } => None,
+                };
+                let mut posted = Posted { request, result, passed: None, watched: 0, published: false };
+                posted.watched = if is_awaited(&posted) { self.watched } else { 0 };
+                self.post(up, Body::Posted(posted));
+            }
+            coherence::Message::Passed(request) => {
+                self.demand(self.above >> to.0 & 1 != 0, "a read passed on to a module that is no home");
+                let Some(hand) = self.hand else {
+                    self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
+                    return;
+                };
+                let posted = Posted { request, passed: Some(hand.source), ..hand.posted };
+                self.post(up, Body::Posted(posted));
+            }
+            coherence::Message::Invalidate(_) => {
+                let is_named = self.named >> to.0 & 1 != 0;
+                self.demand(is_named, "an invalidation to a module that the directory does not name");
+                let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
+                self.post(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
+            }
+            coherence::Message::Downgrade => self.post(up, Body::Downgrade),
+        }
     }
 
-    fn write_memory(&mut self, mask: Mask, data: Values) {
-        self.effects += 1;
-        tombolo_protocol::Data::merge(&mut self.state.memory[self.memory], data, mask);
-    }
-
-    fn reply(&mut self, reply: Reply<Values>) {
+    fn answer(&mut self, reply: Reply<Values>) {
         let Some(hand) = self.hand else {
             self.state.break_with(Violation::Unexpected("a reply to nobody"));
             return;
         };
         match (reply, hand.source) {
             (Reply::Fill { mask, data }, Source::Sm(sm)) => {
-                self.send(Channel::ToSm { sm, line: self.line }, Body::Fill { mask, data });
+                self.post(Channel::ToSm { sm, line: self.line }, Body::Fill { mask, data });
             }
             (Reply::Fill { mask, data }, Source::Module(to)) => {
                 let to = self.other_module(to);
-                self.send(Channel::Down { from: self.at, to, region: self.region }, Body::Fill { mask, data });
+                self.post(Channel::Down { from: self.at, to, region: self.region }, Body::Fill { mask, data });
             }
             (Reply::Fill { .. }, Source::Prefetch) => self.effects += 1,
             (Reply::Old { data }, _) => match hand.posted.result {
-                Some(register) => self.send(Channel::Result { register }, Body::Old(data)),
+                Some(register) => self.post(Channel::Result { register }, Body::Old(data)),
                 None => self.state.break_with(Violation::Unexpected("a result that nobody wants")),
             },
         }
     }
 
-    fn wait(&mut self, mask: Mask) {
-        let is_read = self.hand.is_some_and(|hand| matches!(hand.posted.request, Request::Read { .. }));
-        self.demand(is_read, "only a read waits for a fill");
-        self.hold(self.hand, |_| Hold::Wait(mask));
+    fn memory(&mut self, access: MemoryAccess<Values>) {
+        self.effects += 1;
+        match access {
+            MemoryAccess::Read(mask) => {
+                // Memory serves a line's requests in order: what it holds now is what comes.
+                let data = self.state.memory[self.memory];
+                self.post(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
+            }
+            MemoryAccess::Write(mask, data) => self.state.memory[self.memory].merge(data, mask),
+            MemoryAccess::Request(request) => self.take_at_memory(request),
+        }
     }
 
-    fn park(&mut self) {
-        self.hold(self.hand, |hand| Hold::Park(hand.posted));
-    }
-
-    fn invalidate(&mut self, to: ModuleId, _: Cause) {
-        let to = self.other_module(to);
-        self.demand(self.named >> to.0 & 1 != 0, "an invalidation to a module that the directory does not name");
-        let region = self.region | if self.invalidations_keep_order { 0 } else { ASIDE };
-        self.send(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
-    }
-
-    fn downgrade(&mut self, to: ModuleId) {
-        let to = self.other_module(to);
-        self.send(Channel::Up { from: self.at, to, lane: self.lane }, Body::Downgrade);
+    fn hold(&mut self, how: coherence::Hold) {
+        match how {
+            coherence::Hold::Wait(mask) => {
+                let is_read = self.hand.is_some_and(|hand| matches!(hand.posted.request, Request::Read { .. }));
+                self.demand(is_read, "only a read waits for a fill");
+                self.keep(|_| Hold::Wait(mask));
+            }
+            coherence::Hold::Park => self.keep(|hand| Hold::Park(hand.posted)),
+        }
     }
 }
 
@@ -188,7 +190,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
     pub(super) fn lane(&self, line: u8) -> u8 {
-        match coherence::up(&self.protocol) {
+        match self.protocol.channels().up {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.region(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),
@@ -218,7 +220,6 @@ impl<P: Coherence> Machine<'_, P> {
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());
         let (lane, memory) = (self.lane(line), self.memory_index(Holder::Module(at), line));
-        let invalidations_keep_order = coherence::invalidations_keep_order(&self.protocol);
         let mut sink = Sink {
             state,
             at,
@@ -226,7 +227,7 @@ impl<P: Coherence> Machine<'_, P> {
             memory,
             lane,
             region,
-            invalidations_keep_order,
+            channels: self.protocol.channels(),
             above,
             named,
             hand,

@@ -12,6 +12,8 @@ use super::sm::OnSms;
 use super::state::{L2Slot, Posted, SlotSet, Source, State};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
+use tombolo_protocol::coherence::Channels;
+use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
 use tombolo_types::{ModuleId, Scope};
@@ -50,6 +52,8 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let lines = scene.lines;
         let regions = layout.regions.len();
         assert!(layout.modules() <= MAX_MODULES, "{} modules; at most {MAX_MODULES}", layout.modules());
+        let Channels { down, control, .. } = protocol.channels();
+        assert_eq!((down, control), (Delivery::FifoPerRegion, Delivery::Unordered), "what the explorer delivers");
         let line_of = |instruction: &Instruction| instruction.location().map(|location| layout.cell(location).line);
         let syncs = |instruction: &Instruction| syncs(&protocol, instruction, 0);
         let of_thread = |thread: &Thread| remaining(&thread.code, line_of, syncs);

@@ -26,7 +26,7 @@ use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
 use super::sm::OnSms;
-use super::state::{ASIDE, Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
+use super::state::{Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
 use super::step::Step;
 use super::sync::Syncs;
 use super::values::mask_of;
@@ -312,10 +312,13 @@ impl<P: Coherence> Machine<'_, P> {
     /// nothing in the channel before it.
     fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
         let region = self.region(line);
+        let is_one_channel = self.protocol.channels().fills_stay_ahead;
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
-                Channel::Down { from, to, region: of } if from == home && to == module && of & !ASIDE == region => {
+                Channel::Down { from, to, region: of }
+                    if is_one_channel && (from, to, of) == (home, module, region) =>
+                {
                     return false;
                 }
                 Channel::Up { from, to, .. } if from == module && to == home => {

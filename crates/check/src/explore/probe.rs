@@ -219,7 +219,7 @@ mod tests {
     use tombolo_protocol::hmg::Hmg;
     use tombolo_protocol::plan::{Phase, Sync};
     use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
-    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, Protocol};
+    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, Protocol, ValidInvalid};
     use tombolo_types::{Promise, Sectors};
 
     /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
@@ -276,6 +276,8 @@ mod tests {
     }
 
     impl Protocol for Crooked {
+        type Types = ValidInvalid;
+
         const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
 
         fn acquire(&self, sync: Sync) -> &'static [Phase] {
@@ -310,7 +312,7 @@ mod tests {
             at: ModuleId,
             slot: &mut Slot<D>,
             event: Event<D>,
-            effects: &mut impl Effects<D>,
+            effects: &mut impl Effects<ValidInvalid, D>,
         ) -> Result<(), Refusal> {
             if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {
                 slot.entry = Some(Sharers::only(Sharer::Module(ModuleId(2))));

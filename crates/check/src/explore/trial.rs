@@ -6,8 +6,8 @@ use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
 use super::values::Values;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
-use tombolo_protocol::coherence::Cause;
-use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot};
+use tombolo_protocol::coherence::{self, MemoryAccess};
+use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot, ValidInvalid};
 use tombolo_types::{Line, Mask, ModuleId};
 
 /// The effects of one step, noted.
@@ -31,40 +31,25 @@ impl Notes {
     fn note(&mut self, effect: impl Hash) {
         effect.hash(&mut self.digest);
     }
-
-    fn send(&mut self, to: ModuleId, request: Request<Values>) {
-        self.sent += 1;
-        if matches!(request, Request::Read { .. }) {
-            self.reads_at = Some(to);
-        }
-        self.note((to, request));
-    }
 }
 
-impl Effects<Values> for Notes {
-    fn forward(&mut self, to: ModuleId, request: Request<Values>) {
-        self.send(to, request);
+impl Effects<ValidInvalid, Values> for Notes {
+    fn send(&mut self, to: ModuleId, message: coherence::Message<Values>) {
+        self.sent += 1;
+        match message {
+            coherence::Message::Request(request) | coherence::Message::Passed(request) => {
+                if matches!(request, Request::Read { .. }) {
+                    self.reads_at = Some(to);
+                }
+                self.note((to, request));
+            }
+            // Why it is sent makes no difference to anybody.
+            coherence::Message::Invalidate(_) => self.note((7, to)),
+            coherence::Message::Downgrade => self.note((8, to)),
+        }
     }
 
-    fn fetch(&mut self, mask: Mask) {
-        self.note((1, mask));
-    }
-
-    fn write_memory(&mut self, mask: Mask, data: Values) {
-        self.written = true;
-        self.note((2, mask, data));
-    }
-
-    fn pass(&mut self, to: ModuleId, request: Request<Values>) {
-        self.send(to, request);
-    }
-
-    fn pass_to_memory(&mut self, request: Request<Values>) {
-        self.passed_to_memory = true;
-        self.note((9, request));
-    }
-
-    fn reply(&mut self, reply: Reply<Values>) {
+    fn answer(&mut self, reply: Reply<Values>) {
         self.replied = true;
         match reply {
             Reply::Fill { mask, data } => self.note((3, mask, data)),
@@ -72,22 +57,25 @@ impl Effects<Values> for Notes {
         }
     }
 
-    fn wait(&mut self, mask: Mask) {
-        self.note((5, mask));
+    fn memory(&mut self, access: MemoryAccess<Values>) {
+        match access {
+            MemoryAccess::Read(mask) => self.note((1, mask)),
+            MemoryAccess::Write(mask, data) => {
+                self.written = true;
+                self.note((2, mask, data));
+            }
+            MemoryAccess::Request(request) => {
+                self.passed_to_memory = true;
+                self.note((9, request));
+            }
+        }
     }
 
-    fn park(&mut self) {
-        self.note(6);
-    }
-
-    fn invalidate(&mut self, to: ModuleId, _: Cause) {
-        self.sent += 1;
-        self.note((7, to));
-    }
-
-    fn downgrade(&mut self, to: ModuleId) {
-        self.sent += 1;
-        self.note((8, to));
+    fn hold(&mut self, how: coherence::Hold) {
+        match how {
+            coherence::Hold::Wait(mask) => self.note((5, mask)),
+            coherence::Hold::Park => self.note(6),
+        }
     }
 }
 

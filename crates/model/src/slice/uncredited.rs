@@ -7,7 +7,7 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::coherence::{self, Delivery};
+use tombolo_protocol::node::Delivery;
 use tombolo_types::Line;
 
 /// Requests of one level that wait for a store credit or behind who does, by lane: the line or the region whose requests
@@ -99,7 +99,7 @@ impl<R: Copy> Uncredited<R> {
 impl<D: Contents> Slice<D> {
     /// What keeps its order with a line, as the channels between modules do.
     pub(super) fn lane<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Line {
-        match coherence::up(&here.site.protocol) {
+        match here.site.protocol.channels().up {
             Delivery::FifoPerLine => line,
             Delivery::FifoPerRegion => self.directory.region_of(line),
             Delivery::Fifo | Delivery::Unordered => unreachable!("no protocol declares it for requests"),

@@ -2,17 +2,20 @@
 
 use super::{Rules, Visit};
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Coherence, Effects, LineState, OrderingPoint, Refusal, Reply, Request};
+use crate::coherence::{Coherence, LineState, MemoryAccess, OrderingPoint, Refusal, Reply, Request, ValidInvalid};
 use crate::data::Data;
+use crate::node::Effects;
 use crate::topology::Topology;
 use tombolo_types::{Mask, Scope};
 
-impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit<'_, R, T, D, E, BREAKABLE> {
+impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
+    Visit<'_, R, T, D, E, BREAKABLE>
+{
     /// A request of another module at its line's home, where memory is the ordering point.
     pub(super) fn pass_home(&mut self, request: Request<D>) -> Result<(), Refusal> {
         let by_l2 = self.protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: true };
         if !by_l2 || !self.is_met_on_the_way(request)? {
-            self.effects.pass_to_memory(request);
+            self.effects.memory(MemoryAccess::Request(request));
         }
         Ok(())
     }
@@ -24,7 +27,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
                 // Dirty bytes beside others that are not here stay unseen: nobody has released them.
                 let hit = self.slot.line.filter(|line| line.valid.contains(mask));
                 if let Some(LineState { data, .. }) = hit {
-                    self.effects.reply(Reply::Fill { mask, data });
+                    self.effects.answer(Reply::Fill { mask, data });
                 }
                 return Ok(hit.is_some());
             }

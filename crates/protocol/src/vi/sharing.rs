@@ -2,13 +2,16 @@
 
 use super::{Rules, Visit};
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Cause, Coherence, Effects, Requester};
+use crate::coherence::{Cause, Coherence, Message, Requester, ValidInvalid};
 use crate::data::Data;
 use crate::directory::{self, Access, Sharer, Sharers};
+use crate::node::Effects;
 use crate::topology::Topology;
 use tombolo_types::ModuleId;
 
-impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit<'_, R, T, D, E, BREAKABLE> {
+impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
+    Visit<'_, R, T, D, E, BREAKABLE>
+{
     /// How a home sees a sender: a module of its own GPU, or (hierarchical) the whole GPU.
     pub(super) fn sharer(&self, from: ModuleId) -> Sharer {
         let gpu = self.topology.gpu_of(from);
@@ -85,7 +88,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<D>, const BREAKABLE: bool> Visit
                 Sharer::Module(module) => module,
                 Sharer::Gpu(gpu) => self.topology.gpu_home(self.at, gpu, self.slot.line_id),
             };
-            self.effects.invalidate(module, cause);
+            self.effects.send(module, Message::Invalidate(cause));
         }
     }
 
