@@ -207,6 +207,9 @@ pub struct Shape {
 /// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there, all of them on the first module.
 /// No request meets another region's there, and no synchronisation of a thread asks it to do anything, so it makes no
 /// difference which regions share a module.
+///
+/// # Panics
+/// Where a thread is on the host: [`refuses`](super::refuses) tells which programs have a machine.
 pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     let base = Layout::empty(shape);
     let regions = base.regions_of(program);

@@ -176,7 +176,7 @@ fn a_test_with_a_host_thread_is_unsupported_where_the_machine_has_no_host() {
     let (_, document) = checked(&["--design", "hmg", "--litmus", files.folder()]);
     let narrow = &tests(&document, 0)[1];
     assert_eq!(narrow["verdict"], "unreadable");
-    assert!(narrow["reason"].to_string().contains("narrow.litmus:4:24: expected sys: a host thread"), "{narrow}");
+    assert!(narrow["reason"].to_string().contains("narrow.litmus:4:26: expected sys: a host thread"), "{narrow}");
 }
 
 #[test]
