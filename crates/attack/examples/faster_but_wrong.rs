@@ -9,7 +9,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use tombolo_check::verify::mutants::{Asked, Mutant, catch};
+use tombolo_check::verify::mutants::{Asked, Broken, Mutant, catch};
 use tombolo_design::design;
 use tombolo_machine::machine;
 use tombolo_protocol::BrokenRule;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("  {rule:26} {}", timed(&faulty));
     println!("By time alone the broken protocol is {gain:.1} % faster.\n");
 
-    let mutant = Mutant { rule: broken, protocol: spec.design.coherence.protocol() };
+    let mutant = Mutant { rule: Broken::Rule(broken), protocol: spec.design.coherence.protocol() };
     let reports = catch(&[mutant], Asked::Enough, 1, &());
     let Some(caught) = &reports[0].by else { return Err(format!("no test that ships catches {rule}").into()) };
     println!("The model checker, on test {}: {}", caught.first.test, caught.first.seen_as);

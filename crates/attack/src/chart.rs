@@ -202,6 +202,7 @@ fn of_plan(action: Action) -> String {
         Action::PassOnStores => "release: pass on stores".to_owned(),
         Action::Flush => "release: flush".to_owned(),
         Action::AwaitStores => "release: await stores".to_owned(),
+        Action::Merge { .. } => "release: merge".to_owned(),
         Action::DrainInvalidations(scope) => format!("release: drain invalidations.{scope}"),
     }
 }

@@ -33,7 +33,7 @@ impl Cell {
 pub const UNUSED: Mask = Mask(1 << 31);
 
 /// By cell: how much a location's value differs from its initial one, so that memory nobody has written is right.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Values([Value; CELLS]);
 
 impl Values {

@@ -151,7 +151,9 @@ impl Duty {
 fn places(program: &Program, config: &Config) -> Vec<(Layout, Start)> {
     let gpu_homes = is_hierarchical(config).expect("a design names a protocol there is");
     let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
-    let of = |sharing| layouts(program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true });
+    let of = |sharing| {
+        layouts(program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false })
+    };
     let all = Sharing::ALL.into_iter().flat_map(of);
     all.flat_map(|layout| [Start::Cold, Start::Warm].map(|start| (layout.clone(), start))).collect()
 }

@@ -93,8 +93,14 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
     for (remote, decides) in [(Remote::Memory, Decides::HomeAware), (Remote::Cached, Decides::Chiplet)] {
         for text in [MESSAGE, OVER_AND_OVER] {
             let program = parse("test", text).expect("it is a test").program;
-            let shape =
-                Shape { gpus: 2, modules_per_gpu: 1, sharing: Sharing::Line, gpu_homes: false, shared_sms: false };
+            let shape = Shape {
+                gpus: 2,
+                modules_per_gpu: 1,
+                sharing: Sharing::Line,
+                gpu_homes: false,
+                shared_sms: false,
+                host_memory: false,
+            };
             for layout in layouts(&program, shape) {
                 let outcomes = |reductions| {
                     let options = Options { write: WritePolicy::Back, remote, ..Options::default() };

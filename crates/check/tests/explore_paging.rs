@@ -55,7 +55,7 @@ const WITH_WHOLE_CHANGES: [Reductions; 2] = [Reductions { pages: true, ..Reducti
 
 /// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.
 fn assert_same(test: &Test, gpus: u8, sharing: Sharing, moves: u8) -> [usize; 3] {
-    let shape = Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true };
+    let shape = Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
     let (mut states, wishes) = ([0; 3], Wishes { moves, ..Wishes::default() });
     for (paging, write) in rules().into_iter().flat_map(|rules| WRITES.map(|write| (rules, write))) {
         for (layout, start) in layouts(&test.program, shape).iter().flat_map(|at| STARTS.map(|start| (at, start))) {

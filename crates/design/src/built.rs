@@ -13,6 +13,7 @@ use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
 use tombolo_protocol::elision::ModuleSet;
+use tombolo_protocol::nmoesi::NmoesiOptions;
 use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
@@ -51,6 +52,8 @@ pub enum Unfit {
         /// Modules of the machine.
         modules: usize,
     },
+    /// The protocol caches the memory of a host, and the machine has none.
+    Host,
     /// Pages move between GPUs, and one of several modules would have to share them inside.
     Pages,
     /// A directory entry cannot name every module.
@@ -74,6 +77,7 @@ impl DesignConfig {
             tracks: Tracks::Shared,
             remote: self.coherence.remote(),
             sectors: Sectors::default(),
+            nmoesi: NmoesiOptions::default(),
             broken_rule: None,
         }
     }
@@ -85,6 +89,10 @@ impl DesignConfig {
     pub fn build(&self, machine: &MachineConfig) -> Result<Built, Unfit> {
         if let Some(reason) = self.links.refused_by(machine) {
             return Err(Unfit::Links(reason));
+        }
+        // No machine has a host yet.
+        if self.coherence.facts().host {
+            return Err(Unfit::Host);
         }
         let modules = machine.topology.modules();
         if self.coherence.facts().directory && modules > Sharers::MOST {

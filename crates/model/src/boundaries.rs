@@ -278,7 +278,7 @@ impl Boundaries {
         let extent = match action {
             Action::Invalidate(_) => operation.invalidate.as_ref(),
             Action::DrainStores(_) | Action::PassOnStores | Action::Flush => operation.flush.as_ref(),
-            Action::DrainInvalidations(_) | Action::AwaitStores => None,
+            Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => None,
         };
         match (extent, self.reach) {
             (Some(Extent::Lines(lines)), Reach::Module) => self.extents.add(lines),

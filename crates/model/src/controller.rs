@@ -255,6 +255,8 @@ impl Controller {
                     taken = taken.max(by);
                 }
             }
+            // Slices hold no blocks.
+            Action::Merge { .. } => {}
             Action::DrainStores(_)
             | Action::PassOnStores
             | Action::DrainInvalidations(_)

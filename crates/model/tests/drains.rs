@@ -177,7 +177,7 @@ impl<P: Coherence> World<P> {
             let of_kind = match action {
                 Action::DrainStores(_) | Action::Flush | Action::AwaitStores => item.sent.what == What::Store,
                 Action::DrainInvalidations(_) => item.sent.what == What::Invalidation,
-                Action::PassOnStores | Action::Invalidate(_) => false,
+                Action::PassOnStores | Action::Invalidate(_) | Action::Merge { .. } => false,
             };
             let later = of_kind && action.awaits_to_the_end() && item.for_others >> at.0 & 1 != 0;
             let included = later || Wait::Phase { at, action }.includes(&Machine, &item.sent);

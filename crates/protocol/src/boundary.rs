@@ -176,6 +176,7 @@ mod tests {
                 let word = match action {
                     Action::Invalidate(_) => "invalidate",
                     Action::AwaitStores => "await",
+                    Action::Merge { .. } => "merge",
                     Action::DrainInvalidations(_) => "drain invalidations",
                     Action::DrainStores(_) | Action::PassOnStores | Action::Flush => "drain",
                 };

@@ -2,6 +2,7 @@
 //! a protocol is one file beside this one and one line here.
 
 use crate::coherence::{Coherence, Protocol};
+use crate::nodes::Nodes;
 use crate::options::{Facts, Options};
 
 /// What is done with a protocol that is chosen by name.
@@ -9,8 +10,11 @@ pub trait Visitor {
     /// What comes of it.
     type Output;
 
-    /// Does it.
+    /// Does it with a protocol of L2s whose lines are valid or not.
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output;
+
+    /// Does it with a protocol of clients and homes.
+    fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output;
 }
 
 /// A name that is none of [`PROTOCOLS`].
@@ -29,7 +33,7 @@ impl std::fmt::Display for UnknownProtocol {
 impl std::error::Error for UnknownProtocol {}
 
 macro_rules! protocols {
-    ($($name:literal => $protocol:ident of $module:ident),+ $(,)?) => {
+    ($($name:literal => $protocol:ident of $module:ident by $visit:ident),+ $(,)?) => {
         /// Names of all protocols.
         pub const PROTOCOLS: &[&str] = &[$($name),+];
 
@@ -68,7 +72,7 @@ macro_rules! protocols {
             visitor: V,
         ) -> Result<V::Output, UnknownProtocol> {
             match name {
-                $($name => Ok(visitor.visit(crate::$module::$protocol::<BREAKABLE>::with(options))),)+
+                $($name => Ok(visitor.$visit(crate::$module::$protocol::<BREAKABLE>::with(options))),)+
                 _ => Err(UnknownProtocol { name: name.to_owned() }),
             }
         }
@@ -76,15 +80,16 @@ macro_rules! protocols {
 }
 
 protocols! {
-    "no-remote-caching" => NoRemoteCaching of no_remote_caching,
-    "memory-side" => MemorySide of memory_side,
-    "peer" => Peer of peer,
-    "software-flat" => SoftwareFlat of software_flat,
-    "software-hierarchical" => SoftwareHierarchical of software_hierarchical,
-    "nhcc" => Nhcc of nhcc,
-    "hmg" => Hmg of hmg,
-    "viper" => Viper of viper,
-    "ideal" => Ideal of ideal,
+    "no-remote-caching" => NoRemoteCaching of no_remote_caching by visit,
+    "memory-side" => MemorySide of memory_side by visit,
+    "peer" => Peer of peer by visit,
+    "software-flat" => SoftwareFlat of software_flat by visit,
+    "software-hierarchical" => SoftwareHierarchical of software_hierarchical by visit,
+    "nhcc" => Nhcc of nhcc by visit,
+    "hmg" => Hmg of hmg by visit,
+    "viper" => Viper of viper by visit,
+    "ideal" => Ideal of ideal by visit,
+    "nmoesi" => Nmoesi of nmoesi by visit_nodes,
 }
 
 /// What is known of the protocol called `name`.
@@ -108,6 +113,10 @@ mod tests {
         fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
             protocol.promise()
         }
+
+        fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output {
+            protocol.promise()
+        }
     }
 
     /// Whether nothing is invalidated before a kernel.
@@ -118,6 +127,11 @@ mod tests {
 
         fn visit<P: Coherence>(self, protocol: P) -> bool {
             protocol.acquire(Sync::Kernel).is_empty()
+        }
+
+        /// What a launch merges is no invalidation.
+        fn visit_nodes<P: Nodes>(self, _: P) -> bool {
+            true
         }
     }
 

@@ -1,11 +1,12 @@
 //! What a message carries besides its route.
 
 use std::fmt::Debug;
+use std::hash::Hash;
 use tombolo_types::Mask;
 
 /// The contents of a line: `()` when timing, values or versions when checking. Protocols only move it,
 /// merge it by mask and update it atomically; they never look inside.
-pub trait Data: Copy + Default + PartialEq + Eq + Debug + Send + 'static {
+pub trait Data: Copy + Default + PartialEq + Eq + Hash + Debug + Send + 'static {
     /// The operation of an atomic.
     type Update: Copy + Default + PartialEq + Eq + Debug + Send;
 

@@ -96,7 +96,7 @@ fn drains(action: Action, what: What) -> bool {
     match action {
         Action::DrainStores(_) | Action::PassOnStores | Action::Flush | Action::AwaitStores => what == What::Store,
         Action::DrainInvalidations(_) => what == What::Invalidation,
-        Action::Invalidate(_) => false,
+        Action::Invalidate(_) | Action::Merge { .. } => false,
     }
 }
 

@@ -12,6 +12,7 @@
 //!   by every protocol below; [`directory`] is Table I of HMG.
 //! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
 //!   [`hmg`], [`viper`], [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
+//! - [`nodes`]: the boundary of protocols whose caches answer each other, and the homes of their blocks. [`nmoesi`]: UMH's.
 //! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
 //! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
 //!   [`drain`]: what a release waits for, and what a wait moves on to.
@@ -39,8 +40,10 @@ pub mod ideal;
 pub mod l1;
 pub mod memory_side;
 pub mod nhcc;
+pub mod nmoesi;
 pub mod no_remote_caching;
 pub mod node;
+pub mod nodes;
 pub mod options;
 pub mod paging;
 pub mod peer;

@@ -2,6 +2,7 @@
 
 use crate::broken_rule::BrokenRule;
 use crate::elision::Holds;
+use crate::nmoesi::NmoesiOptions;
 use crate::topology::Class;
 use tombolo_types::{Promise, Sectors};
 
@@ -82,6 +83,8 @@ pub struct Facts {
     pub promise: Promise,
     /// Whether homes keep a directory of sharers.
     pub directory: bool,
+    /// Whether its machine has a host, with a cache of its own, beside the GPUs.
+    pub host: bool,
     /// Whether what leaves a GPU goes by a module of it that stands for all: its L2 holds lines for the others.
     pub hierarchical: bool,
     /// Whether lines of this class may live in an L2.
@@ -123,6 +126,8 @@ pub struct Options {
     pub remote: Remote,
     /// How lines are divided: what misses is asked for in whole sectors.
     pub sectors: Sectors,
+    /// What is chosen within NMOESI.
+    pub nmoesi: NmoesiOptions,
     /// The broken rule, if any.
     pub broken_rule: Option<BrokenRule>,
 }

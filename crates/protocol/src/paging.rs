@@ -497,6 +497,11 @@ pub fn pages_may_move_under(name: &str, options: Options) -> Result<bool, Unknow
         fn visit<P: Coherence>(self, protocol: P) -> bool {
             pages_may_move(&protocol)
         }
+
+        /// The host's memory holds every page.
+        fn visit_nodes<P: crate::nodes::Nodes>(self, _: P) -> bool {
+            false
+        }
     }
 
     choose(name, options, MayMove)

@@ -15,6 +15,7 @@
 //!   far*, have been taken by memory.
 //! - [`Action::AwaitStores`]: writes nothing back; waits until every store and atomic *it has sent so far* has been taken
 //!   at the end of its way. Where boundaries are elided, every kernel ends with it: what was written through has arrived.
+//! - [`Action::Merge`]: of a client of blocks: merges those that others may hold without its bytes; waits until that is done.
 //! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
 //!
 //! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
@@ -81,6 +82,11 @@ pub enum Action {
     Flush,
     /// Waits until what it has sent is taken at the end of its way; its dirty bytes stay.
     AwaitStores,
+    /// Merges the blocks that others may hold without its bytes ([`crate::nodes`]), and waits until that is done.
+    Merge {
+        /// Whether what no other holds goes back too.
+        all: bool,
+    },
 }
 
 impl Action {
@@ -91,7 +97,9 @@ impl Action {
             Action::DrainStores(Scope::Cta | Scope::Gpu) => ClassSet::NOT_GPU_HOME,
             Action::PassOnStores => ClassSet::GPU_HOME,
             Action::Flush => ClassSet::ALL,
-            Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::AwaitStores => ClassSet::NONE,
+            Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => {
+                ClassSet::NONE
+            }
         }
     }
 
@@ -101,7 +109,7 @@ impl Action {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
             Action::PassOnStores => beyond,
             Action::Flush | Action::AwaitStores => true,
-            Action::Invalidate(_) => false,
+            Action::Invalidate(_) | Action::Merge { .. } => false,
         }
     }
 
@@ -110,7 +118,7 @@ impl Action {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
             Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
-            Action::Invalidate(_) => false,
+            Action::Invalidate(_) | Action::Merge { .. } => false,
         }
     }
 

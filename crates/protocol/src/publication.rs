@@ -339,7 +339,7 @@ impl Publication {
         let beyond = match action {
             Action::DrainStores(scope) => scope == Scope::Sys,
             Action::PassOnStores | Action::Flush | Action::AwaitStores => true,
-            Action::Invalidate(_) | Action::DrainInvalidations(_) => false,
+            Action::Invalidate(_) | Action::DrainInvalidations(_) | Action::Merge { .. } => false,
         };
         beyond && !self.is_broken(BrokenPublication::QueueNotEmptied)
     }
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     /// A line of four bytes.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     struct Bytes([u8; 4]);
 
     impl Data for Bytes {

@@ -88,6 +88,7 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
         about: R::ABOUT,
         promise: R::PROMISE,
         directory: R::DIRECTORY,
+        host: false,
         hierarchical: R::HIERARCHICAL,
         caches: R::caches,
         holds: R::holds,

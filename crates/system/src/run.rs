@@ -35,6 +35,7 @@ use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
+use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
 use tombolo_protocol::topology::ModuleSet;
@@ -256,6 +257,9 @@ impl RunError {
             Unfit::Pages => RunError::DoesNotFit(format!(
                 "design {design} moves pages between GPUs of one module each, and those of machine {machine} have several"
             )),
+            Unfit::Host => RunError::DoesNotFit(format!(
+                "design {design} caches the memory of a host, and machine {machine} has no host: it can be explored (check), not timed"
+            )),
             Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
             )),
@@ -304,6 +308,11 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
+    }
+
+    fn visit_nodes<P: Nodes>(self, _: P) -> Self::Output {
+        let Simulation { spec, .. } = self;
+        Err(RunError::of(spec, &Unfit::Host))
     }
 }
 

@@ -93,6 +93,16 @@ impl Deciding<'_> {
     }
 }
 
+/// Whether a kernel is launched behind boundary `number` of a program: some thread of a GPU has an instruction there.
+pub(super) fn has_launch(program: &Program, number: usize) -> bool {
+    let of_gpus = program.threads.iter().filter(|thread| !thread.placement.is_host());
+    let mut parts = of_gpus.map(|thread| {
+        let mut parts = thread.code.split(|instruction| *instruction == Instruction::KernelBoundary);
+        parts.nth(number + 1)
+    });
+    parts.any(|part| part.is_some_and(|part| !part.is_empty()))
+}
+
 /// A line that a kernel accesses.
 struct Structure {
     lines: Lines,

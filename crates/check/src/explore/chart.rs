@@ -2,11 +2,12 @@
 
 use super::machine::Machine;
 use super::paging::PageStep;
+use super::search::World;
 use super::sm::OnSms;
 use super::state::{Body, Channel, Message, State, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
-use crate::litmus::{Assignments, Location};
+use crate::litmus::{Assignments, Location, Program};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use tombolo_protocol::front::Stage;
@@ -17,38 +18,92 @@ use tombolo_types::{Mask, ModuleId};
 /// Columns of one lifeline.
 const WIDTH: usize = 8;
 
+/// A world whose steps can be told.
+pub(super) trait Charted: World {
+    /// Where everything is.
+    fn heading(&self) -> String;
+
+    /// Names of the lifelines: SMs, then what is below them.
+    fn lifelines(&self) -> Vec<String>;
+
+    /// Where a step's arrow starts and ends, and what it says.
+    fn describe(&self, state: &Self::State, step: Self::Step) -> (usize, usize, String);
+
+    /// Takes a step alone.
+    fn take_one_alone(&self, step: Self::Step, state: &mut Self::State) -> bool;
+
+    /// The step that is taken behind another without being chosen.
+    fn forced_next(&self, state: &mut Self::State) -> Option<Self::Step>;
+
+    /// Puts what has no order into one order.
+    fn put_in_order(&self, state: &mut Self::State);
+
+    /// The program.
+    fn program(&self) -> &Program;
+}
+
 /// The steps from the initial state to the violation, a row each, below a lifeline for each SM and L2.
-pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], violation: Violation) -> String {
+pub(super) fn chart<W: Charted>(world: &W, steps: &[W::Step], violation: Violation) -> String {
     let mut text = String::new();
-    let mut state = machine.start();
-    let columns = machine.scene.sms.len() + machine.modules().count();
-    let _ = writeln!(text, "{}", machine.scene.layout);
-    for name in lifelines(machine) {
+    let mut state = world.initial();
+    let lifelines = world.lifelines();
+    let _ = writeln!(text, "{}", world.heading());
+    for name in &lifelines {
         let _ = write!(text, "{name:^WIDTH$}");
     }
     text.push('\n');
-    let mut row = |state: &mut State, step| {
-        let (from, to, label) = describe(machine, state, step);
-        let _ = writeln!(text, "{}  {label}", lane(columns, from, to));
-        machine.take_one(step, state)
+    let mut row = |state: &mut W::State, step| {
+        let (from, to, label) = world.describe(state, step);
+        let _ = writeln!(text, "{}  {label}", lane(lifelines.len(), from, to));
+        world.take_one_alone(step, state)
     };
     for step in steps {
         if !row(&mut state, *step) {
             break;
         }
-        while let Some(step) = machine.forced(&mut state) {
+        while let Some(step) = world.forced_next(&mut state) {
             row(&mut state, step);
         }
-        state.canonicalise();
+        world.put_in_order(&mut state);
     }
     let _ = write!(text, "{violation}");
     if violation == Violation::Forbidden {
-        let seen: BTreeSet<_> = machine.observers().into_iter().map(|at| machine.final_state(&state, at)).collect();
-        let said = seen.iter().map(|state| Assignments { program: machine.scene.program, state }.to_string());
+        let seen: BTreeSet<_> = world.final_states(&state).into_iter().collect();
+        let said = seen.iter().map(|state| Assignments { program: world.program(), state }.to_string());
         let _ = write!(text, ": {}", said.collect::<Vec<_>>().join(" or "));
     }
     text.push('\n');
     text
+}
+
+impl<P: Coherence> Charted for Machine<'_, P> {
+    fn heading(&self) -> String {
+        self.scene.layout.to_string()
+    }
+
+    fn lifelines(&self) -> Vec<String> {
+        lifelines(self)
+    }
+
+    fn describe(&self, state: &State, step: Step) -> (usize, usize, String) {
+        describe(self, state, step)
+    }
+
+    fn take_one_alone(&self, step: Step, state: &mut State) -> bool {
+        self.take_one(step, state)
+    }
+
+    fn forced_next(&self, state: &mut State) -> Option<Step> {
+        self.forced(state)
+    }
+
+    fn put_in_order(&self, state: &mut State) {
+        state.canonicalise();
+    }
+
+    fn program(&self) -> &Program {
+        self.scene.program
+    }
 }
 
 fn lifelines<P: Coherence>(machine: &Machine<'_, P>) -> Vec<String> {
@@ -205,6 +260,7 @@ fn say<P: Coherence>(machine: &Machine<'_, P>, message: &Message) -> String {
         Body::Act(Action::PassOnStores) => "release: pass on stores".to_owned(),
         Body::Act(Action::Flush) => "release: flush".to_owned(),
         Body::Act(Action::AwaitStores) => "release: await stores".to_owned(),
+        Body::Act(Action::Merge { .. }) => "release: merge".to_owned(),
         Body::Act(Action::DrainInvalidations(scope)) => format!("release: drain invalidations.{scope}"),
     }
 }

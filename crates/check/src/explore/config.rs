@@ -97,6 +97,8 @@ pub struct Config {
     pub start: Start,
     /// When they make room.
     pub evictions: Evictions,
+    /// Messages of a class that may be on their way between two nodes, where that is limited; of clients and homes alone.
+    pub slots: Option<u8>,
     /// How states are saved.
     pub reductions: Reductions,
     /// States after which the search gives up.
@@ -119,6 +121,7 @@ impl Config {
             wishes: Wishes { moves: 2, subscribes: 0, leaves: 0 },
             start: Start::Cold,
             evictions: Evictions::AtAccess,
+            slots: None,
             reductions: Reductions::ALL,
             max_states: 1_000_000,
             walks: 0,

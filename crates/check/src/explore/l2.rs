@@ -350,6 +350,9 @@ impl<P: Coherence> Machine<'_, P> {
                 }
                 self.wait(state, bit, Wait::Phase { at, action });
             }
+            PlanAction::Merge { .. } => {
+                state.break_with(Violation::Unexpected("an L2 of lines was asked to merge blocks"));
+            }
             PlanAction::DrainInvalidations(_) | PlanAction::AwaitStores => {
                 self.wait(state, bit, Wait::Phase { at, action })
             }

@@ -37,6 +37,8 @@ pub enum Sharing {
 impl Sharing {
     /// All ways where pages stay.
     pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
+    /// Those where clients hold blocks: a block of each location's own, of two lines, of two locations of a line.
+    pub const OF_BLOCKS: [Sharing; 3] = [Sharing::Apart, Sharing::Region, Sharing::Line];
     /// Those where pages move: a page of each location's own, and of two.
     pub const OF_PAGES: [Sharing; 2] = [Sharing::Apart, Sharing::Page];
 }
@@ -199,6 +201,8 @@ pub struct Shape {
     pub gpu_homes: bool,
     /// Whether CTAs of one module may also share an SM.
     pub shared_sms: bool,
+    /// Whether all memory is the host's: then there is one home, beside no module.
+    pub host_memory: bool,
 }
 
 /// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
@@ -239,7 +243,8 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
 }
 
 fn threads_renamed(threads: &[Sm], renaming: &[u8]) -> Vec<Sm> {
-    threads.iter().map(|sm| Sm { module: ModuleId(renaming[sm.module.0 as usize]), index: sm.index }).collect()
+    let name = |module: ModuleId| renaming.get(module.0 as usize).map_or(module, |name| ModuleId(*name));
+    threads.iter().map(|sm| Sm { module: name(sm.module), index: sm.index }).collect()
 }
 
 /// How many ways [`layouts`] looks at, before it leaves out those that are equal up to renaming.
@@ -258,7 +263,7 @@ pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> 
         let sm = match mate {
             Some(mate) => layout.threads[mate],
             None => {
-                let options = sm_options(&layout.threads, machine_gpu(&names, thread.placement).expect(NO_HOST), shape);
+                let options = sm_options(&layout.threads, machine_gpu(&names, thread.placement), shape);
                 options[dice.below(options.len())]
             }
         };
@@ -283,9 +288,6 @@ fn gpu_names(program: &Program) -> Vec<GpuId> {
     names
 }
 
-/// Why a thread has a GPU.
-const NO_HOST: &str = "`refuses` keeps host threads from machines without a host";
-
 /// The GPU of the machine that stands for the one that the program places a thread on; none where that is the host.
 fn machine_gpu(names: &[GpuId], placement: Placement) -> Option<GpuId> {
     placement.gpu().map(|name| GpuId(names.partition_point(|other| *other < name) as u8))
@@ -302,7 +304,7 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
             .flat_map(|placed| {
                 let options = match mate {
                     Some(mate) => vec![placed[mate]],
-                    None => sm_options(&placed, machine_gpu(&names, thread.placement).expect(NO_HOST), shape),
+                    None => sm_options(&placed, machine_gpu(&names, thread.placement), shape),
                 };
                 options.into_iter().map(move |sm| placed.iter().copied().chain([sm]).collect())
             })
@@ -312,7 +314,14 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
 }
 
 /// The SMs that a new CTA of `gpu` may take: one more in each module, or one already taken.
-fn sm_options(placed: &[Sm], gpu: GpuId, shape: Shape) -> Vec<Sm> {
+///
+/// A thread of no GPU has a core of the host, behind all modules, for itself.
+fn sm_options(placed: &[Sm], gpu: Option<GpuId>, shape: Shape) -> Vec<Sm> {
+    let Some(gpu) = gpu else {
+        let module = ModuleId(shape.gpus * shape.modules_per_gpu);
+        let index = placed.iter().filter(|sm| sm.module == module).count() as u8;
+        return vec![Sm { module, index }];
+    };
     let first = gpu.0 * shape.modules_per_gpu;
     let mut options = Vec::new();
     for module in (first..first + shape.modules_per_gpu).map(ModuleId) {
@@ -343,6 +352,9 @@ fn with_homes(program: &Program, placed: &Layout, regions: usize, shape: Shape) 
 }
 
 fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape) -> Vec<RegionHomes> {
+    if shape.host_memory {
+        return vec![RegionHomes { system: ModuleId(0), gpus: Vec::new() }];
+    }
     let per_gpu = shape.modules_per_gpu;
     let mut options = Vec::new();
     let with_threads = gpus_of(program);

@@ -10,6 +10,7 @@
 //!   `below` the L1s.
 //! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in [`tombolo_protocol::coherence`].
 //!   `plans` is what they are to the threads above.
+//! - `nodes` is the other machine: clients and homes whose caches answer each other.
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
 //! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
 //!   those with a copy, by the very rules that the driver and the L2s ask.
@@ -29,6 +30,7 @@ mod host;
 mod l2;
 mod layout;
 mod machine;
+mod nodes;
 mod pages;
 mod paging;
 mod persistent;
@@ -56,7 +58,8 @@ use crate::litmus::{FinalState, Program};
 use machine::Machine;
 use std::collections::BTreeSet;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::catalogue::{Visitor, choose};
+use tombolo_protocol::catalogue::{Visitor, choose, facts};
+use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::vi::Options;
 
 pub use tombolo_protocol::PROTOCOLS;
@@ -115,13 +118,11 @@ pub fn too_large(program: &Program) -> Option<String> {
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }
 
-/// Protocols whose machine has a host beside the GPUs: none yet.
-const WITH_HOST: [&str; 0] = [];
-
 /// Why the machine of `protocol` does not run a program, whatever its size: a thread is on what that machine lacks. `None`
 /// where it runs it.
 pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
-    let lacks_host = program.has_host() && !WITH_HOST.contains(&protocol);
+    let has_host = facts(protocol).is_some_and(|facts| facts.host);
+    let lacks_host = program.has_host() && !has_host;
     lacks_host.then(|| format!("it has host threads, and the machine of {protocol} has no host to run them"))
 }
 
@@ -136,6 +137,10 @@ pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
 
         fn visit<P: Coherence>(self, protocol: P) -> bool {
             protocol.is_hierarchical()
+        }
+
+        fn visit_nodes<P: Nodes>(self, _: P) -> bool {
+            false
         }
     }
     choose(config.protocol, config.options, Asked)
@@ -168,6 +173,10 @@ impl Visitor for Exploration<'_> {
 
     fn visit<P: Coherence>(self, protocol: P) -> Report {
         explore(protocol, self.program, self.layout, self.config, self.forbidden)
+    }
+
+    fn visit_nodes<P: Nodes>(self, protocol: P) -> Report {
+        nodes::explore(protocol, self.program, self.layout, self.config, self.forbidden)
     }
 }
 

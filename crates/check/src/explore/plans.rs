@@ -84,7 +84,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
-            Action::DrainInvalidations(_) | Action::AwaitStores => true,
+            Action::DrainInvalidations(_) | Action::AwaitStores | Action::Merge { .. } => true,
             Action::DrainStores(_) | Action::PassOnStores | Action::Flush => {
                 (0..self.scene.lines as u8)
                     .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))

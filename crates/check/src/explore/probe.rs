@@ -14,7 +14,9 @@ use super::values::{Values, WHOLE_LINE, cells};
 use crate::litmus::{Operand, Update};
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
-use tombolo_protocol::{Class, Coherence, Event, LineState, Pending, Refusal, Request, Requester, Slot, Topology};
+use tombolo_protocol::{
+    Class, Coherence, Event, LineState, Pending, Protocol, Refusal, Request, Requester, Slot, Topology,
+};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
@@ -157,7 +159,7 @@ fn misses() -> [Option<Pending>; 6] {
 
 /// Whether an L1 takes nothing of a miss, in the sectors in which an acquire, a store to some of its bytes or an atomic has
 /// passed it: then a fill may as well have come before these, and its line been evicted.
-pub(super) fn fills_are_plain(protocol: &impl Coherence) -> bool {
+pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     masks_and_scopes().all(|(mask, scope)| {
         let fresh = L1Pending::of(mask, scope);
         let mut stale = fresh;
@@ -177,7 +179,7 @@ struct Passed {
 }
 
 /// After a store to `update`, which meets the miss, and after an atomic, with each copy that may be here.
-fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending, update: Mask) -> Vec<Passed> {
+fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<Passed> {
     let bytes = protocol.sectors().widen(update) & miss.miss.mask;
     let mut passed = Vec::new();
     for valid in [Mask::NONE, Mask(1), Mask(2)] {
@@ -196,7 +198,7 @@ fn passed_by_updates(protocol: &impl Coherence, miss: L1Pending, update: Mask) -
 }
 
 /// Whether the fill leaves the bytes as they are, and no load waits for them.
-fn takes_nothing(protocol: &impl Coherence, Passed { line, pending, bytes }: Passed) -> bool {
+fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Passed) -> bool {
     let mut after = line;
     l1::fill(protocol, &mut after, pending, pending.miss.mask, Values([5, 6]));
     let there = |line: Option<L1Line<Values>>| {
@@ -217,9 +219,10 @@ mod tests {
     use tombolo_protocol::catalogue::{Visitor, choose};
     use tombolo_protocol::coherence::OrderingPoint;
     use tombolo_protocol::hmg::Hmg;
+    use tombolo_protocol::nodes::Nodes;
     use tombolo_protocol::plan::{Phase, Sync};
     use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
-    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, Protocol, ValidInvalid};
+    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, ValidInvalid};
     use tombolo_types::{Promise, Sectors};
 
     /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
@@ -385,6 +388,10 @@ mod tests {
 
         fn visit<P: Coherence>(self, protocol: P) -> (bool, bool) {
             (misses_are_plain(&protocol, &machine(), 1), fills_are_plain(&protocol))
+        }
+
+        fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output {
+            (true, fills_are_plain(&protocol))
         }
     }
 

@@ -6,6 +6,7 @@ use super::state::{FlatRegister, Fronts, L1Slot, RegisterState, ThreadState};
 use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage};
+use tombolo_types::{Order, Scope};
 
 /// What does not change while a program runs.
 pub(super) struct Scene<'a> {
@@ -37,7 +38,8 @@ impl<'a> Scene<'a> {
         });
         let register_base = register_base.collect();
         let lines = layout.lines(program.locations.len());
-        let stages_of = |thread: &Thread| thread.code.iter().map(|instruction| stages(protocol, instruction)).collect();
+        let stages_of =
+            |thread: &Thread| thread.code.iter().map(|instruction| stages(protocol, thread, instruction)).collect();
         let stages = program.threads.iter().map(stages_of).collect();
         Scene { program, layout, sms, sm_of, register_base, lines, stages }
     }
@@ -88,6 +90,11 @@ impl<'a> Scene<'a> {
         *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
     }
 
+    /// The order that an access of `thread` has. Source: UMH, section 4: what a CPU accesses is coherent.
+    pub(super) fn order(&self, thread: usize, order: Order) -> Order {
+        of_placement(&self.program.threads[thread], order)
+    }
+
     /// Kernel boundaries that `thread` has passed.
     pub(super) fn boundaries_passed(&self, fronts: &Fronts, thread: usize) -> usize {
         let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
@@ -95,11 +102,16 @@ impl<'a> Scene<'a> {
     }
 }
 
+/// A core of the host has one access under way at a time, so that none needs an acquire or a release.
+fn of_placement(thread: &Thread, order: Order) -> Order {
+    if thread.placement.is_host() { Order::relaxed(Scope::Sys) } else { order }
+}
+
 /// The stages of an instruction; none of what is no memory operation or fence.
-fn stages(protocol: &impl Protocol, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
+fn stages(protocol: &impl Protocol, thread: &Thread, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
     let mut stages = [None; front::MAX_STAGES];
     if let Some((operation, order)) = operation(instruction) {
-        let of_operation = front::stages(protocol, operation, order);
+        let of_operation = front::stages(protocol, operation, of_placement(thread, order));
         for (index, stage) in stages.iter_mut().enumerate() {
             *stage = of_operation.get(index);
         }

@@ -33,15 +33,18 @@ pub(super) trait OnSms: Below {
     /// ended, and plans whose acknowledgments are in. None of these can be seen by another thread, and
     /// having them early only lets the thread go on early; it can always be late by itself.
     fn settle(&self, state: &mut Self::State) {
-        for thread in 0..self.fronts(state).threads.len() {
-            for _ in 0..LOCAL_STEPS {
-                if !(self.run_local(state, thread) || self.pass_stage(state, thread)) {
-                    break;
+        loop {
+            for thread in 0..self.fronts(state).threads.len() {
+                for _ in 0..LOCAL_STEPS {
+                    if !(self.run_local(state, thread) || self.pass_stage(state, thread)) {
+                        break;
+                    }
                 }
             }
+            if !self.pass_barriers(state) && !self.pass_boundary(state) {
+                return;
+            }
         }
-        self.pass_barriers(state);
-        self.pass_boundary(state);
     }
 
     /// Runs one register instruction whose inputs and output are there.
@@ -174,13 +177,16 @@ pub(super) trait OnSms: Below {
     /// Issues the access at hand. False (and nothing has changed) where it must wait.
     fn issue(&self, state: &mut Self::State, thread: usize, evict_first: bool) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
+        let order = |order| self.scene().order(thread, order);
         let issued = match *instruction {
-            Instruction::Load { order, into, location } => {
-                self.issue_load(state, thread, order, into, location, evict_first)
+            Instruction::Load { order: of, into, location } => {
+                self.issue_load(state, thread, order(of), into, location, evict_first)
             }
-            Instruction::Store { order, location, value } => self.issue_store(state, thread, order, location, value),
-            Instruction::Atomic { order, into, location, update } => {
-                self.issue_atomic(state, thread, order, into, location, update)
+            Instruction::Store { order: of, location, value } => {
+                self.issue_store(state, thread, order(of), location, value)
+            }
+            Instruction::Atomic { order: of, into, location, update } => {
+                self.issue_atomic(state, thread, order(of), into, location, update)
             }
             Instruction::Fence { .. }
             | Instruction::Move { .. }
@@ -329,8 +335,8 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived.
-    fn pass_barriers(&self, state: &mut Self::State) {
+    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived; true if one has passed.
+    fn pass_barriers(&self, state: &mut Self::State) -> bool {
         for thread in 0..self.fronts(state).threads.len() {
             let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
             let cta = self.scene().program.threads[thread].placement;
@@ -347,10 +353,10 @@ pub(super) trait OnSms: Below {
                 let waits = |&mate: &usize| matches!(self.instruction(state, mate), Some(Instruction::Barrier { .. }));
                 let waiting: Vec<usize> = mates().filter(waits).collect();
                 waiting.into_iter().for_each(|mate| self.next_stage(state, mate));
-                self.settle(state);
-                return;
+                return true;
             }
         }
+        false
     }
 }
 

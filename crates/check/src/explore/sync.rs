@@ -77,16 +77,16 @@ pub(super) trait Syncs: Below {
 
     /// Lets all threads into the next kernel: every SM's stores are taken, then the plan of the boundary's release
     /// runs, then that of its acquire, and every L1 is dropped. The first thread that waits there stands for the
-    /// command processor.
-    fn pass_boundary(&self, state: &mut Self::State) {
+    /// command processor. True if they have passed.
+    fn pass_boundary(&self, state: &mut Self::State) -> bool {
         let count = self.scene().program.threads.len();
-        let Some(first) = (0..count).find(|&thread| self.is_at_boundary(state, thread)) else { return };
+        let Some(first) = (0..count).find(|&thread| self.is_at_boundary(state, thread)) else { return false };
         let has_arrived = |thread| match self.instruction(state, thread) {
             Some(Instruction::KernelBoundary) | None => self.has_results(state, thread),
             Some(_) => false,
         };
         if !(0..count).all(has_arrived) || !self.has_run_boundary(state, first) {
-            return;
+            return false;
         }
         if l1::acquire_invalidates(self.protocol(), Scope::Sys) {
             for sm in 0..self.scene().sms.len() as u8 {
@@ -99,7 +99,7 @@ pub(super) trait Syncs: Below {
             let passes = self.is_at_boundary(state, thread);
             self.fronts_mut(state).threads[thread].pc += u16::from(passes);
         }
-        self.settle(state);
+        true
     }
 
     /// Whether `thread` waits for its next kernel.

@@ -319,6 +319,12 @@ impl Program {
         self.threads[..thread].iter().map(|thread| thread.registers.len()).sum()
     }
 
+    /// Kernel boundaries that its threads pass.
+    pub fn boundaries(&self) -> usize {
+        let of = |thread: &Thread| thread.code.iter().filter(|step| **step == Instruction::KernelBoundary).count();
+        self.threads.iter().map(of).max().unwrap_or(0)
+    }
+
     /// Whether some thread is on the host.
     pub fn has_host(&self) -> bool {
         self.threads.iter().any(|thread| thread.placement.is_host())

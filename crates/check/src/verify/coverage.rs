@@ -45,6 +45,8 @@ pub(super) struct Machines {
     pub(super) gpu_homes: bool,
     /// Whether pages move: then a GPU is one module.
     pub(super) pages_move: bool,
+    /// Whether all memory is the host's: then a GPU is one client, and those without threads hold nothing.
+    pub(super) host_memory: bool,
 }
 
 /// What to explore.
@@ -67,13 +69,17 @@ pub(super) fn coverage(program: &Program, placements: Placements, machines: Mach
 /// The machine: two modules a GPU are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
 /// reader that are three modules of a GPU take three, which a protocol without GPU homes shows on two GPUs.
 fn shape(program: &Program, sharing: Sharing, machines: Machines) -> Shape {
-    let Machines { gpu_homes, pages_move } = machines;
+    let Machines { gpu_homes, pages_move, host_memory } = machines;
+    if host_memory {
+        let gpus = gpus_of(program).max(1);
+        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
+    }
     let gpus = (gpus_of(program) + 1).min(MAX_GPUS);
     if pages_move {
         let gpus = gpus_of(program).max(gpus.min(GPUS_WITH_PAGES));
-        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true };
+        return Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes, shared_sms: true, host_memory };
     }
-    let of = |modules_per_gpu| Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true };
+    let of = |modules_per_gpu| Shape { gpus, modules_per_gpu, sharing, gpu_homes, shared_sms: true, host_memory };
     let ctas: BTreeSet<_> = program.threads.iter().map(|thread| thread.placement).collect();
     let three = gpu_homes && ctas.len() <= MOST_CTAS && possible_layouts(program, of(3)) <= LISTED;
     of(if three { 3 } else { 2 })
@@ -99,6 +105,9 @@ fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> Shape
 
 /// Ways for locations to share lines and regions; one location shares with nobody.
 fn sharings(program: &Program, machines: Machines) -> &'static [Sharing] {
+    if machines.host_memory && program.locations.len() > 1 {
+        return &Sharing::OF_BLOCKS;
+    }
     match (program.locations.len() > 1, machines.pages_move) {
         (true, false) => &Sharing::ALL,
         (true, true) => &Sharing::OF_PAGES,
@@ -117,7 +126,7 @@ mod tests {
     use crate::verify::Case;
     use std::collections::BTreeSet;
 
-    const WITH_GPU_HOMES: Machines = Machines { gpu_homes: true, pages_move: false };
+    const WITH_GPU_HOMES: Machines = Machines { gpu_homes: true, pages_move: false, host_memory: false };
 
     fn program(places: &str, body: &str) -> Program {
         let text = format!("PTX test {{x=0; y=0;}} {places} ; {body} ; exists x=0");

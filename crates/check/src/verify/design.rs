@@ -1,10 +1,13 @@
 //! What is verified: a protocol with its options, and what is promised of it.
 
+use super::coverage::Machines;
 use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
 use crate::litmus::Program;
 use tombolo_protocol::Coherence;
-use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose};
+use tombolo_protocol::catalogue::{UnknownProtocol, Visitor, choose, facts};
 use tombolo_protocol::elision::BrokenElision;
+use tombolo_protocol::nmoesi::KernelEnd;
+use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
@@ -32,7 +35,7 @@ pub struct Design {
 /// An option that differs from its default, by the word that [`Design::configured`] takes for it.
 type Choice = (&'static str, fn(&mut Options));
 
-const CHOICES: [Choice; 7] = [
+const CHOICES: [Choice; 10] = [
     ("back", |options| options.write = WritePolicy::Back),
     ("remote", |options| options.bulk = BulkInvalidation::Remote),
     ("never", |options| options.bulk = BulkInvalidation::None),
@@ -40,6 +43,9 @@ const CHOICES: [Choice; 7] = [
     ("keep-l1", |options| options.keep_l1 = true),
     ("cached", |options| options.remote = Remote::Cached),
     ("track-all", |options| options.tracks = Tracks::All),
+    ("no-peers", |options| options.nmoesi.peer_transfer = false),
+    ("told-evictions", |options| options.nmoesi.silent_eviction = false),
+    ("flush-all", |options| options.nmoesi.kernel_end = KernelEnd::FlushAll),
 ];
 
 /// Why a text names no configuration.
@@ -50,7 +56,7 @@ pub enum ConfigurationError {
     Protocol(#[from] UnknownProtocol),
     /// A part behind a `+`.
     #[error(
-        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody, published, published-on-read"
+        "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, no-peers, told-evictions, flush-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody, published, published-on-read"
     )]
     Option {
         /// As given.
@@ -105,6 +111,12 @@ impl Design {
             paging: None,
             promise,
         })
+    }
+
+    /// What of it decides where its programs run.
+    pub(super) fn machines(&self, gpu_homes: bool) -> Machines {
+        let host_memory = facts(self.protocol).is_some_and(|facts| facts.host);
+        Machines { gpu_homes, pages_move: self.paging.is_some(), host_memory }
     }
 
     /// The same, with kernel boundaries that `decides` decides.
@@ -226,6 +238,10 @@ impl Visitor for Promised {
     type Output = Promise;
 
     fn visit<P: Coherence>(self, protocol: P) -> Promise {
+        protocol.promise()
+    }
+
+    fn visit_nodes<P: Nodes>(self, protocol: P) -> Promise {
         protocol.promise()
     }
 }

@@ -1,7 +1,7 @@
 //! One test under one design: its explorations, taken up by any number of threads, counted in order.
 
 use super::case::{Case, Judged, Obstacle, Placements};
-use super::coverage::{Machines, Place, coverage};
+use super::coverage::{Place, coverage};
 use super::report::{Event, Expected, Outcome, TestReport, Verdict};
 use super::{Budget, Design, Watch};
 use crate::explore::{self, Config, Report, Start};
@@ -148,7 +148,7 @@ impl<'a> Job<'a> {
         }
         let config = Config { options: self.design.options, ..Config::new(self.design.protocol) };
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
-        let machines = Machines { gpu_homes, pages_move: self.design.paging.is_some() };
+        let machines = self.design.machines(gpu_homes);
         let mut coverage = coverage(&judged.program, self.case.placements, machines);
         if self.design.decides.elides() {
             // The table takes the L2s to hold nothing at the start.

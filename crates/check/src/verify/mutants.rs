@@ -3,12 +3,16 @@
 //! Each [`BrokenRule`] is looked for under every protocol that has it, with the tests that ship: first those that the rule's
 //! row names, then all others (`Suite`). Random programs are tried where these are few.
 
+mod nmoesi;
+
 use super::case::Case;
 use super::suite::Suite;
 use super::{Watch, side_by_side};
 use crate::explore::{Config, Start};
 use serde::Serialize;
+use std::fmt;
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::vi::{Options, Remote, WritePolicy};
 
 const ALL: &[&str] =
@@ -108,9 +112,27 @@ pub struct Sighting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// The rule.
-    pub rule: BrokenRule,
+    pub rule: Broken,
     /// The protocol.
     pub protocol: &'static str,
+}
+
+/// A broken rule, of whichever list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Of threads, L1s and valid/invalid L2s.
+    Rule(BrokenRule),
+    /// Of NMOESI.
+    Nmoesi(BrokenNmoesi),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Rule(rule) => write!(f, "{rule:?}"),
+            Broken::Nmoesi(rule) => write!(f, "{rule:?}"),
+        }
+    }
 }
 
 /// What is known of a rule.
@@ -127,11 +149,12 @@ struct Row {
 
 /// Every broken rule in every one of `protocols` that has it.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
-    let of = |rule: BrokenRule| {
+    let of = |rule: Broken| {
         let chosen = row(rule).protocols.iter().filter(|protocol| protocols.contains(protocol));
         chosen.map(move |&protocol| Mutant { rule, protocol })
     };
-    BrokenRule::ALL.into_iter().flat_map(of).collect()
+    let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
+    rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()
 }
 
 /// Looks for each with `threads` threads.
@@ -139,7 +162,7 @@ pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch
     let suite = Suite::shipped();
     side_by_side(threads, mutants.len(), |index| {
         let mutant = &mutants[index];
-        let name = format!("{:?}", mutant.rule);
+        let name = mutant.rule.to_string();
         watch.begins(&name, mutant.protocol);
         let report = suite.report(mutant, asked);
         watch.ends(&name, mutant.protocol);
@@ -147,7 +170,14 @@ pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch
     })
 }
 
-fn row(rule: BrokenRule) -> Row {
+fn row(rule: Broken) -> Row {
+    match rule {
+        Broken::Rule(rule) => row_of_rule(rule),
+        Broken::Nmoesi(rule) => nmoesi::row(rule),
+    }
+}
+
+fn row_of_rule(rule: BrokenRule) -> Row {
     let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through, remote: Remote::Memory };
     let back = |protocols, own| Row { write: WritePolicy::Back, ..of(protocols, own) };
     let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
@@ -224,7 +254,13 @@ impl Mutant {
     /// The protocol's options.
     pub(super) fn options(&self) -> Options {
         let Row { write, remote, .. } = row(self.rule);
-        Options { write, remote, broken_rule: Some(self.rule), ..Options::default() }
+        let options = Options { write, remote, ..Options::default() };
+        match self.rule {
+            Broken::Rule(rule) => Options { broken_rule: Some(rule), ..options },
+            Broken::Nmoesi(rule) => {
+                Options { nmoesi: NmoesiOptions { broken: Some(rule), ..options.nmoesi }, ..options }
+            }
+        }
     }
 
     /// How `case` is explored.

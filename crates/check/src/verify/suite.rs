@@ -4,9 +4,10 @@ use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
 use super::coverage::{Machines, Place, coverage};
 use super::design::configuration;
 use super::mutants::{Asked, Catch, Mutant, MutantReport, Sighting};
-use crate::explore::{Config, Start, Verdict, is_hierarchical, run};
+use crate::explore::{Config, Start, Verdict, is_hierarchical, refuses, run};
 use crate::litmus::FinalState;
 use std::sync::OnceLock;
+use tombolo_protocol::catalogue::facts;
 
 /// States of one placement; then [`WALKS`]. Source: assumed; what a mutant does wrong, it does soon.
 const STATES_OF_PLACEMENT: usize = 20_000;
@@ -34,8 +35,8 @@ pub(super) struct Suite {
 struct Member {
     case: Case,
     judged: OnceLock<Judged>,
-    /// Where it is explored; for protocols without and with GPU homes.
-    places: [OnceLock<Vec<Place>>; 2],
+    /// Where it is explored: for protocols without and with GPU homes, and where all memory is the host's.
+    places: [OnceLock<Vec<Place>>; 3],
 }
 
 /// What a test saw, with the way there.
@@ -44,7 +45,7 @@ type Seen = (Sighting, Option<String>);
 impl Suite {
     /// Shapes and kernel tests first, which are small.
     pub(super) fn shipped() -> Suite {
-        let tests = [Case::shapes(), Case::kernels(), Case::polling(), Case::core()].concat();
+        let tests = [Case::shapes(), Case::kernels(), Case::polling(), Case::core(), Case::host()].concat();
         let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM));
         Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
     }
@@ -58,7 +59,7 @@ impl Suite {
         let (first, trace) = first.or(drawn.into_iter().next()).unzip();
         let by = first.map(|first| Catch { tests, random, random_tried: programs.len(), first });
         MutantReport {
-            name: format!("{:?}", mutant.rule),
+            name: mutant.rule.to_string(),
             protocol: mutant.protocol,
             configuration: configuration(mutant.protocol, mutant.options()),
             caught: tests > 0,
@@ -90,7 +91,7 @@ impl Suite {
 
 impl Member {
     fn new(case: Case) -> Member {
-        Member { case, judged: OnceLock::new(), places: [OnceLock::new(), OnceLock::new()] }
+        Member { case, judged: OnceLock::new(), places: [const { OnceLock::new() }; 3] }
     }
 
     fn judged(&self) -> &Judged {
@@ -103,6 +104,9 @@ impl Member {
     /// Explores place after place until the broken rule is seen or the states are spent.
     fn seen(&self, mutant: &Mutant, states: usize) -> Option<Seen> {
         let (judged, mut left) = (self.judged(), states);
+        if refuses(&judged.program, mutant.protocol).is_some() {
+            return None;
+        }
         let forbidden = |state: &FinalState| judged.forbids(state);
         for Place { layout, start } in self.places(mutant) {
             let max_states = left.min(STATES_OF_PLACEMENT);
@@ -127,8 +131,9 @@ impl Member {
     fn places(&self, mutant: &Mutant) -> &[Place] {
         let config = mutant.config(&self.case, Start::Cold);
         let gpu_homes = is_hierarchical(&config).expect("a mutant names a protocol there is");
-        let machines = Machines { gpu_homes, pages_move: false };
-        let cell = &self.places[usize::from(gpu_homes)];
+        let host_memory = facts(mutant.protocol).is_some_and(|facts| facts.host);
+        let machines = Machines { gpu_homes, pages_move: false, host_memory };
+        let cell = &self.places[if host_memory { 2 } else { usize::from(gpu_homes) }];
         cell.get_or_init(|| coverage(&self.judged().program, self.case.placements, machines).places)
     }
 }

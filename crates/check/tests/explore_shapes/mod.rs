@@ -72,14 +72,17 @@ pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<
 
 /// All layouts of a test on so many GPUs of two modules.
 pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
-    layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true })
+    layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false })
 }
 
 /// All layouts of a test on GPUs of three modules, of which one has no thread: a writer, the GPU home and a reader may be
 /// three.
 pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
     let gpus = gpus_of(&test.program) + 1;
-    layouts(&test.program, Shape { gpus, modules_per_gpu: 3, sharing, gpu_homes: true, shared_sms: true })
+    layouts(
+        &test.program,
+        Shape { gpus, modules_per_gpu: 3, sharing, gpu_homes: true, shared_sms: true, host_memory: false },
+    )
 }
 
 /// At most `count` of them, evenly spread.

@@ -39,7 +39,8 @@ pub(crate) fn published(
     sharing: Sharing,
     may_have: impl Fn(&Layout, usize, Subscribers) -> bool,
 ) -> Vec<Layout> {
-    let shape = Shape { gpus: GPUS, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true };
+    let shape =
+        Shape { gpus: GPUS, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
     let mut all = Vec::new();
     // Homes are those of the subscribers.
     let is_first = |layout: &Layout| layout.regions.iter().all(|homes| homes.system == ModuleId(0));

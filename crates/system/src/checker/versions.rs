@@ -12,7 +12,7 @@ const GRAINS: usize = 32;
 pub(super) type Version = u32;
 
 /// By grain: the store that wrote it last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Versions([Version; GRAINS]);
 
 impl Versions {

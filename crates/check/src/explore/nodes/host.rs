@@ -1,0 +1,203 @@
+//! One step of the protocol at one node, and its effects.
+
+use super::super::sm::OnSms;
+use super::super::state::Violation;
+use super::super::values::CELLS;
+use super::NodeMachine;
+use super::state::{Asked, Body, Cells, NodeState};
+use tombolo_protocol::node::Effects;
+use tombolo_protocol::nodes::{Access, Event, Hold, Node, Nodes, Of};
+use tombolo_protocol::{Data, Refusal, Reply, Request};
+use tombolo_types::{Mask, ModuleId, Scope};
+
+/// Carries out the effects of one step.
+struct Sink<'a, P: Nodes> {
+    state: &'a mut NodeState<P>,
+    at: Node,
+    block: usize,
+    /// Whether the node's memory was asked.
+    reads: bool,
+    held: bool,
+    reply: Option<Reply<Cells>>,
+    effects: u32,
+}
+
+impl<P: Nodes> Effects<Of<P>, Cells> for Sink<'_, P> {
+    fn send(&mut self, to: Node, message: P::Message<Cells>) {
+        self.effects += 1;
+        if to == self.at {
+            self.state.break_with(Violation::Unexpected("a node sends to itself"));
+        }
+        let block = self.block as u8;
+        self.state.messages.push(Body::Told { from: self.at, to, block, message });
+    }
+
+    fn answer(&mut self, answer: Reply<Cells>) {
+        self.effects += 1;
+        self.reply = Some(answer);
+    }
+
+    fn memory(&mut self, access: Access<Cells>) {
+        self.effects += 1;
+        match access {
+            Access::Read => self.reads = true,
+            Access::Write { mask, data } => self.state.memory[self.block].merge(data, mask),
+        }
+    }
+
+    fn hold(&mut self, how: Hold) {
+        self.effects += 1;
+        match how {
+            Hold::Park => self.held = true,
+        }
+    }
+}
+
+/// What a step has come to.
+pub(super) struct Stepped {
+    pub(super) held: bool,
+    pub(super) reply: Option<Reply<Cells>>,
+}
+
+impl<P: Nodes> NodeMachine<'_, P> {
+    /// One step of the protocol. `None`, with nothing changed, where it must wait.
+    pub(super) fn step_at(
+        &self,
+        state: &mut NodeState<P>,
+        at: Node,
+        block: usize,
+        event: Event<P::Message<Cells>, Cells>,
+    ) -> Option<Stepped> {
+        let index = self.index(at, block);
+        let before = state.slots[index];
+        let mut slot = before;
+        let mut sink = Sink { state, at, block, reads: false, held: false, reply: None, effects: 0 };
+        let result = self.protocol.step(at, &mut slot, event, &mut sink);
+        let Sink { reads, held, reply, effects, .. } = sink;
+        state.slots[index] = slot;
+        match result {
+            Ok(()) => {}
+            Err(Refusal::Unexpected(what)) => state.break_with(Violation::Unexpected(what)),
+            Err(Refusal::Stall) if slot != before || effects > 0 => {
+                state.break_with(Violation::Unexpected("a refusal that changed something"));
+            }
+            Err(Refusal::Stall) => return None,
+        }
+        if reads {
+            let data = state.memory[block];
+            self.step_at(state, at, block, Event::Read(data));
+        }
+        Some(Stepped { held, reply })
+    }
+
+    /// A client takes a request of its own SMs, which may start a transaction and wait for it. False, with nothing
+    /// changed, where it must wait where it is.
+    pub(super) fn take_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
+        let block = self.block(asked.line);
+        let first = self.first_cell(asked.line);
+        let event = Event::Asked(of_block(asked.request, first));
+        let Some(Stepped { held, reply }) = self.step_at(state, Node::Client(ModuleId(client)), block, event) else {
+            return false;
+        };
+        if held {
+            state.held[self.client_index(client, block)] = Some(asked);
+        }
+        match (reply, asked.sm) {
+            (Some(Reply::Fill { mask, data }), Some(sm)) => {
+                let mask = Mask(mask.0 >> first);
+                state.messages.push(Body::Fill { sm, line: asked.line, mask, data: data.line(first) });
+            }
+            (Some(Reply::Old { data }), Some(_)) => match asked.result {
+                // Nothing else can happen to the register.
+                Some(register) => self.take_result(state, register, data.line(first)),
+                None => state.break_with(Violation::Unexpected("a result that nobody wants")),
+            },
+            (Some(_), None) | (None, _) => {}
+        }
+        true
+    }
+
+    /// Runs the request that has started a transaction again, if that is done.
+    pub(super) fn resume(&self, state: &mut NodeState<P>, client: u8, block: usize) {
+        let index = self.client_index(client, block);
+        if P::is_busy(&state.slots[index]) {
+            return;
+        }
+        if let Some(asked) = state.held[index].take()
+            && !self.take_asked(state, client, asked)
+        {
+            state.break_with(Violation::Unexpected("a request whose transaction is done was refused"));
+        }
+    }
+
+    /// A node takes a message of another. False, with nothing changed, where it must wait.
+    pub(super) fn take_told(
+        &self,
+        state: &mut NodeState<P>,
+        (from, to, block): (Node, Node, u8),
+        message: P::Message<Cells>,
+    ) -> bool {
+        let block = block as usize;
+        let taken = self.step_at(state, to, block, Event::Told { from, message }).is_some();
+        if let (true, Node::Client(client)) = (taken, to) {
+            self.resume(state, client.0, block);
+        }
+        taken
+    }
+
+    /// The block makes room at a client.
+    pub(super) fn evict(&self, state: &mut NodeState<P>, client: u8, block: usize) -> bool {
+        self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some()
+    }
+
+    /// The L2 above a client makes room for the lines of a block.
+    pub(super) fn evict_above(&self, state: &mut NodeState<P>, client: u8, block: usize) {
+        let node = Node::Client(ModuleId(client));
+        let above = P::standing(&state.slots[self.index(node, block)]).above;
+        self.step_at(state, node, block, Event::EvictAbove(above));
+    }
+
+    /// Begins merges that have not begun, and forgets those that are done.
+    pub(super) fn run_merges(&self, state: &mut NodeState<P>) {
+        for merge in std::mem::take(&mut state.merges) {
+            let (node, block) = (Node::Client(ModuleId(merge.client)), merge.block as usize);
+            let index = self.index(node, block);
+            if !P::is_busy(&state.slots[index]) {
+                self.step_at(state, node, block, Event::Merge { all: merge.all });
+            }
+            let busy = P::is_busy(&state.slots[index]);
+            if self.protocol.owes(&state.slots[index]) || merge.all && busy {
+                state.merges.push(merge);
+            }
+        }
+    }
+
+    /// Gives every client every block, and every L1 every line, by the protocol itself.
+    pub(super) fn warm(&self, state: &mut NodeState<P>) {
+        for line in 0..self.scene.lines as u8 {
+            for client in 0..self.clients {
+                let request = Request::Read { mask: super::super::values::WHOLE_LINE, scope: Scope::Cta };
+                self.take_asked(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
+                self.run_down(state);
+            }
+            for sm in (0..self.scene.sms.len() as u8).filter(|sm| !self.is_host(*sm)) {
+                self.warm_l1(state, sm, line);
+                self.run_down(state);
+            }
+        }
+    }
+}
+
+/// A request of a line that begins at cell `first`, as one of its block.
+fn of_block(request: Request<super::super::values::Values>, first: usize) -> Request<Cells> {
+    let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
+    match request {
+        Request::Read { mask, scope } => Request::Read { mask: shifted(mask), scope },
+        Request::Write { mask, scope, data, tracked } => {
+            Request::Write { mask: shifted(mask), scope, data: Cells::of_line(data, first), tracked }
+        }
+        Request::Atomic { mask, scope, update, returns } => {
+            Request::Atomic { mask: shifted(mask), scope, update, returns }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Machines whose caches answer each other: clients with blocks, and the homes of these beside the host's memory.
+//!
+//! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. A GPU is one client, below the SMs
+//! that its threads run on; the host is another, whose core has one access under way at a time and no L1.
+//!
+//! - `state` is what a state holds, `host` carries out steps of the protocol, `step` says what can happen next.
+//! - `above` is what clients are to the threads above them. `property` is what must hold at every state.
+//!
+//! Modelled: any latency of every message within the order that its class declares; a block or a line of an L2 that makes
+//! room at any time; queues of any length, or of a stated number of slots. Not modelled: the time that memory takes.
+
+mod above;
+mod chart;
+mod host;
+mod property;
+mod state;
+mod step;
+
+use super::boundaries::has_launch;
+use super::config::{Config, Start};
+use super::layout::Layout;
+use super::scene::Scene;
+use super::search::{self, World};
+use super::{Report, Verdict};
+use crate::litmus::{FinalState, Location, Program};
+use state::{CELLS_OF_BLOCK, Cells, NodeState};
+use tombolo_protocol::nodes::{Node, Nodes};
+use tombolo_protocol::{Plan, plan};
+use tombolo_types::ModuleId;
+
+/// A program laid out on clients and homes.
+pub(super) struct NodeMachine<'a, P> {
+    pub(super) protocol: P,
+    pub(super) scene: Scene<'a>,
+    pub(super) config: &'a Config,
+    /// Clients: one a GPU, and the host behind them.
+    clients: u8,
+    /// Blocks that the program's lines lie in.
+    blocks: usize,
+    /// Plans of each kernel boundary, in order.
+    boundaries: Vec<Vec<Plan>>,
+}
+
+/// Explores `program` on clients and homes.
+pub(super) fn explore<P: Nodes>(
+    protocol: P,
+    program: &Program,
+    layout: &Layout,
+    config: &Config,
+    forbidden: &dyn Fn(&FinalState) -> bool,
+) -> Report {
+    let machine = NodeMachine::new(protocol, program, layout, config);
+    let found = search::search(&machine, forbidden);
+    let verdict = match &found.violation {
+        Some((violation, _)) => Verdict::Violated(*violation),
+        None if found.bounded => Verdict::Bounded,
+        None => Verdict::Clean,
+    };
+    let trace = found.violation.map(|(violation, steps)| super::chart::chart(&machine, &steps, violation));
+    Report { outcomes: found.outcomes, states: found.states, verdict, trace }
+}
+
+impl<'a, P: Nodes> NodeMachine<'a, P> {
+    fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> NodeMachine<'a, P> {
+        let scene = Scene::new(&protocol, program, layout);
+        let clients = layout.gpus + u8::from(program.has_host());
+        let blocks = (0..scene.lines).map(|line| layout.region(line) + 1).max().unwrap_or(0);
+        let boundaries = program.boundaries();
+        let boundaries = (0..boundaries).map(|number| {
+            let end = Plan::from(protocol.release(plan::Sync::Kernel));
+            let launch = Plan::from(protocol.acquire(plan::Sync::Kernel));
+            if has_launch(program, number) { vec![end, launch] } else { vec![end] }
+        });
+        let boundaries = boundaries.collect();
+        NodeMachine { protocol, scene, config, clients, blocks, boundaries }
+    }
+
+    fn start(&self) -> NodeState<P> {
+        let client = |client| P::empty(Node::Client(ModuleId(client)));
+        let of_clients = (0..self.clients).flat_map(|number| (0..self.blocks).map(move |_| client(number)));
+        let of_home = (0..self.blocks).map(|_| P::empty(Node::Home));
+        let mut state = NodeState {
+            fronts: self.scene.initial(),
+            slots: of_clients.chain(of_home).collect(),
+            held: vec![None; self.clients as usize * self.blocks],
+            memory: vec![Cells::default(); self.blocks],
+            messages: Vec::new(),
+            merges: Vec::new(),
+            broken: None,
+        };
+        for (index, location) in self.scene.program.locations.iter().enumerate() {
+            let at = self.scene.layout.cell(Location(index as u16));
+            state.memory[self.block(at.line)].0[self.first_cell(at.line) + at.cell as usize] = location.initial;
+        }
+        if self.config.start == Start::Warm {
+            self.warm(&mut state);
+        }
+        self.settle_all(&mut state);
+        state.canonicalise();
+        state
+    }
+
+    /// The block that a line lies in.
+    fn block(&self, line: u8) -> usize {
+        self.scene.layout.region(line as usize)
+    }
+
+    /// Where in its block a line begins.
+    fn first_cell(&self, line: u8) -> usize {
+        let block = self.block(line);
+        (0..line).filter(|earlier| self.block(*earlier) == block).count() * super::values::CELLS
+    }
+
+    /// The client below an SM.
+    fn client_of(&self, sm: u8) -> u8 {
+        self.scene.sms[sm as usize].module.0
+    }
+
+    /// Whether an SM stands for the host's core.
+    fn is_host(&self, sm: u8) -> bool {
+        self.client_of(sm) == self.scene.layout.gpus
+    }
+
+    fn client_index(&self, client: u8, block: usize) -> usize {
+        client as usize * self.blocks + block
+    }
+
+    fn home_index(&self, block: usize) -> usize {
+        self.clients as usize * self.blocks + block
+    }
+
+    /// The slot of a node.
+    fn index(&self, node: Node, block: usize) -> usize {
+        match node {
+            Node::Client(client) => self.client_index(client.0, block),
+            Node::Home => self.home_index(block),
+        }
+    }
+}
+
+/// Cells that a block has at most.
+const _: () = assert!(CELLS_OF_BLOCK <= 32, "a mask has a bit for each");
+
+impl<P: Nodes> World for NodeMachine<'_, P> {
+    type State = NodeState<P>;
+    type Step = step::NodeStep;
+
+    fn initial(&self) -> NodeState<P> {
+        self.start()
+    }
+
+    fn steps(&self, state: &NodeState<P>) -> Vec<step::NodeStep> {
+        self.possible(state)
+    }
+
+    fn take(&self, step: step::NodeStep, state: &mut NodeState<P>) -> bool {
+        if !self.take_alone(step, state) {
+            return false;
+        }
+        while let Some(step) = self.at_once(state) {
+            if !self.take_alone(step, state) {
+                break;
+            }
+        }
+        state.canonicalise();
+        true
+    }
+
+    fn violation(&self, state: &NodeState<P>, is_final: bool) -> Option<super::Violation> {
+        self.wrong_with(state, is_final)
+    }
+
+    fn final_states(&self, state: &NodeState<P>) -> Vec<FinalState> {
+        self.endings(state)
+    }
+
+    fn max_states(&self) -> usize {
+        self.config.max_states
+    }
+
+    fn walks(&self) -> usize {
+        self.config.walks
+    }
+}

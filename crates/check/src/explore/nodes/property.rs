@@ -1,0 +1,135 @@
+//! What must hold of every protocol of clients and homes.
+
+use super::super::sm::OnSms;
+use super::super::state::Violation;
+use super::NodeMachine;
+use super::state::{Body, Cells, NodeState};
+use crate::litmus::{FinalState, Location, Value};
+use tombolo_protocol::Data;
+use tombolo_protocol::nodes::{Node, Nodes, Standing};
+use tombolo_types::{Mask, ModuleId};
+
+impl<P: Nodes> NodeMachine<'_, P> {
+    pub(super) fn wrong_with(&self, state: &NodeState<P>, is_final: bool) -> Option<Violation> {
+        let done = (0..state.fronts.threads.len()).all(|thread| self.instruction(state, thread).is_none());
+        let rests = state.messages.is_empty()
+            && state.merges.is_empty()
+            && state.held.iter().all(Option::is_none)
+            && state.fronts.registers.iter().all(|register| register.awaits.is_none())
+            && !state.slots.iter().any(P::is_busy);
+        let stuck = is_final && !(done && rests);
+        let of_blocks = || (0..self.blocks).find_map(|block| self.wrong_with_block(state, block));
+        state.broken.or_else(|| stuck.then_some(Violation::Deadlock)).or_else(of_blocks)
+    }
+
+    fn clients(&self) -> impl Iterator<Item = ModuleId> + use<P> {
+        (0..self.clients).map(ModuleId)
+    }
+
+    fn standing(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Standing {
+        P::standing(&state.slots[self.client_index(client.0, block)])
+    }
+
+    fn wrong_with_block(&self, state: &NodeState<P>, block: usize) -> Option<Violation> {
+        let standings = || self.clients().map(|client| (client, self.standing(state, client, block)));
+        let wrong = |what| Some(Violation::Unexpected(what));
+        if standings().filter(|(_, at)| at.owns).count() > 1 {
+            return wrong("two clients answer for one block");
+        }
+        if standings().any(|(_, at)| at.excludes) && standings().filter(|(_, at)| at.holds).count() > 1 {
+            return wrong("a client holds a block that another holds alone");
+        }
+        if standings().any(|(_, at)| !at.valid.contains(at.dirty)) {
+            return wrong("a client has written bytes that it does not hold");
+        }
+        if standings().any(|(_, at)| !at.valid.contains(at.above)) {
+            return wrong("an L2 holds lines of a block that is not below it");
+        }
+        let home = &state.slots[self.home_index(block)];
+        if P::is_busy(home) {
+            return None;
+        }
+        let known = P::known(home);
+        let at_rest = |client: ModuleId| !P::is_busy(&state.slots[self.client_index(client.0, block)]);
+        for (client, at) in standings().filter(|(client, _)| at_rest(*client)) {
+            if at.holds && known.holders >> client.0 & 1 == 0 {
+                return wrong("a client holds a block unknown to its home");
+            }
+            if at.owns && known.owner != Some(client) {
+                return wrong("a home takes another for the owner of a block");
+            }
+        }
+        let of_block = |message: &Body<P::Message<Cells>>| matches!(message, Body::Told { block: of, .. } if *of as usize == block);
+        // One that has left without a word is named still, and asks again as one that holds nothing.
+        let shares = |owner: ModuleId| {
+            let at = self.standing(state, owner, block);
+            at.holds && !at.owns && at_rest(owner)
+        };
+        if !state.messages.iter().any(of_block) && known.owner.is_some_and(shares) {
+            return wrong("a home takes a client for the owner that only shares the block");
+        }
+        None
+    }
+
+    /// What memory would hold at the end of a run if every client wrote back: the bytes of an owner, and on top those of
+    /// the others in any order.
+    pub(super) fn endings(&self, state: &NodeState<P>) -> Vec<FinalState> {
+        let mut memories = vec![state.memory.clone()];
+        for block in 0..self.blocks {
+            let of = |owns: bool| {
+                let all = self.clients().map(|client| (client, self.standing(state, client, block)));
+                let chosen = all.filter(move |(_, at)| at.owns == owns && !at.dirty.is_empty());
+                chosen.map(|(client, at)| (at.dirty, self.contents(state, client, block))).collect::<Vec<_>>()
+            };
+            let orders = orders(of(false));
+            let mut next = Vec::new();
+            for memory in &memories {
+                for order in &orders {
+                    let mut memory = memory.clone();
+                    for (mask, data) in of(true).iter().chain(order) {
+                        memory[block].merge(*data, *mask);
+                    }
+                    next.push(memory);
+                }
+            }
+            next.dedup();
+            memories = next;
+        }
+        memories.iter().map(|memory| self.ending(state, memory)).collect()
+    }
+
+    /// What a client holds of a block: what a flush would send.
+    fn contents(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Cells {
+        P::contents(&state.slots[self.index(Node::Client(client), block)])
+    }
+
+    fn ending(&self, state: &NodeState<P>, memory: &[Cells]) -> FinalState {
+        let values: Vec<Value> = (0..self.scene.program.locations.len())
+            .map(|location| {
+                let at = self.scene.layout.cell(Location(location as u16));
+                memory[self.block(at.line)].0[self.first_cell(at.line) + at.cell as usize]
+            })
+            .collect();
+        self.scene.final_state(&state.fronts, &values)
+    }
+}
+
+/// Every order of some bytes; one where no two of them meet.
+fn orders(parts: Vec<(Mask, Cells)>) -> Vec<Vec<(Mask, Cells)>> {
+    let meet = parts.iter().enumerate().any(|(at, one)| parts[..at].iter().any(|other| one.0.overlaps(other.0)));
+    if !meet {
+        return vec![parts];
+    }
+    let mut all = vec![Vec::new()];
+    for part in parts {
+        let longer = all.iter().flat_map(|order: &Vec<(Mask, Cells)>| {
+            (0..=order.len()).map(move |at| {
+                let mut longer = order.clone();
+                longer.insert(at, part);
+                longer
+            })
+        });
+        all = longer.collect();
+    }
+    all
+}

@@ -1,0 +1,201 @@
+//! One state of a machine of clients and homes.
+
+use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
+use super::super::values::{CELLS, Values};
+use crate::litmus::{Update, Value};
+use std::hash::{Hash, Hasher};
+use tombolo_protocol::nodes::{Node, Nodes};
+use tombolo_protocol::{Data, Request};
+use tombolo_types::Mask;
+
+/// Lines of a block at most.
+const LINES_OF_BLOCK: usize = 2;
+/// Locations that a block can hold.
+pub(super) const CELLS_OF_BLOCK: usize = LINES_OF_BLOCK * CELLS;
+
+/// The contents of a block: cell `i` is the location at bit `i` of a mask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Cells(pub(super) [Value; CELLS_OF_BLOCK]);
+
+/// The cells that a mask names.
+fn cells(mask: Mask) -> impl Iterator<Item = usize> {
+    (0..CELLS_OF_BLOCK).filter(move |&cell| mask.0 >> cell & 1 != 0)
+}
+
+impl Data for Cells {
+    type Update = Update;
+
+    fn merge(&mut self, from: Cells, mask: Mask) {
+        for cell in cells(mask) {
+            self.0[cell] = from.0[cell];
+        }
+    }
+
+    fn update(&mut self, update: Update, mask: Mask) -> Cells {
+        let before = *self;
+        for cell in cells(mask) {
+            self.0[cell] = update.apply(self.0[cell], &[]);
+        }
+        before
+    }
+}
+
+impl Cells {
+    /// The line that begins at cell `first`.
+    pub(super) fn line(&self, first: usize) -> Values {
+        let mut line = Values::default();
+        line.0.copy_from_slice(&self.0[first..first + CELLS]);
+        line
+    }
+
+    /// A block with `line` from cell `first` on.
+    pub(super) fn of_line(line: Values, first: usize) -> Cells {
+        let mut block = Cells::default();
+        block.0[first..first + CELLS].copy_from_slice(&line.0);
+        block
+    }
+}
+
+/// A request of a line and who waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Asked {
+    /// The SM; none where the caches are being warmed.
+    pub(super) sm: Option<u8>,
+    pub(super) line: u8,
+    pub(super) request: Request<Values>,
+    /// Where the result of an atomic goes.
+    pub(super) result: Option<FlatRegister>,
+    /// Threads whose release waits until it is taken.
+    pub(super) watched: ThreadSet,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Body<M> {
+    /// From an SM to its client.
+    Asked(Asked),
+    /// Between nodes.
+    Told { from: Node, to: Node, block: u8, message: M },
+    /// From a client to an SM.
+    Fill { sm: u8, line: u8, mask: Mask, data: Values },
+}
+
+/// The contents of a merge under way for a thread's plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Merge {
+    pub(super) thread: u8,
+    pub(super) client: u8,
+    pub(super) block: u8,
+    /// Whether what no other holds goes back too.
+    pub(super) all: bool,
+}
+
+/// One state.
+pub(in crate::explore) struct NodeState<P: Nodes> {
+    pub(super) fronts: Fronts,
+    /// Client × blocks + block, then the homes by block.
+    pub(super) slots: Vec<P::Slot<Cells>>,
+    /// The request that has started the transaction of a block at a client: client × blocks + block.
+    pub(super) held: Vec<Option<Asked>>,
+    /// The host's memory by block.
+    pub(super) memory: Vec<Cells>,
+    /// In the order sent among those of one channel.
+    pub(super) messages: Vec<Body<P::Message<Cells>>>,
+    /// Merges that plans wait for.
+    pub(super) merges: Vec<Merge>,
+    pub(super) broken: Option<Violation>,
+}
+
+impl<P: Nodes> Default for NodeState<P> {
+    fn default() -> NodeState<P> {
+        NodeState {
+            fronts: Fronts::default(),
+            slots: Vec::new(),
+            held: Vec::new(),
+            memory: Vec::new(),
+            messages: Vec::new(),
+            merges: Vec::new(),
+            broken: None,
+        }
+    }
+}
+
+impl<P: Nodes> Clone for NodeState<P> {
+    fn clone(&self) -> NodeState<P> {
+        NodeState {
+            fronts: self.fronts.clone(),
+            slots: self.slots.clone(),
+            held: self.held.clone(),
+            memory: self.memory.clone(),
+            messages: self.messages.clone(),
+            merges: self.merges.clone(),
+            broken: self.broken,
+        }
+    }
+
+    fn clone_from(&mut self, from: &NodeState<P>) {
+        self.fronts.clone_from(&from.fronts);
+        self.slots.clone_from(&from.slots);
+        self.held.clone_from(&from.held);
+        self.memory.clone_from(&from.memory);
+        self.messages.clone_from(&from.messages);
+        self.merges.clone_from(&from.merges);
+        self.broken = from.broken;
+    }
+}
+
+impl<P: Nodes> Hash for NodeState<P> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.fronts.hash(hasher);
+        self.slots.hash(hasher);
+        self.held.hash(hasher);
+        self.memory.hash(hasher);
+        self.messages.hash(hasher);
+        self.merges.hash(hasher);
+        self.broken.hash(hasher);
+    }
+}
+
+/// Which messages keep an order with one another, as a number to sort by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Channel {
+    /// From an SM to its client, per line.
+    ToClient { sm: u8, line: u8 },
+    /// Between nodes, per block; those of a class without order each go their own way.
+    Between { from: u8, to: u8, block: u8, ordered: bool },
+    /// From a client to an SM, per line.
+    ToSm { sm: u8, line: u8 },
+}
+
+/// A node as a number: homes are last.
+pub(super) fn number(node: Node) -> u8 {
+    match node {
+        Node::Client(client) => client.0,
+        Node::Home => u8::MAX,
+    }
+}
+
+impl<M> Body<M> {
+    pub(super) fn channel<P: Nodes<Message<Cells> = M>>(&self) -> Channel {
+        match *self {
+            Body::Asked(Asked { sm, line, .. }) => Channel::ToClient { sm: sm.unwrap_or(u8::MAX), line },
+            Body::Told { from, to, block, ref message } => {
+                let ordered = P::delivery::<Cells>(message) != tombolo_protocol::node::Delivery::Unordered;
+                Channel::Between { from: number(from), to: number(to), block, ordered }
+            }
+            Body::Fill { sm, line, .. } => Channel::ToSm { sm, line },
+        }
+    }
+}
+
+impl<P: Nodes> NodeState<P> {
+    /// Puts what has no order into one order, so that equal states are equal.
+    pub(super) fn canonicalise(&mut self) {
+        self.messages.sort_by_key(|message| message.channel::<P>());
+        self.merges.sort_unstable();
+    }
+
+    pub(super) fn break_with(&mut self, violation: Violation) {
+        self.broken.get_or_insert(violation);
+    }
+}

@@ -1,0 +1,275 @@
+//! What can happen next on a machine of clients and homes.
+
+use super::super::config::Evictions;
+use super::super::sm::OnSms;
+use super::super::sync::Syncs;
+use super::super::values::WHOLE_LINE;
+use super::NodeMachine;
+use super::state::{Asked, Body, Channel, NodeState};
+use crate::litmus::Instruction;
+use tombolo_protocol::Request;
+use tombolo_protocol::front::Stage;
+use tombolo_protocol::l1::L1Pending;
+use tombolo_protocol::nodes::{Node, Nodes};
+use tombolo_types::Scope;
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::explore) enum NodeStep {
+    /// A thread runs the stage at hand.
+    Thread {
+        thread: u8,
+        /// Whether its L1 evicts the line first.
+        evict_first: bool,
+    },
+    /// A message arrives: its place among all.
+    Deliver {
+        at: u16,
+        /// What makes room first where it arrives.
+        first: MakesRoom,
+    },
+    /// A block makes room at a client.
+    Evict { client: u8, block: u8 },
+}
+
+/// What makes room at the client that a message reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::explore) enum MakesRoom {
+    Nothing,
+    /// The L2's lines of the block.
+    Above,
+    /// The block.
+    Block,
+}
+
+impl<P: Nodes> NodeMachine<'_, P> {
+    pub(super) fn possible(&self, state: &NodeState<P>) -> Vec<NodeStep> {
+        if let Some(step) = self.at_once(state) {
+            return vec![step];
+        }
+        let mut steps = Vec::new();
+        for thread in 0..state.fronts.threads.len() {
+            self.steps_of(state, thread, &mut steps);
+        }
+        for at in self.first_messages(state) {
+            self.deliveries(state, at, &mut steps);
+        }
+        if !steps.is_empty() && self.config.evictions != Evictions::Never {
+            for client in 0..self.clients {
+                for block in 0..self.blocks {
+                    let slot = &state.slots[self.client_index(client, block)];
+                    let unseen = self.protocol.leaves_silently(slot);
+                    if P::standing(slot).holds && !P::is_busy(slot) && !unseen {
+                        steps.push(NodeStep::Evict { client, block: block as u8 });
+                    }
+                }
+            }
+        }
+        steps
+    }
+
+    fn steps_of(&self, state: &NodeState<P>, thread: usize, steps: &mut Vec<NodeStep>) {
+        let step = |evict_first| NodeStep::Thread { thread: thread as u8, evict_first };
+        match self.stage(state, thread) {
+            Some(Stage::Issue) if self.can_issue(state, thread) && self.is_in_turn(state, thread) => {
+                let instruction = self.instruction(state, thread);
+                let Some(location) = instruction.and_then(|instruction| instruction.location()) else { return };
+                let line = self.scene.layout.cell(location).line;
+                let slot = state.fronts.l1[self.scene.l1_index(self.scene.sm_of[thread], line)];
+                steps.push(step(false));
+                let is_load = matches!(instruction, Some(Instruction::Load { .. }));
+                if self.config.evictions != Evictions::Never && slot.line.is_some() && is_load {
+                    steps.push(step(true));
+                }
+            }
+            Some(Stage::Acquire(_)) if self.acquire_is_ready(state, thread) => steps.push(step(false)),
+            Some(Stage::Issue | Stage::Acquire(_) | Stage::AwaitLoads | Stage::AwaitResult | Stage::Release(_))
+            | None => {}
+        }
+    }
+
+    /// The host's core has one access under way at a time.
+    fn is_in_turn(&self, state: &NodeState<P>, thread: usize) -> bool {
+        let sm = self.scene.sm_of[thread];
+        if !self.is_host(sm) {
+            return true;
+        }
+        let threads = (0..state.fronts.threads.len()).filter(|other| self.scene.sm_of[*other] == sm);
+        let under_way = |asked: &Asked| asked.sm == Some(sm);
+        threads.into_iter().all(|thread| self.has_results(state, thread))
+            && !state.held.iter().flatten().any(under_way)
+            && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
+    }
+
+    /// The places of the messages that may arrive next.
+    fn first_messages(&self, state: &NodeState<P>) -> Vec<u16> {
+        let channels: Vec<Channel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
+        let is_first = |at: usize| match channels[at] {
+            Channel::Between { ordered: false, .. } => true,
+            channel => channels.iter().position(|other| *other == channel) == Some(at),
+        };
+        (0..channels.len()).filter(|at| is_first(*at)).map(|at| at as u16).collect()
+    }
+
+    fn deliveries(&self, state: &NodeState<P>, at: u16, steps: &mut Vec<NodeStep>) {
+        let deliver = |first| NodeStep::Deliver { at, first };
+        let (client, block) = match state.messages[at as usize] {
+            Body::Asked(Asked { sm: Some(sm), line, .. }) => (self.client_of(sm), self.block(line)),
+            Body::Told { to: Node::Client(client), block, .. } => (client.0, block as usize),
+            Body::Told { to: Node::Home, block, ref message, .. } => {
+                if P::is_answer(message) || !P::is_busy(&state.slots[self.home_index(block as usize)]) {
+                    steps.push(deliver(MakesRoom::Nothing));
+                }
+                return;
+            }
+            Body::Asked(Asked { sm: None, .. }) | Body::Fill { .. } => {
+                steps.push(deliver(MakesRoom::Nothing));
+                return;
+            }
+        };
+        let slot = &state.slots[self.client_index(client, block)];
+        let busy = P::is_busy(slot);
+        let waits = matches!(state.messages[at as usize], Body::Asked(_)) && busy;
+        if waits {
+            return;
+        }
+        steps.push(deliver(MakesRoom::Nothing));
+        let standing = P::standing(slot);
+        if self.config.evictions != Evictions::Never && standing.holds && !busy {
+            steps.push(deliver(MakesRoom::Block));
+        }
+        if self.config.evictions == Evictions::Spontaneous && !standing.above.is_empty() {
+            steps.push(deliver(MakesRoom::Above));
+        }
+    }
+
+    /// A delivery that commutes with all that can come before it: it is taken at once.
+    pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
+        if !self.config.reductions.eager || state.broken.is_some() {
+            return None;
+        }
+        let commutes = |at: &u16| match &state.messages[*at as usize] {
+            Body::Told { to: Node::Home, message, .. } => P::is_answer(message) && !self.meets(state, *at),
+            // A client that waits takes nothing else of the block but what a peer sends.
+            Body::Told { to: Node::Client(client), block, message, .. } => {
+                let is_ordered = P::delivery(message) != tombolo_protocol::node::Delivery::Unordered;
+                let slot = &state.slots[self.client_index(client.0, *block as usize)];
+                is_ordered && P::is_busy(slot) && !self.meets(state, *at)
+            }
+            Body::Asked(_) | Body::Fill { .. } => false,
+        };
+        let at = self.first_messages(state).into_iter().find(commutes)?;
+        Some(NodeStep::Deliver { at, first: MakesRoom::Nothing })
+    }
+
+    /// Whether another message without order is on its way to the same node and block.
+    fn meets(&self, state: &NodeState<P>, at: u16) -> bool {
+        let Body::Told { to, block, .. } = state.messages[at as usize] else { return false };
+        state.messages.iter().enumerate().any(|(other, message)| match message {
+            Body::Told { to: also, block: of, message, .. } => {
+                let unordered = P::delivery(message) == tombolo_protocol::node::Delivery::Unordered;
+                other != at as usize && *also == to && *of == block && unordered
+            }
+            Body::Asked(_) | Body::Fill { .. } => false,
+        })
+    }
+
+    /// Takes `step` alone. False where it must wait: then `state` is of no use.
+    pub(super) fn take_alone(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
+        let taken = match step {
+            NodeStep::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
+                Some(Stage::Acquire(scope)) => {
+                    self.finish_acquire(state, thread as usize, scope);
+                    true
+                }
+                _ => self.issue(state, thread as usize, evict_first),
+            },
+            NodeStep::Deliver { at, first } => self.deliver(state, at as usize, first),
+            NodeStep::Evict { client, block } => self.evict(state, client, block as usize),
+        };
+        if taken {
+            self.settle_all(state);
+        }
+        taken && self.fits(state)
+    }
+
+    pub(super) fn settle_all(&self, state: &mut NodeState<P>) {
+        // A plan that goes on may ask for merges, and a merge that is done may let a plan go on.
+        loop {
+            self.run_merges(state);
+            let before = state.merges.len();
+            let at: Vec<(u16, u8)> = state.fronts.threads.iter().map(|thread| (thread.pc, thread.stage)).collect();
+            self.settle(state);
+            let after = state.fronts.threads.iter().map(|thread| (thread.pc, thread.stage));
+            if state.merges.len() <= before && after.eq(at) {
+                return;
+            }
+        }
+    }
+
+    fn deliver(&self, state: &mut NodeState<P>, at: usize, first: MakesRoom) -> bool {
+        let message = state.messages.remove(at);
+        let (client, block) = match message {
+            Body::Asked(Asked { sm, line, .. }) => (sm.map_or(0, |sm| self.client_of(sm)), self.block(line)),
+            Body::Told { to: Node::Client(client), block, .. } => (client.0, block as usize),
+            Body::Told { to: Node::Home, block, .. } => (0, block as usize),
+            Body::Fill { line, .. } => (0, self.block(line)),
+        };
+        match first {
+            MakesRoom::Nothing => {}
+            MakesRoom::Above => self.evict_above(state, client, block),
+            MakesRoom::Block => {
+                if !self.evict(state, client, block) {
+                    return false;
+                }
+            }
+        }
+        match message {
+            Body::Asked(asked) => self.take_asked(state, client, asked),
+            Body::Told { from, to, block, message } => self.take_told(state, (from, to, block), message),
+            Body::Fill { sm, line, mask, data } => {
+                self.take_l1_fill(state, sm, line, mask, data);
+                if self.is_host(sm) {
+                    state.fronts.l1[self.scene.l1_index(sm, line)].line = None;
+                }
+                true
+            }
+        }
+    }
+
+    /// Whether no queue holds more than its slots.
+    fn fits(&self, state: &NodeState<P>) -> bool {
+        let Some(slots) = self.config.slots else { return true };
+        let class = |message: &Body<P::Message<super::state::Cells>>| match *message {
+            Body::Told { from, to, ref message, .. } => Some((from, to, P::is_answer(message))),
+            Body::Asked(_) | Body::Fill { .. } => None,
+        };
+        let classes: Vec<_> = state.messages.iter().filter_map(class).collect();
+        classes.iter().all(|one| classes.iter().filter(|other| *other == one).count() <= slots as usize)
+    }
+
+    /// Gives an L1 a line, by a load of its own.
+    pub(super) fn warm_l1(&self, state: &mut NodeState<P>, sm: u8, line: u8) {
+        let index = self.scene.l1_index(sm, line);
+        state.fronts.l1[index].pending = Some(L1Pending::of(WHOLE_LINE, Scope::Cta));
+        let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
+        state.messages.push(Body::Asked(Asked { sm: Some(sm), line, request, result: None, watched: 0 }));
+    }
+
+    /// Delivers everything under way, in some order.
+    pub(super) fn run_down(&self, state: &mut NodeState<P>) {
+        while !state.messages.is_empty() {
+            state.canonicalise();
+            let ready = self.first_messages(state).into_iter().find(|at| {
+                let mut steps = Vec::new();
+                self.deliveries(state, *at, &mut steps);
+                !steps.is_empty()
+            });
+            let Some(at) = ready else {
+                state.break_with(super::super::state::Violation::Deadlock);
+                return;
+            };
+            self.deliver(state, at as usize, MakesRoom::Nothing);
+        }
+    }
+}

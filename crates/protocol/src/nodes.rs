@@ -1,0 +1,168 @@
+//! The boundary of protocols whose caches answer each other: clients, which hold blocks of lines, and the homes of blocks.
+//!
+//! A protocol owns the slot that a node has of a block, and the messages between nodes. A host keeps a slot for each
+//! block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
+//!
+//! 1. Messages of a class between two nodes keep the order that [`Nodes::delivery`] declares. Messages that
+//!    [`Nodes::is_answer`] names are taken at once, whatever else waits: no request stands before them.
+//! 2. An event refused with [`Refusal::Stall`] has changed nothing. It runs again when its block has no transaction under
+//!    way there ([`Nodes::is_busy`]).
+//! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
+//!    other request of the block, as soon as the client is not busy.
+//! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
+//! 5. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
+//!    when no block [owes](Nodes::owes) anything.
+
+use crate::coherence::{Protocol, Refusal, Reply, Request};
+use crate::data::Data;
+use crate::node::{Delivery, Effects, Types};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use tombolo_types::{Mask, ModuleId};
+
+/// Who takes part in the coherence of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// A cache with a directory of its own blocks: of a GPU, or the last-level cache of the host, which has the number
+    /// behind those of the GPUs.
+    Client(ModuleId),
+    /// The directory beside the memory that holds the block.
+    Home,
+}
+
+/// What happens at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<M, D: Data> {
+    /// A client's own SMs or cores ask for bytes of the block.
+    Asked(Request<D>),
+    /// Another node says something.
+    Told {
+        /// Who.
+        from: Node,
+        /// What.
+        message: M,
+    },
+    /// The block as memory holds it.
+    Read(D),
+    /// These bytes make room in the cache that is above a client's memory.
+    EvictAbove(Mask),
+    /// The block must make room.
+    Evict,
+    /// A release, or a launch that owes it: what others may not have seen is merged.
+    Merge {
+        /// Whether what no other holds goes back too.
+        all: bool,
+    },
+}
+
+/// What a home wants of its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access<D> {
+    /// The whole block.
+    Read,
+    /// These bytes are written.
+    Write {
+        /// Which.
+        mask: Mask,
+        /// Contents in `mask`.
+        data: D,
+    },
+}
+
+/// How the request at hand is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Until the transaction that it has started is done.
+    Park,
+}
+
+/// The types of a protocol of clients and homes.
+#[derive(Clone, Copy, Debug)]
+pub struct Of<P>(PhantomData<fn() -> P>);
+
+impl<P: Nodes> Types for Of<P> {
+    type Node = Node;
+    type Slot<D: Data> = P::Slot<D>;
+    type Event<D: Data> = Event<P::Message<D>, D>;
+    type Message<D: Data> = P::Message<D>;
+    type Answer<D: Data> = Reply<D>;
+    type Access<D: Data> = Access<D>;
+    type Hold = Hold;
+}
+
+/// How a client and its home stand to a block, for the properties that hold of every such protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether it may read the block.
+    pub holds: bool,
+    /// Whether no other client may hold it.
+    pub excludes: bool,
+    /// Whether it answers for the block.
+    pub owns: bool,
+    /// Bytes that may be read: all where it holds the block.
+    pub valid: Mask,
+    /// Bytes that the home's memory lacks.
+    pub dirty: Mask,
+    /// Bytes in the cache above its memory.
+    pub above: Mask,
+}
+
+/// What a home takes the clients of a block to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Clients that may hold it: bit `i` is client `i`.
+    pub holders: u32,
+    /// Who answers for it.
+    pub owner: Option<ModuleId>,
+}
+
+/// A protocol between clients that hold blocks, and the homes of the blocks.
+pub trait Nodes: Protocol<Types = Of<Self>> {
+    /// What a node holds of a block.
+    type Slot<D: Data>: Copy + Eq + Hash + Debug + Send;
+    /// What nodes tell each other.
+    type Message<D: Data>: Copy + Eq + Hash + Debug + Send;
+
+    /// The slot of a node that knows nothing of a block.
+    fn empty<D: Data>(at: Node) -> Self::Slot<D>;
+
+    /// One transition of a block at a node.
+    ///
+    /// # Errors
+    /// [`Refusal::Stall`] leaves everything as it was.
+    fn step<D: Data>(
+        &self,
+        at: Node,
+        slot: &mut Self::Slot<D>,
+        event: Event<Self::Message<D>, D>,
+        effects: &mut impl Effects<Of<Self>, D>,
+    ) -> Result<(), Refusal>;
+
+    /// The order that messages of this class keep between two nodes, among those of one block.
+    fn delivery<D: Data>(message: &Self::Message<D>) -> Delivery;
+
+    /// Whether it ends what it is about, or answers within it: such a message waits for nothing.
+    fn is_answer<D: Data>(message: &Self::Message<D>) -> bool;
+
+    /// Whether a transaction is under way.
+    fn is_busy<D: Data>(slot: &Self::Slot<D>) -> bool;
+
+    /// Whether a release of this client still has to merge the block, or to wait for it.
+    fn owes<D: Data>(&self, slot: &Self::Slot<D>) -> bool;
+
+    /// Whether a release waits for what it merges.
+    fn awaits_merges(&self) -> bool;
+
+    /// Whether the client's copy goes unseen when it makes room.
+    fn leaves_silently<D: Data>(&self, slot: &Self::Slot<D>) -> bool;
+
+    /// How a client stands to the block, where no transaction of its own is under way.
+    fn standing<D: Data>(slot: &Self::Slot<D>) -> Standing;
+
+    /// What a client holds of the block, with what the cache above its memory has.
+    fn contents<D: Data>(slot: &Self::Slot<D>) -> D;
+
+    /// What a home knows, where no transaction is under way.
+    fn known<D: Data>(slot: &Self::Slot<D>) -> Known;
+}
