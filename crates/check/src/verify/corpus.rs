@@ -117,6 +117,7 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "LB+release.sys.litmus",
     "MP+atom.gpu.litmus",
     "MP+neighbour.sys.litmus",
+    "MP+own.sys.litmus",
     "MP+reader.gpu.litmus",
     "MP+reader.sys.litmus",
     "MP+readers+reload.sys.litmus",

@@ -17,6 +17,18 @@ use tombolo_protocol::vi::{Options, Remote, WritePolicy};
 
 const ALL: &[&str] =
     &["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
+/// Where threads are on SMs with L1s: everywhere.
+const EVERY: &[&str] = &[
+    "no-remote-caching",
+    "memory-side",
+    "peer",
+    "software-flat",
+    "software-hierarchical",
+    "nhcc",
+    "hmg",
+    "viper",
+    "nmoesi",
+];
 /// Where an L2 below the ordering point may hold dirty bytes.
 const WITH_DIRTY_BELOW: &[&str] = PASSING_ATOMICS;
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "viper"];
@@ -182,19 +194,19 @@ fn row_of_rule(rule: BrokenRule) -> Row {
     let back = |protocols, own| Row { write: WritePolicy::Back, ..of(protocols, own) };
     let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
     match rule {
-        BrokenRule::AcquireKeepsL1 => of(ALL, &["MP.gpu", "K-MP+reload"]),
+        BrokenRule::AcquireKeepsL1 => of(EVERY, &["MP.gpu", "K-MP+reload"]),
         // Equivalent elsewhere: with a directory, or beside memory, an acquire leaves the L2 alone.
         BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
         // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
         // polling load ever sees the store.
-        BrokenRule::LoadIgnoresScope => of(ALL, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
-        BrokenRule::StoreReleaseSkipsLoads => of(ALL, &["LB+release.gpu", "LB+release.sys"]),
-        BrokenRule::AtomicReleaseSkipsLoads => of(ALL, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
+        BrokenRule::LoadIgnoresScope => of(EVERY, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
+        BrokenRule::StoreReleaseSkipsLoads => of(EVERY, &["LB+release.gpu", "LB+release.sys"]),
+        BrokenRule::AtomicReleaseSkipsLoads => of(EVERY, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
         // Equivalent elsewhere: no thread's acquire drops more than one L2 of a GPU.
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
             of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
         }
-        BrokenRule::BarrierSkipsLoads => of(ALL, &["LB+barrier.sys"]),
+        BrokenRule::BarrierSkipsLoads => of(EVERY, &["LB+barrier.sys"]),
         BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
         // Equivalent without a directory, as all that is [`DIRECTORY`] below: nobody sends an invalidation.
         BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
@@ -219,16 +231,17 @@ fn row_of_rule(rule: BrokenRule) -> Row {
         // Equivalent elsewhere: only a GPU home passes on what it keeps a directory entry of.
         BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
         BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
-            of(ALL, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
+            of(EVERY, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
         }
         BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu", "CoRWR.gpu"]),
         // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
         // which nothing is invalidated.
         BrokenRule::DirtyInvalidationLost => back(WITH_DIRTY_BELOW, &["MP+reader.gpu", "K-CoWW"]),
-        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(ALL, &["MP+reader.gpu"]),
-        BrokenRule::StoreKeepsFill | BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
+        BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(EVERY, &["MP+reader.gpu"]),
+        BrokenRule::StoreKeepsFill => of(EVERY, &["CoRWR.gpu"]),
+        BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
         BrokenRule::InvalidationPassesFill => of(DIRECTORY, &["MP.gpu"]),
-        BrokenRule::FillForgetsOthers => of(ALL, &["MP+reader.gpu"]),
+        BrokenRule::FillForgetsOthers => of(EVERY, &["MP+reader.gpu"]),
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
         BrokenRule::LoadPassesStore => of(ALL, &["CoWR.gpu", "CoWR.sys"]),
