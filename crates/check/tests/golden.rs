@@ -38,6 +38,9 @@ const CONFIGURATIONS: [&str; 16] = [
     "ideal",
 ];
 
+/// What is explored on GPUs and a host, with the tests that have host threads. No shipped design names it yet.
+const WITH_HOST: &str = "nmoesi";
+
 /// Configuration, then test.
 type Rows = BTreeMap<(String, String), String>;
 
@@ -101,7 +104,10 @@ fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
 #[test]
 fn the_shipped_tests_come_to_what_is_pinned() {
     let designs = CONFIGURATIONS.map(|name| Design::configured(name).expect("it is listed"));
-    let found = rows(&verify(&designs, &Case::shipped(), budget(), THREADS, &()));
+    let mut found = rows(&verify(&designs, &Case::shipped(), budget(), THREADS, &()));
+    let with_host = Design::configured(WITH_HOST).expect("it is listed");
+    let cases = [Case::shipped(), Case::host()].concat();
+    found.extend(rows(&verify(&[with_host], &cases, budget(), THREADS, &())));
     let pinned = std::fs::read_to_string(golden()).map(|text| read(&text)).unwrap_or_default();
     let differences = differences(&pinned, &found);
     if std::env::var_os(BLESS).is_some_and(|value| value == "1") {

@@ -1,0 +1,141 @@
+//! Protocols whose caches answer each other, on GPUs and a host: every shipped test to its end, by every option; the
+//! explorer's own reduction; queues of one slot; an L2 that makes room at any time.
+
+mod explore_shapes;
+
+use explore_shapes::{Test, across_kernels, mp, sb, six, wrc};
+use std::collections::BTreeSet;
+use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict};
+use tombolo_check::explore::{gpus_of, layouts, run};
+use tombolo_check::litmus::{self, FinalState, parse};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
+use tombolo_protocol::nmoesi::{KernelEnd, NmoesiOptions};
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+fn explored(configuration: &str, cases: &[Case], budget: Budget) -> DesignReport {
+    let design = Design::configured(configuration).expect("it is listed");
+    let report = verify(&[design], cases, budget, THREADS, &()).pop().expect("one design was asked for");
+    for test in &report.tests {
+        let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
+        let fine = matches!(test.verdict.word(), "ok" | "bounded");
+        assert!(fine, "{} under {configuration}: {}\n{}", test.name, told.0, told.1);
+    }
+    let states: u64 = report.tests.iter().map(|test| test.states).sum();
+    println!("{configuration}: {} tests, {states} states", report.tests.len());
+    report
+}
+
+fn bounded(report: &DesignReport) -> Vec<&str> {
+    let bounded = report.tests.iter().filter(|test| test.verdict.word() == "bounded");
+    bounded.map(|test| test.name.as_str()).collect()
+}
+
+#[test]
+fn every_shipped_test_holds_to_its_end_on_gpus_and_a_host() {
+    let cases = [Case::shapes(), Case::host(), Case::polling()].concat();
+    let report = explored("nmoesi", &cases, Budget::default());
+    assert_eq!(bounded(&report), Vec::<&str>::new());
+}
+
+#[test]
+fn so_it_does_without_transfers_between_peers_and_with_all_flushed_at_a_kernels_end() {
+    let cases = [Case::host(), Case::kernels()].concat();
+    for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all"] {
+        let report = explored(configuration, &cases, Budget::default());
+        assert_eq!(bounded(&report), Vec::<&str>::new(), "{configuration}");
+    }
+}
+
+#[test]
+fn clean_blocks_that_leave_with_a_word_break_nothing_within_a_budget() {
+    let cases = [Case::host(), Case::kernels(), Case::shapes()].concat();
+    let budget = Budget { states_of_placement: 20_000, states_of_test: 40_000, walks: 2, ..Budget::default() };
+    explored("nmoesi+told-evictions", &cases, budget);
+}
+
+/// Every placement of a test, from cold and from warm caches, with every way to share blocks.
+fn places(test: &Test) -> Vec<(Layout, Start)> {
+    let gpus = gpus_of(&test.program).max(1);
+    let of =
+        |sharing| Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: true };
+    let all = Sharing::OF_BLOCKS.into_iter().flat_map(|sharing| layouts(&test.program, of(sharing)));
+    all.flat_map(|layout| [Start::Cold, Start::Warm].map(|start| (layout.clone(), start))).collect()
+}
+
+fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
+    let forbidden = |state: &FinalState| test.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
+    run(&test.program, layout, config, &forbidden).expect("it is listed")
+}
+
+/// Tests that are small enough to be explored without reductions.
+fn small() -> Vec<Test> {
+    const HOST_WRITES: &str = "PTX host { x=0; y=0; } P0@host | P1@cta 0,gpu 0 ;
+        st.weak x, 1 | ld.acquire.sys r0, y ; st.release.sys y, 1 | ld.weak r1, x ; exists (P1:r0 == 1)";
+    const KERNELS: &str = "PTX kernels { x=0; y=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 | P2@host ;
+        st.weak x, 1 | st.weak y, 1 | kernel.boundary ; kernel.boundary | kernel.boundary | ld.weak r0, x ;
+        | ld.weak r1, x | ; exists (P2:r0 == 0)";
+    let parsed = [HOST_WRITES, KERNELS].map(|text| Test::from(parse("test", text).expect("it is well-formed")));
+    [mp("sys"), sb("sys")].into_iter().chain(parsed).collect()
+}
+
+/// Those and some that are larger.
+fn larger() -> Vec<Test> {
+    const HOST: [&str; 5] =
+        ["K-host+beside", "K-host+over-own", "K-host+owner", "CoRR+host-reads.sys", "MP+host-reads+reload.sys"];
+    let with_host = HOST.map(|name| {
+        let file = format!("{}/tests/data/host/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
+        Test::from(litmus::read(file.as_ref()).expect("it is well-formed"))
+    });
+    let kernels = ["K-Both-Write", "K-MP+reload", "K-Halo"].map(across_kernels);
+    small().into_iter().chain(six("sys")).chain([wrc("sys")]).chain(kernels).chain(with_host).collect()
+}
+
+#[test]
+fn what_is_taken_at_once_hides_no_outcome() {
+    for test in larger() {
+        for (layout, start) in places(&test) {
+            let whole = Config { start, reductions: Reductions::NONE, ..Config::new("nmoesi") };
+            let reduced = Config { reductions: Reductions::ALL, ..whole };
+            let (whole, reduced) = (explore(&test, &layout, &whole), explore(&test, &layout, &reduced));
+            assert_eq!((whole.verdict, reduced.verdict), (Verdict::Clean, Verdict::Clean), "{} {layout}", test.name);
+            assert_eq!(whole.outcomes, reduced.outcomes, "{} {layout}", test.name);
+            assert!(whole.states >= reduced.states);
+        }
+    }
+}
+
+#[test]
+fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
+    for test in small() {
+        for (layout, start) in places(&test) {
+            let at_access = Config { start, ..Config::new("nmoesi") };
+            let any_time = Config { evictions: Evictions::Spontaneous, ..at_access };
+            let (seldom, often) = (explore(&test, &layout, &at_access), explore(&test, &layout, &any_time));
+            assert_eq!(often.verdict, Verdict::Clean, "{} {layout}", test.name);
+            assert_eq!(seldom.outcomes, often.outcomes, "{} {layout}", test.name);
+        }
+    }
+}
+
+/// No deadlock where a queue between two nodes has one slot for requests and one for answers, whatever the block. What
+/// can be reached is what can be with queues of any length: a message may wait in the node that sends it.
+#[test]
+fn queues_of_one_slot_do_not_fill_up_for_good() {
+    let tests = larger();
+    for peer_transfer in [true, false] {
+        for test in &tests {
+            for (layout, start) in places(test) {
+                let nmoesi = NmoesiOptions { peer_transfer, kernel_end: KernelEnd::MergeShared, ..Default::default() };
+                let mut any = Config { start, ..Config::new("nmoesi") };
+                any.options.nmoesi = nmoesi;
+                let one = Config { slots: Some(1), ..any };
+                let (any, one) = (explore(test, &layout, &any), explore(test, &layout, &one));
+                assert_eq!((any.verdict, one.verdict), (Verdict::Clean, Verdict::Clean), "{} {layout}", test.name);
+                let beyond: BTreeSet<_> = one.outcomes.difference(&any.outcomes).collect();
+                assert!(beyond.is_empty(), "{} {layout}", test.name);
+            }
+        }
+    }
+}
