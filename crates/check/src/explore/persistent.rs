@@ -120,7 +120,7 @@ impl<P: Coherence> Machine<'_, P> {
             let accesses = self.accesses_left(state, thread);
             let lines = (0..self.lines as u8).filter(|line| accesses >> line & 1 != 0);
             let module = self.sms[self.sm_of[thread] as usize].module;
-            passed[thread] = lines.fold(0, |slots, line| slots | self.path(module, line));
+            passed[thread] = lines.fold(0, |slots, line| slots | self.region_path_of(module, line));
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
@@ -141,7 +141,7 @@ impl<P: Coherence> Machine<'_, P> {
                 scene.sending |= slot;
             }
             if self.may_run_through(posted) {
-                scene.running.push((slot, self.path(to, message.line)));
+                scene.running.push((slot, self.region_path_of(to, message.line)));
             }
         }
         for held in &state.held {
@@ -178,13 +178,6 @@ impl<P: Coherence> Machine<'_, P> {
         (first..first + self.regions).fold(0, |slots, index| slots | 1 << index)
     }
 
-    /// The slots that a request of `line` from `module` may pass.
-    fn path(&self, module: ModuleId, line: u8) -> SlotSet {
-        let homes = self.homes_of(module, line);
-        let on_the_way = if self.protocol.is_hierarchical() { self.slot(homes.gpu, line) } else { 0 };
-        self.slot(module, line) | on_the_way | self.slot(homes.system, line)
-    }
-
     /// The slots and SMs that a step belongs to.
     fn node(&self, state: &State, step: Step) -> Part {
         let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
@@ -198,7 +191,7 @@ impl<P: Coherence> Machine<'_, P> {
                     _ => false,
                 });
                 let taken = |module| {
-                    if runs { Part { slots: self.path(module, line), sms: 0 } } else { at(module, line) }
+                    if runs { Part { slots: self.region_path_of(module, line), sms: 0 } } else { at(module, line) }
                 };
                 match channel {
                     Channel::ToL2 { sm, .. } => taken(self.sms[sm as usize].module),
@@ -298,37 +291,37 @@ impl<P: Coherence> Machine<'_, P> {
             }
         }
         let homes = self.homes_of(module, line);
-        for home in [homes.gpu, homes.system] {
-            if home != module && self.may_send_down(scene.state, home, module, line) {
-                slots |= self.slot(home, line);
+        for from in [homes.gpu, homes.system] {
+            if from != module && self.may_send_down(scene.state, from, module, line) {
+                slots |= self.slot(from, line);
             }
         }
         slots
     }
 
-    /// Whether `home` may send `module` a fill or an invalidation before anything new comes from `module`, with
-    /// nothing in the channel before it.
-    fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
+    /// Whether the L2 of `from` may send that of `module` a fill or an invalidation before anything new comes from there,
+    /// with nothing in the channel before it.
+    fn may_send_down(&self, state: &State, from: ModuleId, module: ModuleId, line: u8) -> bool {
         let region = self.region(line);
         let is_one_channel = self.protocol.channels().fills_stay_ahead;
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
-                Channel::Down { from, to, region: of }
-                    if is_one_channel && (from, to, of) == (home, module, region) =>
+                Channel::Down { from: sender, to, region: of }
+                    if is_one_channel && (sender, to, of) == (from, module, region) =>
                 {
                     return false;
                 }
-                Channel::Up { from, to, .. } if from == module && to == home => {
+                Channel::Up { from: sender, to, .. } if (sender, to) == (module, from) => {
                     asks |= self.region(message.line) == region;
                 }
                 _ => {}
             }
         }
-        asks || self.named(state, home, line) >> module.0 & 1 != 0
+        asks || self.named(state, from, line).contains(module)
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
-                held.module == home && held.source == Source::Module(module) && self.region(held.line) == region
+                held.module == from && held.source == Source::Module(module) && self.region(held.line) == region
             })
     }
 
@@ -442,7 +435,7 @@ impl<P: Coherence> Machine<'_, P> {
                 Channel::ToSm { .. } | Channel::Result { .. } | Channel::Plan { .. } => 0,
             });
         let reached = reached.fold(0, |all, slot| all | slot);
-        Part { slots: reached & self.path(module, line), sms: 0 }
+        Part { slots: reached & self.region_path_of(module, line), sms: 0 }
     }
 
     /// Where the first thing that the thread's release waits for must be taken; `None` if there is none.
