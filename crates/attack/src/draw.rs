@@ -3,7 +3,7 @@
 use crate::machine::{Drawing, logarithmic};
 use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
 use crate::values::{CELLS, Cell, UNUSED};
-use tombolo_check::litmus::{Instruction, Location, Program};
+use tombolo_check::litmus::{Instruction, Location, Placement, Program};
 use tombolo_check::random::Dice;
 use tombolo_design::DesignConfig;
 use tombolo_design::placement::Movement;
@@ -124,7 +124,7 @@ fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
         let index = named.iter().position(|one| *one == gpu).expect("every GPU of a thread is named");
         any_post(setup, actual[index] as u8, dice)
     };
-    (0..=kernels).map(|_| Setup::ctas(program).iter().map(|cta| place(cta.gpu, dice)).collect()).collect()
+    (0..=kernels).map(|_| Setup::ctas(program).iter().map(|(gpu, _)| place(*gpu, dice)).collect()).collect()
 }
 
 fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
@@ -270,7 +270,8 @@ fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
 /// Where a thread runs in the last kernel of the test.
 fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     let placement = setup.program.threads[thread].placement;
-    let cta = Setup::ctas(&setup.program).iter().position(|cta| *cta == placement).expect("a thread has a CTA");
+    let of_thread = |(gpu, cta): (GpuId, u16)| placement == Placement::Cta { gpu, cta };
+    let cta = Setup::ctas(&setup.program).into_iter().position(of_thread).expect("a stream is a CTA's");
     setup.posts[setup.posts.len() - 1][cta].module
 }
 

@@ -33,8 +33,11 @@ pub(crate) struct Script {
 /// The threads of a program.
 ///
 /// # Errors
-/// Says what a stream cannot express: branches, and barriers of several ids.
+/// Says what a stream cannot express: host threads, branches, and barriers of several ids.
 pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
+    if program.has_host() {
+        return Err("host threads: a stream runs on a GPU");
+    }
     let all = program.threads.iter().flat_map(|thread| &thread.code);
     let mut barriers = all.filter_map(|instruction| match instruction {
         Instruction::Barrier { id } => Some(*id),

@@ -185,9 +185,13 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The CTAs of a program.
-    pub fn ctas(program: &Program) -> Vec<Placement> {
-        let mut ctas: Vec<Placement> = program.threads.iter().map(|thread| thread.placement).collect();
+    /// The CTAs of a program, each with its GPU before it.
+    pub fn ctas(program: &Program) -> Vec<(GpuId, u16)> {
+        let cta = |placement| match placement {
+            Placement::Cta { gpu, cta } => Some((gpu, cta)),
+            Placement::Host => None,
+        };
+        let mut ctas: Vec<(GpuId, u16)> = program.threads.iter().filter_map(|thread| cta(thread.placement)).collect();
         ctas.sort_unstable();
         ctas.dedup();
         ctas
@@ -195,7 +199,7 @@ impl Setup {
 
     /// GPUs that a program names.
     pub fn gpus(program: &Program) -> Vec<GpuId> {
-        let mut gpus: Vec<GpuId> = program.threads.iter().map(|thread| thread.placement.gpu).collect();
+        let mut gpus: Vec<GpuId> = program.threads.iter().filter_map(|thread| thread.placement.gpu()).collect();
         gpus.sort_unstable();
         gpus.dedup();
         gpus
@@ -258,12 +262,12 @@ impl Setup {
         let Shape { gpus, modules, sms } = self.shape;
         let mut text = format!("{gpus} GPUs of {modules} modules of {sms} SMs, design {}\n", design.name);
         for (kernel, posts) in self.posts.iter().enumerate() {
-            for (cta, post) in Setup::ctas(&self.program).iter().zip(posts) {
+            for ((gpu, cta), post) in Setup::ctas(&self.program).iter().zip(posts) {
                 text += &format!(
                     "kernel {}: cta {} of gpu {} on module {} sm {}\n",
                     kernel + self.lead,
-                    cta.cta,
-                    cta.gpu.0,
+                    cta,
+                    gpu.0,
                     post.module.0,
                     post.sm
                 );

@@ -4,7 +4,7 @@ use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use tombolo_check::litmus::{Instruction, Location};
+use tombolo_check::litmus::{Instruction, Location, Placement};
 use tombolo_design::scheduling::CtaCut;
 use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
@@ -279,8 +279,9 @@ impl<'a> Writer<'a> {
         let of_test = kernel.checked_sub(self.setup.lead);
         if let Some(posts) = of_test.and_then(|of_test| self.setup.posts.get(of_test)) {
             let threads = &self.setup.program.threads;
-            for (placement, post) in Setup::ctas(&self.setup.program).iter().zip(posts) {
-                let own = (0..threads.len()).filter(|thread| threads[*thread].placement == *placement);
+            for ((gpu, cta), post) in Setup::ctas(&self.setup.program).into_iter().zip(posts) {
+                let placement = Placement::Cta { gpu, cta };
+                let own = (0..threads.len()).filter(|thread| threads[*thread].placement == placement);
                 let warps = own.map(|thread| self.warp(thread, of_test.unwrap_or_default())).collect();
                 ctas.push(Cta { post: *post, warps });
             }

@@ -165,7 +165,7 @@ impl Draft<'_> {
         let threads: Vec<Thread> = (0..stratum.threads)
             .map(|number| Thread {
                 number: number as u32,
-                placement: Placement { gpu: GpuId(dice.below(gpus) as u8), cta: dice.below(ctas) as u16 },
+                placement: Placement::Cta { gpu: GpuId(dice.below(gpus) as u8), cta: dice.below(ctas) as u16 },
                 registers: Vec::new(),
                 code: Vec::new(),
             })

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tombolo_check::axiomatic::{Limits, outcomes};
-use tombolo_check::litmus::{Assignments, Litmus, Quantifier, parse, read};
+use tombolo_check::litmus::{Assignments, Instruction, Litmus, Quantifier, parse, read};
+use tombolo_types::Order;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus")
 }
+
+/// Tests with host threads, and whether the model allows their events.
+const HOST: &str = "../host/expected.csv";
 
 /// Rows of a CSV file without its header.
 fn rows(file: &str) -> Vec<Vec<String>> {
@@ -52,6 +56,43 @@ fn variant_verdicts_are_reproduced() {
 }
 
 #[test]
+fn host_verdicts_are_what_the_scopes_and_boundaries_of_each_test_say() {
+    let rows = rows(HOST);
+    assert_eq!(rows.len(), 57);
+    for row in rows {
+        let litmus = test(&format!("../host/{}", row[0]));
+        assert!(litmus.program.has_host(), "{}", row[0]);
+        assert_eq!(verdict(&litmus), row[1], "{}", row[0]);
+    }
+}
+
+/// The same test with nothing by which one thread orders another.
+fn without_order(mut litmus: Litmus) -> Litmus {
+    for thread in &mut litmus.program.threads {
+        thread.code.retain(|one| !matches!(one, Instruction::KernelBoundary | Instruction::Fence { .. }));
+        for instruction in &mut thread.code {
+            if let Instruction::Load { order, .. }
+            | Instruction::Store { order, .. }
+            | Instruction::Atomic { order, .. } = instruction
+            {
+                *order = Order::WEAK;
+            }
+        }
+    }
+    litmus
+}
+
+#[test]
+fn what_a_host_test_forbids_is_allowed_where_nothing_orders_its_threads() {
+    for row in rows(HOST) {
+        let litmus = without_order(test(&format!("../host/{}", row[0])));
+        // A thread alone keeps to its own program order.
+        let expected = if row[0] == "CoRWR+host.sys.litmus" { "forbidden" } else { "allowed" };
+        assert_eq!(verdict(&litmus), expected, "{}", row[0]);
+    }
+}
+
+#[test]
 fn core_outcome_sets_are_reproduced() {
     let text = std::fs::read_to_string(corpus().join("outcomes.json")).unwrap();
     let tests: BTreeMap<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
@@ -70,10 +111,12 @@ fn core_outcome_sets_are_reproduced() {
 
 #[test]
 fn printing_and_reading_gives_the_same_test() {
-    for row in rows("expected.csv").iter().chain(&rows("variants.csv")) {
-        let litmus = test(&row[0]);
+    let with_host: Vec<String> = rows(HOST).iter().map(|row| format!("../host/{}", row[0])).collect();
+    let others = [rows("expected.csv"), rows("variants.csv")].concat();
+    for path in others.iter().map(|row| &row[0]).chain(&with_host) {
+        let litmus = test(path);
         let printed = litmus.to_string();
-        let again = parse(&row[0], &printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+        let again = parse(path, &printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert_eq!(again, litmus, "{printed}");
     }
 }

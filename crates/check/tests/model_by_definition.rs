@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 use tombolo_check::axiomatic::{Limits, outcomes};
-use tombolo_check::litmus::{Assignments, FinalState, Instruction, Program, Value};
+use tombolo_check::litmus::{Assignments, FinalState, Instruction, Placement, Program, Value, read};
 use tombolo_check::random;
-use tombolo_types::{Order, Semantics};
+use tombolo_types::{Order, Scope, Semantics};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -116,11 +116,16 @@ impl Model<'_> {
         let thread = |event: usize| events[event].from.map(|(thread, _)| thread);
         let po = Matrix::new(size, |a, b| a < b && thread(a).is_some() && thread(a) == thread(b));
         let same = Matrix::new(size, |a, b| events[a].location.is_some() && events[a].location == events[b].location);
-        let includes = |a: usize, b: usize| match (thread(a), thread(b)) {
-            (Some(one), Some(other)) => {
-                program.threads[one].placement.reaches(events[a].order.scope, program.threads[other].placement)
+        let place = |event: usize| thread(event).map(|thread| program.threads[thread].placement);
+        let includes = |a: usize, b: usize| match (place(a), place(b), events[a].order.scope) {
+            (None, _, _) | (_, None, _) => false,
+            (Some(_), Some(_), Scope::Sys) => true,
+            (Some(Placement::Cta { gpu, .. }), Some(Placement::Cta { gpu: other, .. }), Scope::Gpu) => gpu == other,
+            (Some(Placement::Cta { gpu, cta }), Some(Placement::Cta { gpu: other, cta: mate }), Scope::Cta) => {
+                (gpu, cta) == (other, mate)
             }
-            _ => false,
+            (Some(Placement::Host), _, Scope::Cta | Scope::Gpu) => panic!("a host thread has no such scope"),
+            (Some(Placement::Cta { .. }), Some(Placement::Host), Scope::Cta | Scope::Gpu) => false,
         };
         let is_strong = |event: usize| events[event].order.semantics != Semantics::Weak;
         let strong = Matrix::new(size, |a, b| {
@@ -369,6 +374,66 @@ fn product<T: Clone>(from: &[Vec<T>]) -> Vec<Vec<T>> {
     })
 }
 
+/// Panics where the model finds other outcomes than the definitions give.
+fn compare(program: &Program, model: &Model<'_>) {
+    let expected: Vec<FinalState> = model.outcomes().into_iter().collect();
+    let found = outcomes(program, &Limits::default()).expect("it is small");
+    if found.states() != expected {
+        let show = |states: &[FinalState]| -> Vec<String> {
+            states.iter().map(|state| Assignments { program, state }.to_string()).collect()
+        };
+        panic!("{program}\nfound {:#?}\nexpected {:#?}", show(found.states()), show(&expected));
+    }
+}
+
+/// The program with its first thread on the host, all its strong accesses and fences `.sys`.
+fn with_host(mut program: Program) -> Program {
+    let thread = &mut program.threads[0];
+    thread.placement = Placement::Host;
+    for instruction in &mut thread.code {
+        if let Instruction::Load { order, .. }
+        | Instruction::Store { order, .. }
+        | Instruction::Atomic { order, .. }
+        | Instruction::Fence { order } = instruction
+            && *order != Order::WEAK
+        {
+            order.scope = Scope::Sys;
+        }
+    }
+    program
+}
+
+#[test]
+fn small_random_programs_with_a_host_thread_have_the_outcomes_that_the_definitions_give() {
+    let mut compared = 0;
+    for index in 0..2000 {
+        let program = with_host(random::program(13, index));
+        if program.memory_operations() > 6 {
+            continue;
+        }
+        let model = Model::new(&program);
+        if model.candidates() <= 1500 {
+            compared += 1;
+            compare(&program, &model);
+        }
+    }
+    assert!(compared > 500, "only {compared} programs were small enough");
+}
+
+#[test]
+fn host_tests_have_the_outcomes_that_the_definitions_give() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/host");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let tests: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "litmus")).collect();
+    assert_eq!(tests.len(), 57);
+    for path in tests {
+        let program = read(&path).unwrap_or_else(|error| panic!("{error}")).program;
+        let model = Model::new(&program);
+        assert!(model.candidates() <= 2000, "{}: {}", program.name, model.candidates());
+        compare(&program, &model);
+    }
+}
+
 #[test]
 fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
     let (mut compared, mut across_kernels) = (0, 0);
@@ -383,14 +448,7 @@ fn small_random_programs_have_the_outcomes_that_the_definitions_give() {
         }
         compared += 1;
         across_kernels += usize::from(program.threads[0].code.contains(&Instruction::KernelBoundary));
-        let expected: Vec<FinalState> = model.outcomes().into_iter().collect();
-        let found = outcomes(&program, &Limits::default()).unwrap();
-        if found.states() != expected {
-            let show = |states: &[FinalState]| -> Vec<String> {
-                states.iter().map(|state| Assignments { program: &program, state }.to_string()).collect()
-            };
-            panic!("{program}\nfound {:#?}\nexpected {:#?}", show(found.states()), show(&expected));
-        }
+        compare(&program, &model);
     }
     assert!(compared > 1000, "only {compared} programs were small enough");
     assert!(across_kernels > 100, "only {across_kernels} of them have several kernels");

@@ -152,6 +152,27 @@ fn barriers_of_different_kernels_do_not_synchronise() {
 }
 
 #[test]
+fn only_the_scope_of_the_system_reaches_the_host_and_from_one_host_thread_another() {
+    let stale = |first: &str, second: &str, release: &str, acquire: &str| {
+        allowed(&format!(
+            "P0@{first} | P1@{second} ;
+             st.weak x, 1 | ;
+             {release} y, 1 | {acquire} r0, y ;
+             | ld.weak r1, x ;
+             exists P1:r0 = 1 /\\ P1:r1 = 0"
+        ))
+    };
+    let gpu = "cta 0,gpu 0";
+    assert!(!stale("host", gpu, "st.release.sys", "ld.acquire.sys"));
+    assert!(!stale(gpu, "host", "st.release.sys", "ld.acquire.sys"));
+    assert!(!stale("host", "host", "st.release.sys", "ld.acquire.sys"));
+    for narrow in ["cta", "gpu"] {
+        assert!(stale("host", gpu, "st.release.sys", &format!("ld.acquire.{narrow}")), "{narrow}");
+        assert!(stale(gpu, "host", &format!("st.release.{narrow}"), "ld.acquire.sys"), "{narrow}");
+    }
+}
+
+#[test]
 fn a_kernel_boundary_synchronises_all_threads() {
     let stale = |reads: &str| {
         allowed(&format!(

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
-use tombolo_check::litmus::{Assignments, Formula, Instruction, LitmusError, Operand, Quantifier, parse};
-use tombolo_types::{Order, Scope, Semantics};
+use tombolo_check::litmus::{Assignments, Formula, Instruction, LitmusError, Operand, Placement, Quantifier, parse};
+use tombolo_types::{GpuId, Order, Scope, Semantics};
 
 /// A test whose only thread runs `rows`, with `condition`.
 fn text(rows: &str, condition: &str) -> String {
@@ -166,6 +166,45 @@ fn errors_name_place_and_what_is_allowed() {
     assert!(error(&text("", &deep)).contains("at most 100 nested parentheses"));
 }
 
+/// A test whose first thread, on the host, runs `row` beside one on a GPU.
+fn with_host(row: &str) -> String {
+    format!("PTX a test\n{{ x=0; }}\nP0@host | P1@cta 0,gpu 0 | P7@host ;\n{row}\nexists x=0")
+}
+
+#[test]
+fn a_thread_may_be_on_the_host() {
+    let litmus =
+        parse("file", &with_host("atom.add r0, x, 1 | kernel.boundary | ;\nkernel.boundary | | kernel.boundary ;"));
+    let litmus = litmus.unwrap_or_else(|error| panic!("{error}"));
+    let placements: Vec<Placement> = litmus.program.threads.iter().map(|thread| thread.placement).collect();
+    assert_eq!(placements, [Placement::Host, Placement::Cta { gpu: GpuId(0), cta: 0 }, Placement::Host]);
+    assert!(litmus.program.has_host());
+    let printed = litmus.to_string();
+    assert!(printed.contains("P7@host"), "{printed}");
+    assert_eq!(parse("file", &printed).unwrap_or_else(|error| panic!("{error}\n{printed}")), litmus);
+    assert!(!parse("file", &text("", "exists x=0")).unwrap().program.has_host());
+}
+
+#[test]
+fn a_host_thread_has_no_scope_but_the_system_and_no_barrier() {
+    let refused = |row: &str| error(&with_host(&format!("{row} | | ;")));
+    let scope = "expected sys: a host thread has no CTA and no GPU, found";
+    assert_eq!(refused("ld.relaxed.cta r0, x"), format!("file:4:12: {scope} `cta`"));
+    assert_eq!(refused("st.release.gpu x, 1"), format!("file:4:12: {scope} `gpu`"));
+    assert_eq!(refused("atom.acquire.cluster.add r0, x, 1"), format!("file:4:14: {scope} `cluster`"));
+    assert_eq!(refused("red.gpu.add x, 1"), format!("file:4:5: {scope} `gpu`"));
+    assert_eq!(refused("fence.cta"), format!("file:4:7: {scope} `cta`"));
+    assert_eq!(refused("fence.sc.gpu"), format!("file:4:10: {scope} `gpu`"));
+    assert_eq!(refused("membar.gl"), format!("file:4:8: {scope} `gl`"));
+    assert_eq!(
+        refused("bar.cta.sync 0"),
+        "file:4:1: expected no barrier: a host thread has no CTA to meet, found `bar`"
+    );
+    let of_gpu = with_host("| ld.relaxed.gpu r0, x | ;");
+    assert!(parse("file", &of_gpu).is_ok(), "a thread of a GPU beside it has them");
+    assert_eq!(error("PTX t\n{ x=0; }\nP0@cpu ;"), "file:3:4: expected `cta` or `host`, found `cpu`");
+}
+
 #[test]
 fn the_wider_corpus_is_unsupported_by_name() {
     let name = |text: &str| match parse("file", text) {
@@ -242,7 +281,8 @@ fn change() -> impl Strategy<Value = Change> {
             "-",
             "0x",
             "99999999999",
-            "P0:"
+            "P0:",
+            "@host"
         ])
         .prop_map(str::to_owned),
     ];

@@ -64,6 +64,23 @@ fn what_may_be_left_out_or_written_otherwise_reads_as_the_full_spelling() {
 }
 
 #[test]
+fn on_the_host_a_scope_that_is_left_out_is_that_of_the_system() {
+    let spellings = [
+        ("ld.volatile r1, x", "ld.relaxed.sys r1, x"),
+        ("membar.sys", "fence.sc.sys"),
+        ("fence.sys", "fence.acq_rel.sys"),
+        ("atom.add r1, [x], 1", "atom.relaxed.sys.add r1, x, 1"),
+        ("atom.acquire.cas r1, x, 0, 1", "atom.acquire.sys.cas r1, x, 0, 1"),
+        ("red.add x, 1", "red.relaxed.sys.add x, 1"),
+        ("ld.weak r1, x", "ld.weak r1, x"),
+    ];
+    for (spelling, full) in spellings {
+        let program = read("P0@cta 0,gpu 0 | P1@host", &format!("| {spelling} ;")).program;
+        assert_eq!(program.instruction(&program.threads[1], &program.threads[1].code[0]).to_string(), full);
+    }
+}
+
+#[test]
 fn a_volatile_store_and_load_order_nothing_else() {
     let across = "P0@cta 0,gpu 0 | P1@cta 0,gpu 1";
     assert!(loses_its_message(across, "st.volatile", "ld.volatile"));

@@ -6,7 +6,7 @@
 //! decides what loads return, is here.
 
 use crate::broken_rule::BrokenRule;
-use crate::coherence::{Coherence, Pending};
+use crate::coherence::{Coherence, Pending, Protocol};
 use tombolo_types::{Line, Mask};
 
 /// What became of a request or a write-back that was tried.
@@ -45,7 +45,7 @@ pub trait Arrival {
 /// Whether a request may pass a store that waits for a credit and came before it on its channel: none may. Those of other
 /// channels may. The line's order at its L2 is then that of arrival, whoever waits.
 #[inline]
-pub fn passes_waiting(protocol: &impl Coherence, is_read: bool) -> bool {
+pub fn passes_waiting(protocol: &impl Protocol, is_read: bool) -> bool {
     is_read && protocol.broken(BrokenRule::LoadPassesStore)
 }
 
@@ -55,7 +55,7 @@ pub fn passes_waiting(protocol: &impl Coherence, is_read: bool) -> bool {
 /// # Errors
 /// Says what the host lacks. Nothing has changed.
 #[inline]
-pub fn take<A: Arrival>(protocol: &impl Coherence, arrival: &mut A) -> Result<(), A::Lack> {
+pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<(), A::Lack> {
     if arrival.follows_waiting() && !passes_waiting(protocol, arrival.is_read()) {
         arrival.wait();
         return Ok(());
@@ -101,7 +101,7 @@ pub trait Filling {
 /// The bytes `come` of a miss have come: they install, and each who waited is given its own, in the order of arrival.
 /// Returns who parked on the miss where it is over.
 #[inline]
-pub fn fill<F: Filling>(protocol: &impl Coherence, filling: &mut F, come: Mask) -> Option<F::Held> {
+pub fn fill<F: Filling>(protocol: &impl Protocol, filling: &mut F, come: Mask) -> Option<F::Held> {
     let over = filling.install();
     let mut held = filling.release(over);
     while let Some(waiter) = filling.next_waiter(&mut held) {
@@ -160,7 +160,7 @@ pub trait Region {
 /// A home's invalidation of the region of `line`, whose lines are `lines`.
 #[inline]
 pub fn invalidate_region(
-    protocol: &impl Coherence,
+    protocol: &impl Protocol,
     region: &mut impl Region,
     line: Line,
     lines: impl Iterator<Item = Line>,
@@ -206,7 +206,7 @@ pub trait WriteBack {
 
 /// A release's part at one dirty line: its bytes go one level up now, or when its miss is over.
 #[inline]
-pub fn flush(protocol: &impl Coherence, line: &mut impl WriteBack) {
+pub fn flush(protocol: &impl Protocol, line: &mut impl WriteBack) {
     if line.write_back() == Tried::Stalled && !protocol.broken(BrokenRule::ReleaseForgetsPending) {
         line.write_back_later();
     }

@@ -14,7 +14,7 @@ pub(crate) fn barriers_meet(program: &Program) -> Result<bool, ModelError> {
             program.threads.iter().zip(paths).map(|(thread, path)| meetings(thread, path)).collect();
         let threads = || program.threads.iter().zip(&met);
         meet &= threads().all(|(thread, one)| {
-            threads().all(|(mate, other)| mate.placement != thread.placement || agree(one, other))
+            threads().all(|(mate, other)| !mate.placement.shares_cta(thread.placement) || agree(one, other))
         });
         Ok(())
     })?;

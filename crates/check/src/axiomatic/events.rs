@@ -135,7 +135,7 @@ impl Events {
         };
         for (location, declaration) in program.locations.iter().enumerate() {
             let value = events.expressions.constant(declaration.initial);
-            let placement = Placement { gpu: tombolo_types::GpuId(0), cta: 0 };
+            let placement = Placement::Cta { gpu: tombolo_types::GpuId(0), cta: 0 };
             let event = Event { kind: Kind::Write(location), order: Order::WEAK, thread: None, placement };
             events.push(event, value);
         }
@@ -211,7 +211,7 @@ impl Events {
     fn same_barrier(&self, first: usize, second: usize) -> bool {
         let (a, b) = (&self.events[first], &self.events[second]);
         let meets = match a.kind {
-            Kind::Barrier(_) => a.placement == b.placement,
+            Kind::Barrier(_) => a.placement.shares_cta(b.placement),
             Kind::KernelBoundary => true,
             Kind::Read(_) | Kind::Write(_) | Kind::Fence => false,
         };

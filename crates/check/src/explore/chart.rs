@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::paging::PageStep;
+use super::sm::OnSms;
 use super::state::{Body, Channel, Message, State, Violation};
 use super::step::Step;
 use super::values::{Values, mask_of};
@@ -19,9 +20,9 @@ const WIDTH: usize = 8;
 /// The steps from the initial state to the violation, a row each, below a lifeline for each SM and L2.
 pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], violation: Violation) -> String {
     let mut text = String::new();
-    let mut state = machine.initial();
-    let columns = machine.sms.len() + machine.modules().count();
-    let _ = writeln!(text, "{}", machine.layout);
+    let mut state = machine.start();
+    let columns = machine.scene.sms.len() + machine.modules().count();
+    let _ = writeln!(text, "{}", machine.scene.layout);
     for name in lifelines(machine) {
         let _ = write!(text, "{name:^WIDTH$}");
     }
@@ -43,7 +44,7 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
     let _ = write!(text, "{violation}");
     if violation == Violation::Forbidden {
         let seen: BTreeSet<_> = machine.observers().into_iter().map(|at| machine.final_state(&state, at)).collect();
-        let said = seen.iter().map(|state| Assignments { program: machine.program, state }.to_string());
+        let said = seen.iter().map(|state| Assignments { program: machine.scene.program, state }.to_string());
         let _ = write!(text, ": {}", said.collect::<Vec<_>>().join(" or "));
     }
     text.push('\n');
@@ -51,7 +52,7 @@ pub(super) fn chart<P: Coherence>(machine: &Machine<'_, P>, steps: &[Step], viol
 }
 
 fn lifelines<P: Coherence>(machine: &Machine<'_, P>) -> Vec<String> {
-    let sms = machine.sms.iter().map(|sm| format!("m{}.sm{}", sm.module.0, sm.index));
+    let sms = machine.scene.sms.iter().map(|sm| format!("m{}.sm{}", sm.module.0, sm.index));
     sms.chain(machine.modules().map(|module| format!("L2 m{}", module.0))).collect()
 }
 
@@ -76,16 +77,16 @@ fn lane(columns: usize, from: usize, to: usize) -> String {
 
 /// Where a step's arrow starts and ends, and what it says.
 fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -> (usize, usize, String) {
-    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
+    let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     match step {
         Step::Thread { thread, evict_first } => {
             let index = thread as usize;
-            let sm = machine.sm_of[index] as usize;
+            let sm = machine.scene.sm_of[index] as usize;
             let note = if evict_first { " (L1 has evicted the line)" } else { "" };
-            let code = &machine.program.threads[index];
+            let code = &machine.scene.program.threads[index];
             let what = match (machine.stage(state, index), machine.instruction(state, index)) {
                 (Some(Stage::Acquire(_)), _) => "invalidates its L1".to_owned(),
-                (_, Some(instruction)) => machine.program.instruction(code, instruction).to_string(),
+                (_, Some(instruction)) => machine.scene.program.instruction(code, instruction).to_string(),
                 (_, None) => String::new(),
             };
             (sm, sm, format!("P{}: {what}{note}", code.number))
@@ -114,16 +115,16 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
 
 /// The same of a step of a page's change.
 fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
-    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
+    let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let name = |page: u8| {
-        let lines = (0..machine.lines as u8).filter(|line| machine.region(*line) == page);
+        let lines = (0..machine.scene.lines as u8).filter(|line| machine.region(*line) == page);
         lines.map(|line| names(machine, line)).collect::<Vec<_>>().join(",")
     };
     let place = |holder: Holder| holder.module().map_or_else(|| "the host".to_owned(), |module| module.to_string());
     match step {
         PageStep::Fault { thread } => {
-            let sm = machine.sm_of[thread as usize] as usize;
-            (sm, sm, format!("P{}: its fault is served", machine.program.threads[thread as usize].number))
+            let sm = machine.scene.sm_of[thread as usize] as usize;
+            (sm, sm, format!("P{}: its fault is served", machine.scene.program.threads[thread as usize].number))
         }
         PageStep::Move { page, to } => {
             let home = state.pages[page as usize].now.home.module().map_or(0, l2);
@@ -164,19 +165,21 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
 
 /// The lifelines that a channel runs between.
 fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
-    let l2 = |module: ModuleId| machine.sms.len() + module.0 as usize;
-    let own = |sm: u8| l2(machine.sms[sm as usize].module);
+    let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
+    let own = |sm: u8| l2(machine.scene.sms[sm as usize].module);
     match channel {
         Channel::ToL2 { sm, .. } => (sm as usize, own(sm)),
         Channel::Up { from, to, .. } | Channel::Down { from, to, .. } => (l2(from), l2(to)),
-        Channel::ToSm { sm, line } => (l2(machine.answers(state, machine.sms[sm as usize].module, line)), sm as usize),
+        Channel::ToSm { sm, line } => {
+            (l2(machine.answers(state, machine.scene.sms[sm as usize].module, line)), sm as usize)
+        }
         Channel::Memory { module, .. } => (l2(module), l2(module)),
         Channel::Result { register } => {
-            let thread = machine.register_base.partition_point(|&base| base <= register) - 1;
-            let sm = machine.sm_of[thread];
+            let thread = machine.scene.register_base.partition_point(|&base| base <= register) - 1;
+            let sm = machine.scene.sm_of[thread];
             (sm as usize, sm as usize)
         }
-        Channel::Plan { thread, module } => (machine.sm_of[thread as usize] as usize, l2(module)),
+        Channel::Plan { thread, module } => (machine.scene.sm_of[thread as usize] as usize, l2(module)),
     }
 }
 
@@ -211,8 +214,8 @@ fn on_line<'a, P: Coherence>(
     machine: &'a Machine<'_, P>,
     line: u8,
 ) -> impl Iterator<Item = (u8, &'a str)> + use<'a, P> {
-    machine.program.locations.iter().enumerate().filter_map(move |(index, location)| {
-        let cell = machine.layout.cell(Location(index as u16));
+    machine.scene.program.locations.iter().enumerate().filter_map(move |(index, location)| {
+        let cell = machine.scene.layout.cell(Location(index as u16));
         (cell.line == line).then_some((cell.cell, location.name.as_str()))
     })
 }

@@ -9,7 +9,7 @@ use std::vec::IntoIter;
 use tombolo_protocol::coherence;
 use tombolo_protocol::drain::Wait;
 use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
-use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Refusal, Request, l1};
+use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// One line at one L2.
@@ -239,7 +239,7 @@ impl<P: Coherence> ClassesAt<'_, '_, P> {
     fn lines(&self) -> impl Iterator<Item = u8> + use<P> {
         let (machine, at, classes) = (self.machine, self.at, self.classes);
         let meant: Vec<u8> =
-            (0..machine.lines as u8).filter(|&line| classes.contains(machine.class(at, line))).collect();
+            (0..machine.scene.lines as u8).filter(|&line| classes.contains(machine.class(at, line))).collect();
         meant.into_iter()
     }
 }
@@ -333,7 +333,7 @@ impl Loading {
     }
 }
 
-impl<P: Coherence> Filling for FillingL1<'_, P> {
+impl<P: Protocol> Filling for FillingL1<'_, P> {
     type Waiter = Loading;
     type Held = IntoIter<Loading>;
 

@@ -175,7 +175,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
 
 impl<P: Coherence> Machine<'_, P> {
     pub(super) fn l2_index(&self, module: ModuleId, line: u8) -> usize {
-        module.0 as usize * self.lines + line as usize
+        module.0 as usize * self.scene.lines + line as usize
     }
 
     pub(super) fn entry_index(&self, module: ModuleId, line: u8) -> usize {
@@ -228,7 +228,7 @@ impl<P: Coherence> Machine<'_, P> {
             watched,
             effects: 0,
         };
-        let result = self.protocol.step(self.layout, at, &mut slot, event, &mut sink);
+        let result = self.protocol.step(self.scene.layout, at, &mut slot, event, &mut sink);
         let effects = sink.effects;
         let before = state.l2[index];
         let changed = slot.line != before.line || slot.pending != before.pending || slot.entry != state.entries[entry];
@@ -275,7 +275,9 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn requester(&self, at: ModuleId, source: Source) -> Requester {
         match source {
             Source::Module(module) => Requester::Module(module),
-            Source::Sm(sm) if self.sms[sm as usize].module != at => Requester::Module(self.sms[sm as usize].module),
+            Source::Sm(sm) if self.scene.sms[sm as usize].module != at => {
+                Requester::Module(self.scene.sms[sm as usize].module)
+            }
             Source::Sm(_) | Source::Prefetch => Requester::Local,
         }
     }
@@ -337,7 +339,7 @@ impl<P: Coherence> Machine<'_, P> {
             }
             PlanAction::DrainStores(_) | PlanAction::PassOnStores | PlanAction::Flush => {
                 let written_back = action.writes_back();
-                for line in (0..self.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
+                for line in (0..self.scene.lines as u8).filter(|&line| written_back.contains(self.class(at, line))) {
                     self.flush_line(state, at, line, bit);
                 }
                 self.wait(state, bit, Wait::Phase { at, action });
@@ -358,7 +360,7 @@ impl<P: Coherence> Machine<'_, P> {
         let messages = messages.iter_mut().filter_map(|message| self.sent(message));
         let parked = held.iter_mut().filter_map(|held| self.parked(held));
         for (sent, watched) in messages.chain(parked) {
-            if wait.includes(self.layout, &sent) {
+            if wait.includes(self.scene.layout, &sent) {
                 *watched |= threads;
             }
         }
@@ -373,7 +375,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let (from, to, what, place, watched) = match (*channel, body) {
             (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
-                let to = self.sms[sm as usize].module;
+                let to = self.scene.sms[sm as usize].module;
                 (Sender::Sm(sm.into()), to, store(posted)?, *line, &mut posted.watched)
             }
             (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
@@ -410,11 +412,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     pub(super) fn lines_of_region(&self, line: u8) -> impl Iterator<Item = u8> {
         let region = self.region(line);
-        (0..self.lines as u8).filter(move |&other| self.region(other) == region)
+        (0..self.scene.lines as u8).filter(move |&other| self.region(other) == region)
     }
 
     pub(super) fn modules(&self) -> impl Iterator<Item = ModuleId> + use<P> {
-        (0..self.layout.modules()).map(ModuleId)
+        (0..self.scene.layout.modules()).map(ModuleId)
     }
 }
 

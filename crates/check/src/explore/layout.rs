@@ -1,7 +1,7 @@
 //! Where a program runs: threads on SMs, locations on lines, lines on homes.
 
 use super::values::CELLS;
-use crate::litmus::{Location, Program};
+use crate::litmus::{Location, Placement, Program};
 use crate::random::Dice;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -251,11 +251,11 @@ pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> 
     let names = gpu_names(program);
     let mut layout = Layout::empty(shape);
     for (index, thread) in program.threads.iter().enumerate() {
-        let mate = program.threads[..index].iter().position(|other| other.placement == thread.placement);
+        let mate = program.threads[..index].iter().position(|other| other.placement.shares_cta(thread.placement));
         let sm = match mate {
             Some(mate) => layout.threads[mate],
             None => {
-                let options = sm_options(&layout.threads, machine_gpu(&names, thread.placement.gpu), shape);
+                let options = sm_options(&layout.threads, machine_gpu(&names, thread.placement).expect(NO_HOST), shape);
                 options[dice.below(options.len())]
             }
         };
@@ -274,15 +274,18 @@ pub fn gpus_of(program: &Program) -> u8 {
 }
 
 fn gpu_names(program: &Program) -> Vec<GpuId> {
-    let mut names: Vec<GpuId> = program.threads.iter().map(|thread| thread.placement.gpu).collect();
+    let mut names: Vec<GpuId> = program.threads.iter().filter_map(|thread| thread.placement.gpu()).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// The GPU of the machine that stands for the one that the program calls `name`.
-fn machine_gpu(names: &[GpuId], name: GpuId) -> GpuId {
-    GpuId(names.partition_point(|other| *other < name) as u8)
+/// Why a thread has a GPU.
+const NO_HOST: &str = "`refuses` keeps host threads from machines without a host";
+
+/// The GPU of the machine that stands for the one that the program places a thread on; none where that is the host.
+fn machine_gpu(names: &[GpuId], placement: Placement) -> Option<GpuId> {
+    placement.gpu().map(|name| GpuId(names.partition_point(|other| *other < name) as u8))
 }
 
 /// Every assignment of the program's CTAs to SMs.
@@ -290,13 +293,13 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
     let names = gpu_names(program);
     let mut partial: Vec<Vec<Sm>> = vec![Vec::new()];
     for (index, thread) in program.threads.iter().enumerate() {
-        let mate = program.threads[..index].iter().position(|other| other.placement == thread.placement);
+        let mate = program.threads[..index].iter().position(|other| other.placement.shares_cta(thread.placement));
         partial = partial
             .into_iter()
             .flat_map(|placed| {
                 let options = match mate {
                     Some(mate) => vec![placed[mate]],
-                    None => sm_options(&placed, machine_gpu(&names, thread.placement.gpu), shape),
+                    None => sm_options(&placed, machine_gpu(&names, thread.placement).expect(NO_HOST), shape),
                 };
                 options.into_iter().map(move |sm| placed.iter().copied().chain([sm]).collect())
             })
@@ -361,7 +364,7 @@ fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape)
 /// Whether a thread of `gpu` accesses the region.
 fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> bool {
     let names = gpu_names(program);
-    program.threads.iter().filter(|thread| machine_gpu(&names, thread.placement.gpu) == gpu).any(|thread| {
+    program.threads.iter().filter(|thread| machine_gpu(&names, thread.placement) == Some(gpu)).any(|thread| {
         let locations = thread.code.iter().filter_map(|instruction| instruction.location());
         locations.map(|location| placed.region(placed.cell(location).line as usize)).any(|at| at == region)
     })

@@ -4,16 +4,16 @@ use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
 use super::config::{Config, Start, Wishes};
 use super::edges::Edges;
-use super::layout::{Layout, Sm};
+use super::layout::Layout;
 use super::pages::{self, PageState};
 use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
-use super::sm::operation;
-use super::state::{FlatRegister, L1Slot, L2Slot, Posted, RegisterState, Source, State, ThreadState};
+use super::scene::Scene;
+use super::sm::OnSms;
+use super::state::{L2Slot, Posted, Source, State};
 use super::values::{Values, WHOLE_LINE};
-use crate::litmus::{FinalState, Instruction, Location, Program, Register, Thread, Value};
+use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
-use tombolo_protocol::front::{self, Stage};
 use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::{Holder, Paging};
 use tombolo_protocol::{BrokenRule, Class, Coherence, Homes, ModuleSet, Request, Topology};
@@ -22,18 +22,10 @@ use tombolo_types::{ModuleId, Scope};
 /// A program laid out on a machine that runs a protocol.
 pub(super) struct Machine<'a, P> {
     pub(super) protocol: P,
-    pub(super) program: &'a Program,
-    pub(super) layout: &'a Layout,
+    pub(super) scene: Scene<'a>,
     pub(super) config: &'a Config,
     /// The rules of pages, where they move or are published.
     pub(super) paging: Option<Paging>,
-    /// The SMs that threads run on.
-    pub(super) sms: Vec<Sm>,
-    /// Index in `sms` of each thread's SM.
-    pub(super) sm_of: Vec<u8>,
-    /// First [`FlatRegister`] of each thread.
-    pub(super) register_base: Vec<FlatRegister>,
-    pub(super) lines: usize,
     pub(super) regions: usize,
     /// Whether some thread has a loop.
     pub(super) loops: bool,
@@ -53,25 +45,12 @@ pub(super) struct Machine<'a, P> {
     region_of: Vec<u8>,
     /// What is done at each kernel boundary.
     pub(super) boundaries: Vec<Boundary>,
-    /// Stages of each instruction, by thread.
-    stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
 }
 
 impl<'a, P: Coherence> Machine<'a, P> {
     pub(super) fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> Machine<'a, P> {
-        let mut sms = layout.threads.clone();
-        sms.sort_unstable();
-        sms.dedup();
-        let index = |sm: &Sm| sms.iter().position(|other| other == sm).expect("every thread's SM is in the list");
-        let sm_of = layout.threads.iter().map(|sm| index(sm) as u8).collect();
-        let mut next = 0;
-        let register_base = program.threads.iter().map(|thread| {
-            let base = next;
-            next += thread.registers.len() as FlatRegister;
-            base
-        });
-        let register_base = register_base.collect();
-        let lines = layout.lines(program.locations.len());
+        let scene = Scene::new(&protocol, program, layout);
+        let lines = scene.lines;
         let regions = layout.regions.len();
         assert!(layout.modules() <= MAX_MODULES, "{} modules; at most {MAX_MODULES}", layout.modules());
         let Channels { down, control, .. } = protocol.channels();
@@ -91,22 +70,14 @@ impl<'a, P: Coherence> Machine<'a, P> {
         };
         let classes = homes.iter().enumerate().map(class).collect();
         let edges = Edges::new(&protocol, layout, lines, paging.is_some());
-        let stages_of =
-            |thread: &Thread| thread.code.iter().map(|instruction| stages(&protocol, instruction)).collect();
-        let stages = program.threads.iter().map(stages_of).collect();
         let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
         assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
         let boundaries = Deciding { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
         let mut machine = Machine {
             protocol,
-            program,
-            layout,
+            scene,
             config,
             paging,
-            sms,
-            sm_of,
-            register_base,
-            lines,
             regions,
             loops,
             remaining,
@@ -117,7 +88,6 @@ impl<'a, P: Coherence> Machine<'a, P> {
             edges,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             boundaries,
-            stages,
         };
         // One that is left in its channel keeps those behind it there, as one that is parked does.
         let park_in_order = !machine.protocol.broken(BrokenRule::RequestPassesParked);
@@ -127,16 +97,12 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     /// The state before the first instruction.
-    pub(super) fn initial(&self) -> State {
-        let modules = self.layout.modules() as usize;
-        let pages = pages::pages(self.layout, self.config);
-        let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
-        let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
+    pub(super) fn start(&self) -> State {
+        let modules = self.scene.layout.modules() as usize;
+        let pages = pages::pages(self.scene.layout, self.config);
         let mut state = State {
-            threads: vec![ThreadState::default(); self.program.threads.len()],
-            registers: registers.collect(),
-            l1: vec![L1Slot::default(); self.sms.len() * self.lines],
-            l2: vec![L2Slot::default(); modules * self.lines],
+            fronts: self.scene.initial(),
+            l2: vec![L2Slot::default(); modules * self.scene.lines],
             entries: vec![None; modules * self.regions],
             memory: self.initial_memory(&pages),
             pages,
@@ -158,10 +124,11 @@ impl<'a, P: Coherence> Machine<'a, P> {
     }
 
     fn initial_memory(&self, pages: &[PageState]) -> Vec<Values> {
-        let memories = if self.paging.is_some() { self.layout.modules() as usize + 1 } else { 1 };
-        let mut memory = vec![if memories == 1 { Values::default() } else { pages::NOTHING }; memories * self.lines];
-        for (index, location) in self.program.locations.iter().enumerate() {
-            let cell = self.layout.cell(Location(index as u16));
+        let memories = if self.paging.is_some() { self.scene.layout.modules() as usize + 1 } else { 1 };
+        let mut memory =
+            vec![if memories == 1 { Values::default() } else { pages::NOTHING }; memories * self.scene.lines];
+        for (index, location) in self.scene.program.locations.iter().enumerate() {
+            let cell = self.scene.layout.cell(Location(index as u16));
             // Every replica has the first contents: copies of the host have put them there.
             let first = |module| self.homes_of(module, cell.line).system;
             let holders = match pages.get(self.region(cell.line) as usize) {
@@ -179,12 +146,12 @@ impl<'a, P: Coherence> Machine<'a, P> {
     fn warm(&self, state: &mut State) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
         let read = Posted { request, result: None, passed: None, watched: 0, published: false };
-        for line in 0..self.lines {
+        for line in 0..self.scene.lines {
             for module in self.modules() {
                 self.take_posted(state, module, line as u8, Source::Prefetch, read);
                 self.run_down(state);
             }
-            for sm in 0..self.sms.len() {
+            for sm in 0..self.scene.sms.len() {
                 self.prefetch_l1(state, sm as u8, line as u8);
             }
         }
@@ -208,37 +175,24 @@ impl<'a, P: Coherence> Machine<'a, P> {
 
     /// What a state without successors shows, where `observer` reads memory.
     pub(super) fn final_state(&self, state: &State, observer: ModuleId) -> FinalState {
-        let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
-            .map(|(thread, &base)| {
-                (0..thread.registers.len()).map(|i| state.registers[base as usize + i].value).collect()
-            })
-            .collect();
-        let memory: Vec<Value> = (0..self.program.locations.len())
+        let memory: Vec<Value> = (0..self.scene.program.locations.len())
             .map(|location| {
-                let cell = self.layout.cell(Location(location as u16));
+                let cell = self.scene.layout.cell(Location(location as u16));
                 self.seen_by(state, observer, cell.line).0[cell.cell as usize]
             })
             .collect();
-        self.program.final_state(&registers, &memory)
-    }
-
-    pub(super) fn flat(&self, thread: usize, register: Register) -> FlatRegister {
-        self.register_base[thread] + register.0
-    }
-
-    pub(super) fn l1_index(&self, sm: u8, line: u8) -> usize {
-        sm as usize * self.lines + line as usize
+        self.scene.final_state(&state.fronts, &memory)
     }
 
     /// The homes of `line` as module `at` sees them.
     pub(super) fn homes_of(&self, at: ModuleId, line: u8) -> Homes {
-        self.homes[at.0 as usize * self.lines + line as usize]
+        self.homes[at.0 as usize * self.scene.lines + line as usize]
     }
 
     /// The L2 that answers reads of an SM of `module`.
     pub(super) fn answers(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
         let homes = self.homes_now(state, module, line);
-        if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.layout, module, homes)) {
+        if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.scene.layout, module, homes)) {
             homes.system
         } else {
             module
@@ -254,22 +208,4 @@ impl<'a, P: Coherence> Machine<'a, P> {
     pub(super) fn region(&self, line: u8) -> u8 {
         self.region_of[line as usize]
     }
-
-    /// The stage at hand of a memory operation or fence.
-    pub(super) fn stage(&self, state: &State, thread: usize) -> Option<Stage> {
-        let at = &state.threads[thread];
-        *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
-    }
-}
-
-/// The stages of an instruction; none of what is no memory operation or fence.
-fn stages(protocol: &impl Coherence, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
-    let mut stages = [None; front::MAX_STAGES];
-    if let Some((operation, order)) = operation(instruction) {
-        let of_operation = front::stages(protocol, operation, order);
-        for (index, stage) in stages.iter_mut().enumerate() {
-            *stage = of_operation.get(index);
-        }
-    }
-    stages
 }

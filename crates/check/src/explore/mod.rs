@@ -6,8 +6,10 @@
 //! went wrong. [`layouts`] enumerates where threads and homes may be.
 //!
 //! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
-//! - `sm` hosts threads and L1s, `sync` their acquires and releases, `l2` the L2s, directories, memories
-//!   and links: the duties listed in [`tombolo_protocol::coherence`].
+//! - `scene` is a program laid out. `sm` hosts threads and L1s, `sync` their acquires and releases, above whatever is
+//!   `below` the L1s.
+//! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in [`tombolo_protocol::coherence`].
+//!   `plans` is what they are to the threads above.
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
 //! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
 //!   those with a copy, by the very rules that the driver and the L2s ask.
@@ -19,6 +21,7 @@
 //! latency of every message and memory access within the order its channel keeps. Not modelled: bounded
 //! queues (a message waits in its channel as long as it likes), translation.
 
+mod below;
 mod boundaries;
 mod chart;
 mod config;
@@ -32,10 +35,12 @@ mod machine;
 mod pages;
 mod paging;
 mod persistent;
+mod plans;
 mod probe;
 mod property;
 mod publication;
 mod reduce;
+mod scene;
 mod search;
 mod sm;
 mod state;
@@ -111,6 +116,16 @@ pub fn too_large(program: &Program) -> Option<String> {
         ("registers", registers, MAX_REGISTERS),
     ];
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
+}
+
+/// Protocols whose machine has a host beside the GPUs: none yet.
+const WITH_HOST: [&str; 0] = [];
+
+/// Why the machine of `protocol` does not run a program, whatever its size: a thread is on what that machine lacks. `None`
+/// where it runs it.
+pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
+    let lacks_host = program.has_host() && !WITH_HOST.contains(&protocol);
+    lacks_host.then(|| format!("it has host threads, and the machine of {protocol} has no host to run them"))
 }
 
 /// Whether the protocol of a configuration sends requests by GPU homes, so that it matters where these are.

@@ -7,6 +7,7 @@ use super::config::Config;
 use super::layout::{Layout, RegionHomes};
 use super::machine::Machine;
 use super::paging::Changing;
+use super::sm::OnSms;
 use super::state::{Channel, State};
 use super::values::Values;
 use crate::litmus::Instruction;
@@ -89,8 +90,8 @@ impl<P: Coherence> Machine<'_, P> {
         if self.paging.is_none() {
             return line as usize;
         }
-        let memory = holder.module().map_or(self.layout.modules(), |module| module.0);
-        memory as usize * self.lines + line as usize
+        let memory = holder.module().map_or(self.scene.layout.modules(), |module| module.0);
+        memory as usize * self.scene.lines + line as usize
     }
 
     /// Who has the bytes of `line` that count.
@@ -111,7 +112,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// The page of the access at hand and what is asked of it.
     pub(super) fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
         let instruction = self.instruction(state, thread)?;
-        let page = self.region(self.layout.cell(instruction.location()?).line);
+        let page = self.region(self.scene.layout.cell(instruction.location()?).line);
         let store = |order: Order| {
             let is_of_the_system = order.scope == Scope::Sys && order.semantics != Semantics::Weak;
             if is_of_the_system { Wanted::SystemStore } else { Wanted::Store }
@@ -136,7 +137,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     pub(super) fn lines_of_page(&self, page: u8) -> impl Iterator<Item = u8> + use<P> {
-        let lines: Vec<u8> = (0..self.lines as u8).filter(|line| self.region(*line) == page).collect();
+        let lines: Vec<u8> = (0..self.scene.lines as u8).filter(|line| self.region(*line) == page).collect();
         lines.into_iter()
     }
 
@@ -166,7 +167,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// A copy of a page that differs from its home, at rest. Of a published page they may: stores to it may race.
     pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
-        let lines = || 0..self.lines as u8;
+        let lines = || 0..self.scene.lines as u8;
         let copies = |line: u8| {
             let page = state.pages.get(self.region(line) as usize);
             let page = page.filter(|page| page.change.is_none() && !page.now.published);

@@ -12,6 +12,7 @@ use super::l2::is_awaited;
 use super::machine::Machine;
 use super::pages::PageState;
 use super::reduce::LineSet;
+use super::sm::OnSms;
 use super::state::{Awaited, Body, Channel, Held, Hold, Message, Posted, Source, State, Violation};
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
@@ -113,11 +114,11 @@ impl<P: Coherence> Machine<'_, P> {
             self.modules().filter(|module| changing.asked.contains(*module)).for_each(|module| {
                 add(PageStep::Hear { page: number, module });
             });
-            (0..self.lines as u8).filter(|line| changing.left >> line & 1 != 0).for_each(|line| {
+            (0..self.scene.lines as u8).filter(|line| changing.left >> line & 1 != 0).for_each(|line| {
                 add(PageStep::Copy { line });
             });
         }
-        for thread in 0..state.threads.len() {
+        for thread in 0..state.fronts.threads.len() {
             if self.fault(state, thread).is_some() {
                 add(PageStep::Fault { thread: thread as u8 });
             }
@@ -158,7 +159,7 @@ impl<P: Coherence> Machine<'_, P> {
             | PageStep::Publish { .. } => return None,
         };
         let now = state.pages[page as usize].now;
-        self.paging?.change(&now, wish, self.layout.modules()).map(|change| (page, change))
+        self.paging?.change(&now, wish, self.scene.layout.modules()).map(|change| (page, change))
     }
 
     /// The change that the fault of a thread starts.
@@ -176,9 +177,9 @@ impl<P: Coherence> Machine<'_, P> {
             return None;
         }
         let wish = Wish::Fault { module, wanted };
-        let change = rules.change(&by, wish, self.layout.modules());
+        let change = rules.change(&by, wish, self.scene.layout.modules());
         // What would be no change then is one now.
-        let change = change.or_else(|| rules.change(&now, wish, self.layout.modules()));
+        let change = change.or_else(|| rules.change(&now, wish, self.scene.layout.modules()));
         change.map(|change| (page, change))
     }
 
@@ -351,10 +352,12 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Whether a load or an atomic of `module` on a page lacks its result.
     fn has_loads(&self, state: &State, page: u8, module: ModuleId) -> bool {
-        let here = (0..state.threads.len()).filter(|&thread| self.module_of(thread) == module);
-        here.flat_map(|thread| self.registers_of(thread)).any(|register| match state.registers[register].awaits {
-            Some(Awaited::Load { line, .. } | Awaited::Atomic { line, .. }) => self.region(line) == page,
-            None => false,
+        let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == module);
+        here.flat_map(|thread| self.scene.registers_of(thread)).any(|register| {
+            match state.fronts.registers[register].awaits {
+                Some(Awaited::Load { line, .. } | Awaited::Atomic { line, .. }) => self.region(line) == page,
+                None => false,
+            }
         })
     }
 
@@ -362,7 +365,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
         let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;
         let of_module = |source: Source| match source {
-            Source::Sm(sm) => self.sms[sm as usize].module == module,
+            Source::Sm(sm) => self.scene.sms[sm as usize].module == module,
             Source::Module(from) => from == module,
             Source::Prefetch => false,
         };

@@ -25,8 +25,10 @@
 use super::MAX_THREADS;
 use super::config::Evictions;
 use super::machine::Machine;
+use super::sm::OnSms;
 use super::state::{Awaited, Body, Channel, Hold, Posted, SlotSet, Source, State};
 use super::step::Step;
+use super::sync::Syncs;
 use super::values::mask_of;
 use crate::litmus::{Instruction, Operand, Register, Update};
 use tombolo_protocol::front::Stage;
@@ -115,11 +117,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn scene<'a>(&self, state: &'a State) -> Scene<'a> {
         let (mut standings, mut passed) = ([Standing::Done; MAX_THREADS], [0; MAX_THREADS]);
-        for thread in 0..state.threads.len() {
+        for thread in 0..state.fronts.threads.len() {
             standings[thread] = self.standing(state, thread);
             let accesses = self.accesses_left(state, thread);
-            let lines = (0..self.lines as u8).filter(|line| accesses >> line & 1 != 0);
-            let module = self.sms[self.sm_of[thread] as usize].module;
+            let lines = (0..self.scene.lines as u8).filter(|line| accesses >> line & 1 != 0);
+            let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
             passed[thread] = lines.fold(0, |slots, line| slots | self.region_path_of(module, line));
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
@@ -130,7 +132,7 @@ impl<P: Coherence> Machine<'_, P> {
         let posts = |request: &Request<_>| !matches!(request, Request::Read { .. });
         for message in &state.messages {
             let to = match message.channel {
-                Channel::ToL2 { sm, .. } => self.sms[sm as usize].module,
+                Channel::ToL2 { sm, .. } => self.scene.sms[sm as usize].module,
                 Channel::Up { to, .. } => to,
                 _ => continue,
             };
@@ -194,7 +196,7 @@ impl<P: Coherence> Machine<'_, P> {
                     if runs { Part { slots: self.region_path_of(module, line), sms: 0 } } else { at(module, line) }
                 };
                 match channel {
-                    Channel::ToL2 { sm, .. } => taken(self.sms[sm as usize].module),
+                    Channel::ToL2 { sm, .. } => taken(self.scene.sms[sm as usize].module),
                     Channel::Up { to, .. } => taken(to),
                     Channel::Down { to, .. } => at(to, line),
                     Channel::Memory { module, .. } => at(module, line),
@@ -216,11 +218,11 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn sm_part(&self, thread: usize) -> Part {
-        Part { slots: 0, sms: 1 << self.sm_of[thread] }
+        Part { slots: 0, sms: 1 << self.scene.sm_of[thread] }
     }
 
     fn thread_of(&self, register: u16) -> usize {
-        self.register_base.partition_point(|&base| base <= register) - 1
+        self.scene.register_base.partition_point(|&base| base <= register) - 1
     }
 
     /// The least closed part that holds `part`; `None` where that holds all of `nodes`.
@@ -231,16 +233,16 @@ impl<P: Coherence> Machine<'_, P> {
             }
             let before = part;
             if self.sends_unasked() {
-                for line in 0..self.lines as u8 {
+                for line in 0..self.scene.lines as u8 {
                     let region = self.region_slots(line);
                     part.slots |= if part.slots & region != 0 { region } else { 0 };
                 }
             }
-            for thread in 0..scene.state.threads.len() {
+            for thread in 0..scene.state.fronts.threads.len() {
                 self.close_thread(scene, thread, &mut part);
             }
             for module in self.modules() {
-                for line in 0..self.lines as u8 {
+                for line in 0..self.scene.lines as u8 {
                     if part.slots & self.slot(module, line) != 0 {
                         part.slots |= self.sources(scene, module, line);
                     }
@@ -331,16 +333,16 @@ impl<P: Coherence> Machine<'_, P> {
             return 0;
         }
         let Some(location) = self.instruction(state, thread).and_then(Instruction::location) else { return 0 };
-        let (sm, line) = (self.sm_of[thread], self.layout.cell(location).line);
-        let is_met = state.l1[self.l1_index(sm, line)].pending.is_some();
-        if is_met { self.slot(self.answers(state, self.sms[sm as usize].module, line), line) } else { 0 }
+        let (sm, line) = (self.scene.sm_of[thread], self.scene.layout.cell(location).line);
+        let is_met = state.fronts.l1[self.scene.l1_index(sm, line)].pending.is_some();
+        if is_met { self.slot(self.answers(state, self.scene.sms[sm as usize].module, line), line) } else { 0 }
     }
 
     fn standing(&self, state: &State, thread: usize) -> Standing {
         let Some(instruction) = self.instruction(state, thread) else { return Standing::Done };
-        let all = || self.awaited(state, thread, self.registers_of(thread));
+        let all = || self.awaited(state, thread, self.scene.registers_of(thread));
         let own = || {
-            let registers = mentioned(instruction).map(|one| self.flat(thread, one) as usize);
+            let registers = mentioned(instruction).map(|one| self.scene.flat(thread, one) as usize);
             Standing::Waits(self.awaited(state, thread, registers).unwrap_or_default())
         };
         match self.stage(state, thread) {
@@ -367,16 +369,16 @@ impl<P: Coherence> Machine<'_, P> {
     /// At a kernel boundary a thread waits for one that has not come, then for what one that has come awaits, then
     /// for the first, which runs the plans.
     fn standing_at_boundary(&self, state: &State, thread: usize) -> Standing {
-        for other in 0..state.threads.len() {
+        for other in 0..state.fronts.threads.len() {
             let is_done = self.instruction(state, other).is_none();
             if !is_done && !self.is_at_boundary(state, other) {
                 return Standing::Waits(self.sm_part(other));
             }
-            if let Some(part) = self.awaited(state, other, self.registers_of(other)) {
+            if let Some(part) = self.awaited(state, other, self.scene.registers_of(other)) {
                 return Standing::Waits(part);
             }
         }
-        let first = (0..state.threads.len()).find(|&thread| self.is_at_boundary(state, thread));
+        let first = (0..state.fronts.threads.len()).find(|&thread| self.is_at_boundary(state, thread));
         match first {
             Some(first) if first != thread => Standing::Waits(self.sm_part(first)),
             _ => self.standing_in_plan(state, thread),
@@ -386,8 +388,8 @@ impl<P: Coherence> Machine<'_, P> {
     /// The line whose pending miss a load must wait for. Nothing else that has its operands waits.
     fn stalled_on(&self, state: &State, thread: usize, instruction: &Instruction) -> Option<u8> {
         let Instruction::Load { order, location, .. } = *instruction else { return None };
-        let at = self.layout.cell(location);
-        let mut slot = state.l1[self.l1_index(self.sm_of[thread], at.line)];
+        let at = self.scene.layout.cell(location);
+        let mut slot = state.fronts.l1[self.scene.l1_index(self.scene.sm_of[thread], at.line)];
         let mask = self.protocol.sectors().widen(mask_of(at.cell));
         let load = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask, order.scope);
         (load == Load::Stall).then_some(at.line)
@@ -404,12 +406,12 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Where the first of these registers that awaits a result has it come from.
     fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<Part> {
-        registers.find_map(|register| match state.registers[register].awaits? {
+        registers.find_map(|register| match state.fronts.registers[register].awaits? {
             Awaited::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
             Awaited::Atomic { line, .. } => {
                 let result = Channel::Result { register: register as u16 };
                 let arrives = state.messages.iter().any(|message| message.channel == result);
-                let module = self.sms[self.sm_of[thread] as usize].module;
+                let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
                 Some(if arrives { self.sm_part(thread) } else { self.on_its_way(state, module, line) })
             }
         })
@@ -417,11 +419,11 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Where the fill of an L1's miss must come through next.
     fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> Part {
-        let sm = self.sm_of[thread];
+        let sm = self.scene.sm_of[thread];
         if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
             return self.sm_part(thread);
         }
-        self.on_its_way(state, self.sms[sm as usize].module, line)
+        self.on_its_way(state, self.scene.sms[sm as usize].module, line)
     }
 
     /// The slots of the path from `module` up that a message of `line` is about to reach: one of them is what a
@@ -429,7 +431,7 @@ impl<P: Coherence> Machine<'_, P> {
     fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> Part {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
-                Channel::ToL2 { sm, .. } => self.slot(self.sms[sm as usize].module, line),
+                Channel::ToL2 { sm, .. } => self.slot(self.scene.sms[sm as usize].module, line),
                 Channel::Up { to, .. } | Channel::Down { to, .. } => self.slot(to, line),
                 Channel::Memory { module, .. } => self.slot(module, line),
                 Channel::ToSm { .. } | Channel::Result { .. } | Channel::Plan { .. } => 0,
@@ -443,7 +445,9 @@ impl<P: Coherence> Machine<'_, P> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {
             let (to, watched) = match (message.channel, &message.body) {
-                (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => (self.sms[sm as usize].module, posted.watched),
+                (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
+                    (self.scene.sms[sm as usize].module, posted.watched)
+                }
                 (Channel::Up { to, .. }, Body::Posted(posted)) => (to, posted.watched),
                 (Channel::Down { to, .. }, Body::Invalidate { watched }) => (to, *watched),
                 _ => return None,

@@ -1,6 +1,7 @@
 //! What must hold of every protocol besides the outcomes of its programs.
 
 use super::machine::Machine;
+use super::sm::OnSms;
 use super::state::{State, Violation};
 use super::values::cells;
 use tombolo_protocol::{Class, Coherence, Topology};
@@ -9,7 +10,7 @@ use tombolo_types::{Mask, ModuleId};
 impl<P: Coherence> Machine<'_, P> {
     /// What is wrong with `state`. Copies are compared only at rest: with
     /// nothing in flight.
-    pub(super) fn violation(&self, state: &State, is_final: bool) -> Option<Violation> {
+    pub(super) fn wrong_with(&self, state: &State, is_final: bool) -> Option<Violation> {
         if state.broken.is_some() {
             return state.broken;
         }
@@ -20,11 +21,11 @@ impl<P: Coherence> Machine<'_, P> {
             if state.pages.iter().any(|page| page.change.is_some()) {
                 return Some(Violation::Deadlock);
             }
-            let done = (0..state.threads.len()).all(|thread| self.instruction(state, thread).is_none());
+            let done = (0..state.fronts.threads.len()).all(|thread| self.instruction(state, thread).is_none());
             if !done
                 || !state.held.is_empty()
                 || !state.queues.is_empty()
-                || state.registers.iter().any(|register| register.awaits.is_some())
+                || state.fronts.registers.iter().any(|register| register.awaits.is_some())
             {
                 return Some(Violation::Deadlock);
             }
@@ -45,7 +46,7 @@ impl<P: Coherence> Machine<'_, P> {
         if !kept || !state.held.is_empty() {
             return None;
         }
-        let lines = || 0..self.lines as u8;
+        let lines = || 0..self.scene.lines as u8;
         let mut slots = self.modules().flat_map(|module| lines().map(move |line| (module, line)));
         let lacks = |&(module, line): &(ModuleId, u8)| {
             let homes = self.homes_of(module, line);
@@ -62,7 +63,7 @@ impl<P: Coherence> Machine<'_, P> {
             return None;
         }
         for module in self.modules() {
-            for line in 0..self.lines as u8 {
+            for line in 0..self.scene.lines as u8 {
                 let Some(copy) = state.l2[self.l2_index(module, line)].line else { continue };
                 let clean = copy.valid & !copy.dirty;
                 if self.class(module, line) == Class::Own || clean.is_empty() {
@@ -97,7 +98,7 @@ impl<P: Coherence> Machine<'_, P> {
         let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();
         let as_module = |home: ModuleId| entry(home).modules >> module.0 & 1 != 0;
-        let as_gpu = entry(homes.system).gpus >> self.layout.gpu_of(module).0 & 1 != 0
+        let as_gpu = entry(homes.system).gpus >> self.scene.layout.gpu_of(module).0 & 1 != 0
             || self.dirty(state, homes.gpu, line).contains(clean);
         as_module(homes.system) || (as_gpu && (module == homes.gpu || as_module(homes.gpu)))
     }

@@ -55,14 +55,14 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Whether an atomic on a line has passed the L2 of its module `at`, and has no result yet.
     fn has_unanswered(&self, state: &State, at: ModuleId, line: u8) -> bool {
-        let here = (0..state.threads.len()).filter(|&thread| self.module_of(thread) == at);
-        let mut registers = here.flat_map(|thread| self.registers_of(thread));
+        let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == at);
+        let mut registers = here.flat_map(|thread| self.scene.registers_of(thread));
         registers.any(|register| {
             let before_l2 = |message: &Message| match (message.channel, &message.body) {
                 (Channel::ToL2 { .. }, Body::Posted(posted)) => posted.result.map(usize::from) == Some(register),
                 _ => false,
             };
-            let awaits = state.registers[register].awaits;
+            let awaits = state.fronts.registers[register].awaits;
             matches!(awaits, Some(Awaited::Atomic { line: of, .. }) if of == line)
                 && !state.messages.iter().any(before_l2)
         })
@@ -79,7 +79,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
         let Source::Sm(sm) = hand.source else { return false };
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
-        if self.sms[sm as usize].module != at {
+        if self.scene.sms[sm as usize].module != at {
             return false;
         }
         let Posted { request, .. } = hand.posted;
@@ -117,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether the first message of a channel waits before the L2 of its module.
     pub(super) fn waits_before_l2(&self, state: &State, channel: Channel) -> bool {
         let Channel::ToL2 { sm, line } = channel else { return false };
-        let (at, mut messages) = (self.sms[sm as usize].module, state.messages.iter());
+        let (at, mut messages) = (self.scene.sms[sm as usize].module, state.messages.iter());
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
         let first = messages.find(|message| message.channel == channel).map(|message| message.body);
         let Some(Body::Posted(Posted { request, .. })) = first else { return false };
@@ -130,7 +130,7 @@ impl<P: Coherence> Machine<'_, P> {
         if hand.posted.published || !subscribers.contains(at) {
             return;
         }
-        let own = matches!(hand.source, Source::Sm(sm) if self.sms[sm as usize].module == at);
+        let own = matches!(hand.source, Source::Sm(sm) if self.scene.sms[sm as usize].module == at);
         let request = hand.posted.request;
         match rules.behind(own, &request) {
             Behind::Nothing => {}
@@ -205,7 +205,7 @@ impl<P: Coherence> Machine<'_, P> {
         if !self.config.publication.is_some_and(|rules| rules.empties_queue(action)) {
             return;
         }
-        (0..self.lines as u8).for_each(|line| self.send_entry(state, at, line));
+        (0..self.scene.lines as u8).for_each(|line| self.send_entry(state, at, line));
     }
 
     /// Entries, each of which may be sent.

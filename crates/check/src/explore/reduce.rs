@@ -39,6 +39,7 @@
 
 use super::config::Evictions;
 use super::machine::Machine;
+use super::sm::OnSms;
 use super::sm::operation;
 use super::state::{Body, Channel, Hold, Message, Posted, SlotSet, State};
 use super::step::Step;
@@ -184,7 +185,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// What `thread` has before it, or under way, as synchronisation.
     pub(super) fn syncs_left(&self, state: &State, thread: usize) -> Syncs {
-        let at = state.threads[thread];
+        let at = state.fronts.threads[thread];
         let later = self.remaining[thread].get(at.pc as usize + 1).map_or(Syncs::default(), |later| later.syncs);
         let instruction = self.instruction(state, thread);
         let now = instruction.map(|now| syncs(&self.protocol, now, at.stage as usize));
@@ -193,7 +194,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// What `thread` has not issued yet.
     fn remaining_of(&self, state: &State, thread: usize) -> Remaining {
-        let at = state.threads[thread].pc as usize;
+        let at = state.fronts.threads[thread].pc as usize;
         let is_access = self.instruction(state, thread).is_some_and(|instruction| instruction.location().is_some());
         let issued = is_access && matches!(self.stage(state, thread), Some(Stage::AwaitResult | Stage::Acquire(_)));
         self.remaining[thread][at + usize::from(issued)]
@@ -201,27 +202,29 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// What the threads of `sm` have not issued yet.
     fn remaining_on(&self, state: &State, sm: u8) -> Remaining {
-        let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
+        let threads = (0..state.fronts.threads.len()).filter(|&thread| self.scene.sm_of[thread] == sm);
         threads.fold(Remaining::default(), |all, thread| all.and(self.remaining_of(state, thread)))
     }
 
     pub(super) fn module_of(&self, thread: usize) -> ModuleId {
-        self.sms[self.sm_of[thread] as usize].module
+        self.scene.sms[self.scene.sm_of[thread] as usize].module
     }
 
     /// What may still reach which slots.
     fn outlook(&self, state: &State) -> Outlook {
         let mut outlook = Outlook::default();
-        for thread in 0..state.threads.len() {
+        for thread in 0..state.fronts.threads.len() {
             let (remaining, module) = (self.remaining_of(state, thread), self.module_of(thread));
-            for line in (0..self.lines as u8).filter(|line| remaining.accesses >> line & 1 != 0) {
+            for line in (0..self.scene.lines as u8).filter(|line| remaining.accesses >> line & 1 != 0) {
                 outlook.visit(self.path_of(module, line), remaining.reads >> line & 1 != 0);
             }
         }
         for message in &state.messages {
             let reads = matches!(&message.body, Body::Posted(posted) if !is_write(posted));
             match message.channel {
-                Channel::ToL2 { sm, line } => outlook.visit(self.path_of(self.sms[sm as usize].module, line), reads),
+                Channel::ToL2 { sm, line } => {
+                    outlook.visit(self.path_of(self.scene.sms[sm as usize].module, line), reads)
+                }
                 Channel::Up { to, .. } => outlook.visit(self.path_of(to, message.line), reads),
                 _ => {}
             }
@@ -240,7 +243,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Dirty bytes pass every slot of their way but their own.
     fn visit_by_write_backs(&self, state: &State, outlook: &mut Outlook) {
         for module in self.modules() {
-            for line in 0..self.lines as u8 {
+            for line in 0..self.scene.lines as u8 {
                 let own = self.l2_index(module, line);
                 if state.l2[own].line.is_some_and(|copy| !copy.dirty.is_empty()) {
                     outlook.visit(self.path_of(module, line) & !(1 << own), false);
@@ -266,7 +269,7 @@ impl<P: Coherence> Machine<'_, P> {
         let mut forgotten = !self.protocol.ordering_point().is_memory() && self.clear_homes(state);
         let outlook = self.outlook(state);
         for module in self.modules() {
-            for line in 0..self.lines as u8 {
+            for line in 0..self.scene.lines as u8 {
                 let slot = self.l2_index(module, line);
                 if state.l2[slot].line.is_some() && self.is_forgotten(state, &outlook, module, line) {
                     state.l2[slot].line = None;
@@ -284,10 +287,10 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn forget_in_l1s(&self, state: &mut State) {
-        for sm in 0..self.sms.len() as u8 {
+        for sm in 0..self.scene.sms.len() as u8 {
             let loads = self.remaining_on(state, sm).loads;
-            for line in (0..self.lines as u8).filter(|line| loads >> line & 1 == 0) {
-                let slot = &mut state.l1[self.l1_index(sm, line)];
+            for line in (0..self.scene.lines as u8).filter(|line| loads >> line & 1 == 0) {
+                let slot = &mut state.fronts.l1[self.scene.l1_index(sm, line)];
                 slot.line = None;
                 if let Some(pending) = &mut slot.pending {
                     // Nothing asks any more whether it may install.
@@ -302,7 +305,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// nothing, and the next access finds the same bytes.
     fn clear_homes(&self, state: &mut State) -> bool {
         let mut cleared = false;
-        for line in 0..self.lines as u8 {
+        for line in 0..self.scene.lines as u8 {
             let Some(home) = self.holder(state, line).module() else { continue };
             let slot = state.l2[self.l2_index(home, line)];
             let memory = state.memory[self.memory_index(Holder::Module(home), line)];
@@ -345,7 +348,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// The ways to take some step that may be taken alone, if there is one.
     pub(super) fn eager_steps(&self, state: &State) -> Vec<Step> {
         let mut steps = Vec::new();
-        for thread in 0..state.threads.len() {
+        for thread in 0..state.fronts.threads.len() {
             if self.is_eager_thread(state, thread) {
                 self.steps_of(state, thread, &mut steps);
                 if !steps.is_empty() {
@@ -370,12 +373,14 @@ impl<P: Coherence> Machine<'_, P> {
             return false;
         }
         match (self.stage(state, thread), self.instruction(state, thread)) {
-            (Some(Stage::Acquire(_)), _) => self.is_alone(state, thread) || self.l1_is_empty(state, self.sm_of[thread]),
+            (Some(Stage::Acquire(_)), _) => {
+                self.is_alone(state, thread) || self.l1_is_empty(state, self.scene.sm_of[thread])
+            }
             // Where pages move an access that is under way keeps its page where it is.
             (Some(Stage::Issue), Some(instruction)) if self.config.paging.is_none() => {
                 let Some(location) = instruction.location() else { return false };
-                let line = self.layout.cell(location).line;
-                state.l1[self.l1_index(self.sm_of[thread], line)].pending.is_none()
+                let line = self.scene.layout.cell(location).line;
+                state.fronts.l1[self.scene.l1_index(self.scene.sm_of[thread], line)].pending.is_none()
                     && self.can_issue(state, thread)
                     && (self.is_alone(state, thread) || self.is_apart(state, thread, instruction, line))
             }
@@ -385,8 +390,8 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// The threads that share the SM of `thread` and are not done.
     fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
-        let shares = move |&other: &usize| other != thread && self.sm_of[other] == self.sm_of[thread];
-        (0..state.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
+        let shares = move |&other: &usize| other != thread && self.scene.sm_of[other] == self.scene.sm_of[thread];
+        (0..state.fronts.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
     }
 
     fn is_alone(&self, state: &State, thread: usize) -> bool {
@@ -405,8 +410,8 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     fn l1_is_empty(&self, state: &State, sm: u8) -> bool {
-        (0..self.lines as u8).all(|line| {
-            let slot = state.l1[self.l1_index(sm, line)];
+        (0..self.scene.lines as u8).all(|line| {
+            let slot = state.fronts.l1[self.scene.l1_index(sm, line)];
             slot.line.is_none() && slot.pending.is_none()
         })
     }
@@ -429,10 +434,12 @@ impl<P: Coherence> Machine<'_, P> {
                 state.entries[self.entry_index(to, line)].is_none()
                     && self.lines_of_region(line).all(|line| state.l2[self.l2_index(to, line)].line.is_none())
             }
-            (Channel::Plan { module, .. }, Body::Act(Action::Invalidate(_))) => (0..self.lines as u8).all(|line| {
-                let slot = state.l2[self.l2_index(module, line)];
-                slot.line.is_none() && slot.pending.is_none()
-            }),
+            (Channel::Plan { module, .. }, Body::Act(Action::Invalidate(_))) => {
+                (0..self.scene.lines as u8).all(|line| {
+                    let slot = state.l2[self.l2_index(module, line)];
+                    slot.line.is_none() && slot.pending.is_none()
+                })
+            }
             (Channel::Down { to, .. }, Body::Fill { .. }) => {
                 let slot = self.l2_index(to, line);
                 state.l2[slot].line.is_none() && self.outlook(state).visited >> slot & 1 == 0

@@ -1,17 +1,14 @@
-//! Breadth-first search over the states of a machine.
+//! Breadth-first search over the states of a world.
 //!
 //! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), so a
 //! search holds whole states only at its frontier. A search that spends its budget is followed by walks.
 
-use super::machine::Machine;
-use super::state::{State, Violation};
-use super::step::Step;
+use super::state::Violation;
 use crate::litmus::FinalState;
 use crate::random::Dice;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
-use tombolo_protocol::Coherence;
 
 /// Steps of a walk: more than any program without loops takes.
 const WALK_STEPS: usize = 10_000;
@@ -19,25 +16,54 @@ const WALK_STEPS: usize = 10_000;
 /// States kept for their memory: as many as a state has successors, with few exceptions.
 const SPARE: usize = 64;
 
+/// What can be searched: states and the steps between them.
+pub(super) trait World {
+    /// One state; equal ones hash alike.
+    type State: Clone + Default + Hash;
+    /// One step.
+    type Step: Copy;
+
+    /// Where it starts.
+    fn initial(&self) -> Self::State;
+
+    /// Every step that `state` can take, in a fixed order. Empty when nothing must happen any more.
+    fn steps(&self, state: &Self::State) -> Vec<Self::Step>;
+
+    /// Takes `step` and what it forces. False where the step must wait: then `state` is of no use.
+    fn take(&self, step: Self::Step, state: &mut Self::State) -> bool;
+
+    /// What is wrong with `state`, which has no successor if it `is_final`.
+    fn violation(&self, state: &Self::State, is_final: bool) -> Option<Violation>;
+
+    /// What a state without successors shows to those who look at memory.
+    fn final_states(&self, state: &Self::State) -> Vec<FinalState>;
+
+    /// States after which a search gives up.
+    fn max_states(&self) -> usize;
+
+    /// Executions drawn then.
+    fn walks(&self) -> usize;
+}
+
 /// What a search found.
-pub(super) struct Found {
+pub(super) struct Found<S> {
     pub(super) outcomes: BTreeSet<FinalState>,
     pub(super) states: usize,
     /// The first violation in order of steps, with the shortest way to it.
-    pub(super) violation: Option<(Violation, Vec<Step>)>,
+    pub(super) violation: Option<(Violation, Vec<S>)>,
     /// Whether the budget ended it.
     pub(super) bounded: bool,
 }
 
 /// Where a state was reached from.
 #[derive(Clone, Copy)]
-struct Origin {
+struct Origin<S> {
     parent: u32,
-    step: Option<Step>,
+    step: Option<S>,
 }
 
 /// Visits every state that `machine` can reach, until one is wrong or the budget is spent.
-pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(&FinalState) -> bool) -> Found {
+pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Found<W::Step> {
     let mut found = Found { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
     let initial = machine.initial();
     let mut seen = FxHashMap::default();
@@ -45,7 +71,7 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
     let mut origins = vec![Origin { parent: 0, step: None }];
     let mut frontier = VecDeque::from([(0_u32, initial)]);
     // States that are done with, for the memory they hold.
-    let mut spare: Vec<State> = Vec::new();
+    let mut spare: Vec<W::State> = Vec::new();
     while let Some((index, state)) = frontier.pop_front() {
         found.states += 1;
         let mut is_final = true;
@@ -65,7 +91,7 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
             found.violation = Some((violation, way_to(&origins, index)));
             return found;
         }
-        if found.states + frontier.len() > machine.config.max_states {
+        if found.states + frontier.len() > machine.max_states() {
             found.bounded = true;
             walk(machine, forbidden, &mut found);
             return found;
@@ -82,9 +108,9 @@ pub(super) fn search<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(
 
 /// Takes steps at random from the start to the end of an execution, over and over: what a search that has
 /// given up reaches of the ends. The same on every run.
-fn walk<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut Found) {
-    for walk in 0..machine.config.walks {
-        let mut dice = Dice::new(machine.config.walks as u64, walk as u64);
+fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut Found<W::Step>) {
+    for walk in 0..machine.walks() {
+        let mut dice = Dice::new(machine.walks() as u64, walk as u64);
         let (mut state, mut taken) = (machine.initial(), Vec::new());
         while taken.len() < WALK_STEPS {
             found.states += 1;
@@ -101,20 +127,21 @@ fn walk<P: Coherence>(machine: &Machine<'_, P>, forbidden: &dyn Fn(&FinalState) 
 }
 
 /// One of the steps that do not have to wait.
-fn step_at_random<P: Coherence>(machine: &Machine<'_, P>, state: &State, dice: &mut Dice) -> Option<(Step, State)> {
+fn step_at_random<W: World>(machine: &W, state: &W::State, dice: &mut Dice) -> Option<(W::Step, W::State)> {
     let mut steps = machine.steps(state);
     while !steps.is_empty() {
         let step = steps.swap_remove(dice.below(steps.len()));
-        if let Some(next) = machine.after(state, step) {
+        let mut next = state.clone();
+        if machine.take(step, &mut next) {
             return Some((step, next));
         }
     }
     None
 }
 
-fn judge<P: Coherence>(
-    machine: &Machine<'_, P>,
-    state: &State,
+fn judge<W: World>(
+    machine: &W,
+    state: &W::State,
     is_final: bool,
     forbidden: &dyn Fn(&FinalState) -> bool,
     outcomes: &mut BTreeSet<FinalState>,
@@ -126,15 +153,14 @@ fn judge<P: Coherence>(
         return None;
     }
     let mut violation = None;
-    for observer in machine.observers() {
-        let outcome = machine.final_state(state, observer);
+    for outcome in machine.final_states(state) {
         violation = violation.or_else(|| forbidden(&outcome).then_some(Violation::Forbidden));
         outcomes.insert(outcome);
     }
     violation
 }
 
-fn way_to(origins: &[Origin], mut index: u32) -> Vec<Step> {
+fn way_to<S: Copy>(origins: &[Origin<S>], mut index: u32) -> Vec<S> {
     let mut steps = Vec::new();
     while let Origin { parent, step: Some(step) } = origins[index as usize] {
         steps.push(step);
@@ -145,7 +171,7 @@ fn way_to(origins: &[Origin], mut index: u32) -> Vec<Step> {
 }
 
 /// A 128-bit fingerprint: two 64-bit lanes, each folding a product of the input with its own odd constant.
-fn fingerprint(state: &State) -> u128 {
+fn fingerprint(state: &impl Hash) -> u128 {
     let mut hasher = Lanes { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 };
     state.hash(&mut hasher);
     u128::from(hasher.high) << 64 | u128::from(hasher.low)

@@ -1,32 +1,39 @@
 //! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and
 //! [`tombolo_protocol::l1`].
 
+use super::below::Below;
 use super::host::{FillingL1, L1Slots, Loading};
-use super::machine::Machine;
-use super::state::{Awaited, Body, Channel, Message, Posted, RegisterState, Source, State, Violation};
-use super::values::{Values, WHOLE_LINE, mask_of};
+use super::state::{Awaited, Fronts, RegisterState, Violation};
+use super::sync::Syncs;
+use super::values::{Values, mask_of};
 use crate::litmus::{Instruction, Location, Operand, Register, Update, Value};
 use tombolo_protocol::front::{Operation, Stage};
 use tombolo_protocol::host;
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Request};
+use tombolo_protocol::{Protocol, Request};
 use tombolo_types::{Mask, Order, Scope};
 
 /// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
 /// Assumed: litmus tests compute a few values.
 const LOCAL_STEPS: usize = 1000;
 
-impl<P: Coherence> Machine<'_, P> {
+/// Threads on SMs above whatever there is below.
+pub(super) trait OnSms: Below {
     /// The instruction at hand, or `None` when the thread is done.
-    pub(super) fn instruction(&self, state: &State, thread: usize) -> Option<&Instruction> {
-        self.program.threads[thread].code.get(state.threads[thread].pc as usize)
+    fn instruction(&self, state: &Self::State, thread: usize) -> Option<&Instruction> {
+        self.scene().instruction(self.fronts(state), thread)
+    }
+
+    /// The stage at hand of a memory operation or fence.
+    fn stage(&self, state: &Self::State, thread: usize) -> Option<Stage> {
+        self.scene().stage(self.fronts(state), thread)
     }
 
     /// Lets every thread run on until it needs a step of its own: register instructions, waits that have
     /// ended, and plans whose acknowledgments are in. None of these can be seen by another thread, and
     /// having them early only lets the thread go on early; it can always be late by itself.
-    pub(super) fn settle(&self, state: &mut State) {
-        for thread in 0..state.threads.len() {
+    fn settle(&self, state: &mut Self::State) {
+        for thread in 0..self.fronts(state).threads.len() {
             for _ in 0..LOCAL_STEPS {
                 if !(self.run_local(state, thread) || self.pass_stage(state, thread)) {
                     break;
@@ -38,9 +45,9 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Runs one register instruction whose inputs and output are there.
-    fn run_local(&self, state: &mut State, thread: usize) -> bool {
+    fn run_local(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
-        let pc = state.threads[thread].pc + 1;
+        let pc = self.fronts(state).threads[thread].pc + 1;
         let next = match *instruction {
             Instruction::Move { into, value } => {
                 let Some(value) = self.value(state, thread, value) else { return false };
@@ -69,23 +76,24 @@ impl<P: Coherence> Machine<'_, P> {
             | Instruction::KernelBoundary => None,
         };
         let Some(next) = next else { return false };
-        state.threads[thread].pc = next;
+        self.fronts_mut(state).threads[thread].pc = next;
         true
     }
 
-    fn value(&self, state: &State, thread: usize, operand: Operand) -> Option<Value> {
+    fn value(&self, state: &Self::State, thread: usize, operand: Operand) -> Option<Value> {
         match operand {
             Operand::Value(value) => Some(value),
             Operand::Register(register) => {
-                let register = state.registers[self.flat(thread, register) as usize];
+                let register = self.fronts(state).registers[self.scene().flat(thread, register) as usize];
                 register.awaits.is_none().then_some(register.value)
             }
         }
     }
 
     /// Sets a register unless it still awaits an older result.
-    fn set(&self, state: &mut State, thread: usize, into: Register, value: Value) -> bool {
-        let register = &mut state.registers[self.flat(thread, into) as usize];
+    fn set(&self, state: &mut Self::State, thread: usize, into: Register, value: Value) -> bool {
+        let into = self.scene().flat(thread, into);
+        let register = &mut self.fronts_mut(state).registers[into as usize];
         if register.awaits.is_some() {
             return false;
         }
@@ -94,13 +102,15 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Passes the stage at hand if it only waits and has nothing left to wait for, or begins its waiting.
-    fn pass_stage(&self, state: &mut State, thread: usize) -> bool {
+    fn pass_stage(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(stage) = self.stage(state, thread) else { return false };
         let passed = match stage {
             Stage::AwaitLoads => self.has_results(state, thread),
             Stage::AwaitResult => {
                 let into = self.instruction(state, thread).and_then(result_register);
-                into.is_none_or(|into| state.registers[self.flat(thread, into) as usize].awaits.is_none())
+                into.is_none_or(|into| {
+                    self.fronts(state).registers[self.scene().flat(thread, into) as usize].awaits.is_none()
+                })
             }
             Stage::Release(scope) => self.run_release(state, thread, scope),
             Stage::Acquire(scope) => {
@@ -118,43 +128,39 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Whether no register of `thread` awaits anything.
-    pub(super) fn has_results(&self, state: &State, thread: usize) -> bool {
-        self.registers_of(thread).all(|register| state.registers[register].awaits.is_none())
+    fn has_results(&self, state: &Self::State, thread: usize) -> bool {
+        self.scene().registers_of(thread).all(|register| self.fronts(state).registers[register].awaits.is_none())
     }
 
-    pub(super) fn registers_of(&self, thread: usize) -> impl Iterator<Item = usize> + use<P> {
-        let base = self.register_base[thread] as usize;
-        base..base + self.program.threads[thread].registers.len()
-    }
-
-    fn next_stage(&self, state: &mut State, thread: usize) {
-        let at = &mut state.threads[thread];
+    fn next_stage(&self, state: &mut Self::State, thread: usize) {
+        let at = &mut self.fronts_mut(state).threads[thread];
         at.stage += 1;
         at.begun = false;
         at.plan = None;
         if self.stage(state, thread).is_none() {
-            let at = &mut state.threads[thread];
+            let at = &mut self.fronts_mut(state).threads[thread];
             at.stage = 0;
             at.pc += 1;
         }
     }
 
     /// The last act of an acquire.
-    pub(super) fn finish_acquire(&self, state: &mut State, thread: usize, scope: Scope) {
-        if l1::acquire_invalidates(&self.protocol, scope) {
-            self.invalidate_l1(state, self.sm_of[thread]);
+    fn finish_acquire(&self, state: &mut Self::State, thread: usize, scope: Scope) {
+        if l1::acquire_invalidates(self.protocol(), scope) {
+            self.invalidate_l1(state, self.scene().sm_of[thread]);
         }
         self.next_stage(state, thread);
     }
 
-    pub(super) fn invalidate_l1(&self, state: &mut State, sm: u8) {
-        let first = self.l1_index(sm, 0);
-        host::invalidate_bulk(&mut L1Slots(&mut state.l1[first..first + self.lines]));
+    fn invalidate_l1(&self, state: &mut Self::State, sm: u8) {
+        let first = self.scene().l1_index(sm, 0);
+        host::invalidate_bulk(&mut L1Slots(&mut self.fronts_mut(state).l1[first..first + self.scene().lines]));
     }
 
     /// Whether the access at hand has its operands and a free register.
-    pub(super) fn can_issue(&self, state: &State, thread: usize) -> bool {
-        let free = |into: Register| state.registers[self.flat(thread, into) as usize].awaits.is_none();
+    fn can_issue(&self, state: &Self::State, thread: usize) -> bool {
+        let free =
+            |into: Register| self.fronts(state).registers[self.scene().flat(thread, into) as usize].awaits.is_none();
         match self.instruction(state, thread) {
             Some(Instruction::Load { into, .. }) => free(*into),
             Some(Instruction::Store { value, .. }) => self.value(state, thread, *value).is_some(),
@@ -166,7 +172,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Issues the access at hand. False (and nothing has changed) where it must wait.
-    pub(super) fn issue(&self, state: &mut State, thread: usize, evict_first: bool) -> bool {
+    fn issue(&self, state: &mut Self::State, thread: usize, evict_first: bool) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
         let issued = match *instruction {
             Instruction::Load { order, into, location } => {
@@ -192,55 +198,64 @@ impl<P: Coherence> Machine<'_, P> {
 
     fn issue_load(
         &self,
-        state: &mut State,
+        state: &mut Self::State,
         thread: usize,
         order: Order,
         into: Register,
         location: Location,
         evict_first: bool,
     ) -> bool {
-        let (sm, at, register) = (self.sm_of[thread], self.layout.cell(location), self.flat(thread, into));
-        let index = self.l1_index(sm, at.line);
-        if state.registers[register as usize].awaits.is_some() {
+        let (sm, at, register) =
+            (self.scene().sm_of[thread], self.scene().layout.cell(location), self.scene().flat(thread, into));
+        let index = self.scene().l1_index(sm, at.line);
+        if self.fronts(state).registers[register as usize].awaits.is_some() {
             return false;
         }
-        let mut slot = state.l1[index];
+        let mut slot = self.fronts(state).l1[index];
         if evict_first {
             slot.line = None;
         }
-        let mask = self.protocol.sectors().widen(mask_of(at.cell));
-        let result = l1::load(&self.protocol, &mut slot.line, || slot.pending, mask, order.scope);
+        let mask = self.protocol().sectors().widen(mask_of(at.cell));
+        let result = l1::load(self.protocol(), &mut slot.line, || slot.pending, mask, order.scope);
         let awaits = Some(Awaited::Load { line: at.line, cell: at.cell });
         match result {
-            Load::Hit(data) => state.registers[register as usize].value = data.0[at.cell as usize],
+            Load::Hit(data) => self.fronts_mut(state).registers[register as usize].value = data.0[at.cell as usize],
             Load::Stall => return false,
             Load::Wait { asked, .. } => {
-                state.registers[register as usize] = RegisterState { value: 0, awaits };
+                self.fronts_mut(state).registers[register as usize] = RegisterState { value: 0, awaits };
                 if !asked.is_empty() {
                     slot.pending = Some(L1Pending::and(slot.pending, asked, order.scope));
                     self.post(state, sm, at.line, Request::Read { mask: asked, scope: order.scope }, None);
                 }
             }
         }
-        state.l1[index] = slot;
+        self.fronts_mut(state).l1[index] = slot;
         true
     }
 
-    fn issue_store(&self, state: &mut State, thread: usize, order: Order, location: Location, value: Operand) -> bool {
+    fn issue_store(
+        &self,
+        state: &mut Self::State,
+        thread: usize,
+        order: Order,
+        location: Location,
+        value: Operand,
+    ) -> bool {
         let Some(value) = self.value(state, thread, value) else { return false };
-        let (sm, at) = (self.sm_of[thread], self.layout.cell(location));
+        let (sm, at) = (self.scene().sm_of[thread], self.scene().layout.cell(location));
         let mut data = Values::default();
         data.0[at.cell as usize] = value;
         let mask = mask_of(at.cell);
-        let slot = &mut state.l1[self.l1_index(sm, at.line)];
-        l1::store(&self.protocol, &mut slot.line, &mut slot.pending, mask, data);
+        let index = self.scene().l1_index(sm, at.line);
+        let slot = &mut self.fronts_mut(state).l1[index];
+        l1::store(self.protocol(), &mut slot.line, &mut slot.pending, mask, data);
         self.post(state, sm, at.line, Request::Write { mask, scope: order.scope, data, tracked: true }, None);
         true
     }
 
     fn issue_atomic(
         &self,
-        state: &mut State,
+        state: &mut Self::State,
         thread: usize,
         order: Order,
         into: Option<Register>,
@@ -248,25 +263,26 @@ impl<P: Coherence> Machine<'_, P> {
         update: Update,
     ) -> bool {
         let Some(update) = self.with_values(state, thread, update) else { return false };
-        let result = into.map(|into| self.flat(thread, into));
-        let (sm, at) = (self.sm_of[thread], self.layout.cell(location));
+        let result = into.map(|into| self.scene().flat(thread, into));
+        let (sm, at) = (self.scene().sm_of[thread], self.scene().layout.cell(location));
         if let Some(register) = result {
-            if state.registers[register as usize].awaits.is_some() {
+            if self.fronts(state).registers[register as usize].awaits.is_some() {
                 return false;
             }
             let awaits = Some(Awaited::Atomic { line: at.line, cell: at.cell });
-            state.registers[register as usize] = RegisterState { value: 0, awaits };
+            self.fronts_mut(state).registers[register as usize] = RegisterState { value: 0, awaits };
         }
-        let slot = &mut state.l1[self.l1_index(sm, at.line)];
+        let index = self.scene().l1_index(sm, at.line);
+        let slot = &mut self.fronts_mut(state).l1[index];
         let mask = mask_of(at.cell);
-        l1::atomic(&self.protocol, &mut slot.line, &mut slot.pending, mask);
+        l1::atomic(self.protocol(), &mut slot.line, &mut slot.pending, mask);
         let request = Request::Atomic { mask, scope: order.scope, update, returns: result.is_some() };
         self.post(state, sm, at.line, request, result);
         true
     }
 
     /// The update with its operands' values in place of registers.
-    fn with_values(&self, state: &State, thread: usize, update: Update) -> Option<Update> {
+    fn with_values(&self, state: &Self::State, thread: usize, update: Update) -> Option<Update> {
         let value = |operand| self.value(state, thread, operand).map(Operand::Value);
         Some(match update {
             Update::Apply(operation, operand) => Update::Apply(operation, value(operand)?),
@@ -277,71 +293,49 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<u16>) {
-        self.note_issued(state, self.sms[sm as usize].module, line, &request);
-        let body = Body::Posted(Posted { request, result, passed: None, watched: 0, published: false });
-        state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
-    }
-
     /// The fill of an L1's miss arrives: every load that waits for it takes its value.
-    pub(super) fn take_l1_fill(&self, state: &mut State, sm: u8, line: u8, mask: Mask, data: Values) {
-        let index = self.l1_index(sm, line);
-        let Some(pending) = state.l1[index].pending else {
-            state.break_with(Violation::Unexpected("a fill that no L1 waits for"));
+    fn take_l1_fill(&self, state: &mut Self::State, sm: u8, line: u8, mask: Mask, data: Values) {
+        let index = self.scene().l1_index(sm, line);
+        let Some(pending) = self.fronts(state).l1[index].pending else {
+            self.wrong(state, Violation::Unexpected("a fill that no L1 waits for"));
             return;
         };
         let waiting = self.loading(state, sm, line);
-        let State { l1, registers, .. } = state;
-        let (protocol, slot) = (&self.protocol, &mut l1[index]);
+        let Fronts { l1, registers, .. } = self.fronts_mut(state);
+        let (protocol, slot) = (self.protocol(), &mut l1[index]);
         host::fill(protocol, &mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
     }
 
     /// Registers of an SM's threads that await a load of `line`.
-    fn loading(&self, state: &State, sm: u8, line: u8) -> Vec<Loading> {
-        let threads = (0..state.threads.len()).filter(|&thread| self.sm_of[thread] == sm);
-        let awaiting = |register: usize| match state.registers[register].awaits {
+    fn loading(&self, state: &Self::State, sm: u8, line: u8) -> Vec<Loading> {
+        let threads = (0..self.fronts(state).threads.len()).filter(|&thread| self.scene().sm_of[thread] == sm);
+        let awaiting = |register: usize| match self.fronts(state).registers[register].awaits {
             Some(Awaited::Load { line: from, cell }) if from == line => Some(Loading::new(register, cell)),
             Some(Awaited::Load { .. } | Awaited::Atomic { .. }) | None => None,
         };
-        threads.flat_map(|thread| self.registers_of(thread)).filter_map(awaiting).collect()
+        threads.flat_map(|thread| self.scene().registers_of(thread)).filter_map(awaiting).collect()
     }
 
     /// The result of an atomic arrives.
-    pub(super) fn take_result(&self, state: &mut State, register: u16, data: Values) {
-        let register = &mut state.registers[register as usize];
-        match register.awaits {
+    fn take_result(&self, state: &mut Self::State, register: u16, data: Values) {
+        let index = register as usize;
+        match self.fronts(state).registers[index].awaits {
             Some(Awaited::Atomic { cell, .. }) => {
-                *register = RegisterState { value: data.0[cell as usize], awaits: None };
+                self.fronts_mut(state).registers[index] = RegisterState { value: data.0[cell as usize], awaits: None };
             }
             Some(Awaited::Load { .. }) | None => {
-                state.break_with(Violation::Unexpected("a result that no register awaits"));
+                self.wrong(state, Violation::Unexpected("a result that no register awaits"));
             }
         }
     }
 
-    /// Gives one L1 a line, by a load of its own.
-    pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
-        let mask = WHOLE_LINE;
-        let module = self.sms[sm as usize].module;
-        let index = self.l1_index(sm, line);
-        state.l1[index].pending = Some(L1Pending::of(mask, Scope::Cta));
-        let request = Request::Read { mask, scope: Scope::Cta };
-        self.take_posted(
-            state,
-            module,
-            line,
-            Source::Sm(sm),
-            Posted { request, result: None, passed: None, watched: 0, published: false },
-        );
-        self.run_down(state);
-    }
-
     /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived.
-    fn pass_barriers(&self, state: &mut State) {
-        for thread in 0..state.threads.len() {
+    fn pass_barriers(&self, state: &mut Self::State) {
+        for thread in 0..self.fronts(state).threads.len() {
             let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
-            let cta = self.program.threads[thread].placement;
-            let mates = || (0..state.threads.len()).filter(|&mate| self.program.threads[mate].placement == cta);
+            let cta = self.scene().program.threads[thread].placement;
+            let threads = &self.scene().program.threads;
+            let mates = || (0..threads.len()).filter(|&mate| threads[mate].placement == cta);
             let arrived = |mate: usize| match self.instruction(state, mate) {
                 Some(Instruction::Barrier { id: other }) => {
                     other == id && self.stage(state, mate) == Some(Stage::Issue)
@@ -359,6 +353,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 }
+
+impl<B: Below> OnSms for B {}
 
 fn result_register(instruction: &Instruction) -> Option<Register> {
     match *instruction {

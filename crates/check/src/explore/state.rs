@@ -249,14 +249,59 @@ impl fmt::Display for Violation {
     }
 }
 
-/// One state.
+/// Threads, their registers and the L1s of their SMs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct Fronts {
     pub(super) threads: Vec<ThreadState>,
     /// All registers, in the order of [`FlatRegister`].
     pub(super) registers: Vec<RegisterState>,
     /// L1 slots: SM × lines + line.
     pub(super) l1: Vec<L1Slot>,
+}
+
+impl Clone for Fronts {
+    fn clone(&self) -> Fronts {
+        Fronts { threads: self.threads.clone(), registers: self.registers.clone(), l1: self.l1.clone() }
+    }
+
+    /// Takes no memory where these have held as much before.
+    fn clone_from(&mut self, from: &Fronts) {
+        self.threads.clone_from(&from.threads);
+        self.registers.clone_from(&from.registers);
+        self.l1.clone_from(&from.l1);
+    }
+}
+
+/// Slots without anything, most of them, are left out; bytes that are not valid do not count.
+impl Hash for Fronts {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for thread in &self.threads {
+            let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | u64::from(thread.owed) << 16;
+            hasher.write_u64(stage | u64::from(thread.begun) << 1 | u64::from(thread.plan.is_some()));
+            if let Some(plan) = thread.plan {
+                plan.hash(hasher);
+            }
+        }
+        for register in &self.registers {
+            hasher.write_u64(register.value as u64);
+            hasher.write_u64(match register.awaits {
+                None => 0,
+                Some(Awaited::Load { line, cell }) => 1 << 16 | u64::from(line) << 8 | u64::from(cell),
+                Some(Awaited::Atomic { line, cell }) => 2 << 16 | u64::from(line) << 8 | u64::from(cell),
+            });
+        }
+        for (index, slot) in self.l1.iter().enumerate() {
+            let line = slot.line.map(|line| (line.valid.0, 0, line.data));
+            let pending = slot.pending.map(|pending| (pending.miss, pending.poisoned));
+            hash_slot(1 << 8 | index, line, pending, hasher);
+        }
+    }
+}
+
+/// One state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) fronts: Fronts,
     /// L2 slots: module × lines + line.
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
@@ -280,9 +325,7 @@ pub(super) struct State {
 impl Clone for State {
     fn clone(&self) -> State {
         State {
-            threads: self.threads.clone(),
-            registers: self.registers.clone(),
-            l1: self.l1.clone(),
+            fronts: self.fronts.clone(),
             l2: self.l2.clone(),
             entries: self.entries.clone(),
             memory: self.memory.clone(),
@@ -297,9 +340,7 @@ impl Clone for State {
 
     /// Takes no memory where this state has held as much before: a search copies one state for every step.
     fn clone_from(&mut self, from: &State) {
-        self.threads.clone_from(&from.threads);
-        self.registers.clone_from(&from.registers);
-        self.l1.clone_from(&from.l1);
+        self.fronts.clone_from(&from.fronts);
         self.l2.clone_from(&from.l2);
         self.entries.clone_from(&from.entries);
         self.memory.clone_from(&from.memory);
@@ -315,26 +356,7 @@ impl Clone for State {
 /// Slots without anything, most of them, are left out, so each names its kind and index; bytes that are not valid do not count.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        for thread in &self.threads {
-            let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | u64::from(thread.owed) << 16;
-            hasher.write_u64(stage | u64::from(thread.begun) << 1 | u64::from(thread.plan.is_some()));
-            if let Some(plan) = thread.plan {
-                plan.hash(hasher);
-            }
-        }
-        for register in &self.registers {
-            hasher.write_u64(register.value as u64);
-            hasher.write_u64(match register.awaits {
-                None => 0,
-                Some(Awaited::Load { line, cell }) => 1 << 16 | u64::from(line) << 8 | u64::from(cell),
-                Some(Awaited::Atomic { line, cell }) => 2 << 16 | u64::from(line) << 8 | u64::from(cell),
-            });
-        }
-        for (index, slot) in self.l1.iter().enumerate() {
-            let line = slot.line.map(|line| (line.valid.0, 0, line.data));
-            let pending = slot.pending.map(|pending| (pending.miss, pending.poisoned));
-            hash_slot(1 << 8 | index, line, pending, hasher);
-        }
+        self.fronts.hash(hasher);
         for (index, slot) in self.l2.iter().enumerate() {
             let line = slot.line.map(|line| (line.valid.0, line.dirty.0, line.data));
             hash_slot(2 << 8 | index, line, slot.pending.map(|pending| (pending, Mask::NONE)), hasher);
@@ -409,7 +431,7 @@ impl State {
     pub(super) fn waiting_to_the_end(&self) -> ThreadSet {
         let phase = |thread: &ThreadState| thread.plan.and_then(|plan| plan.phase());
         let waits = |thread| phase(thread).is_some_and(|phase| phase.action.awaits_to_the_end());
-        let each = self.threads.iter().enumerate();
+        let each = self.fronts.threads.iter().enumerate();
         each.fold(0, |threads, (index, thread)| threads | u8::from(waits(thread)) << index)
     }
 

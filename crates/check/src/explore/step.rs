@@ -4,7 +4,11 @@ use super::config::Evictions;
 use super::l2::is_awaited;
 use super::machine::Machine;
 use super::paging::PageStep;
+use super::search::World;
+use super::sm::OnSms;
 use super::state::{Body, Channel, Posted, Source, State, Violation};
+use super::sync::Syncs;
+use crate::litmus::FinalState;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::{Class, Coherence, Request, host};
 use tombolo_types::ModuleId;
@@ -51,9 +55,15 @@ pub(super) enum Step {
     },
 }
 
-impl<P: Coherence> Machine<'_, P> {
-    /// Every step that `state` can take, in a fixed order. Empty when nothing must happen any more.
-    pub(super) fn steps(&self, state: &State) -> Vec<Step> {
+impl<P: Coherence> World for Machine<'_, P> {
+    type State = State;
+    type Step = Step;
+
+    fn initial(&self) -> State {
+        self.start()
+    }
+
+    fn steps(&self, state: &State) -> Vec<Step> {
         if self.config.reductions.eager {
             let eager = self.eager_steps(state);
             if !eager.is_empty() {
@@ -76,8 +86,39 @@ impl<P: Coherence> Machine<'_, P> {
         if self.config.reductions.partial_order { self.enough(state, steps) } else { steps }
     }
 
+    fn take(&self, step: Step, state: &mut State) -> bool {
+        if !self.take_one(step, state) {
+            return false;
+        }
+        while let Some(step) = self.forced(state) {
+            if !self.take_one(step, state) {
+                state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
+            }
+        }
+        state.canonicalise();
+        true
+    }
+
+    fn violation(&self, state: &State, is_final: bool) -> Option<Violation> {
+        self.wrong_with(state, is_final)
+    }
+
+    fn final_states(&self, state: &State) -> Vec<FinalState> {
+        self.observers().into_iter().map(|observer| self.final_state(state, observer)).collect()
+    }
+
+    fn max_states(&self) -> usize {
+        self.config.max_states
+    }
+
+    fn walks(&self) -> usize {
+        self.config.walks
+    }
+}
+
+impl<P: Coherence> Machine<'_, P> {
     pub(super) fn thread_steps(&self, state: &State, steps: &mut Vec<Step>) {
-        for thread in 0..state.threads.len() {
+        for thread in 0..state.fronts.threads.len() {
             self.steps_of(state, thread, steps);
         }
     }
@@ -89,7 +130,8 @@ impl<P: Coherence> Machine<'_, P> {
             Some(Stage::Issue) if self.may_access(state, thread) => {
                 let index = self.instruction(state, thread).and_then(|instruction| instruction.location());
                 let Some(location) = index else { return };
-                let slot = state.l1[self.l1_index(self.sm_of[thread], self.layout.cell(location).line)];
+                let slot = state.fronts.l1
+                    [self.scene.l1_index(self.scene.sm_of[thread], self.scene.layout.cell(location).line)];
                 steps.push(step(false));
                 let evicts = self.config.evictions != Evictions::Never;
                 if evicts && slot.line.is_some() && self.is_load(state, thread) {
@@ -175,7 +217,7 @@ impl<P: Coherence> Machine<'_, P> {
     pub(super) fn visits(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
         let line = state.messages.iter().find(|message| message.channel == channel)?.line;
         match channel {
-            Channel::ToL2 { sm, .. } => Some((self.sms[sm as usize].module, line)),
+            Channel::ToL2 { sm, .. } => Some((self.scene.sms[sm as usize].module, line)),
             Channel::Up { to, .. } => Some((to, line)),
             Channel::Down { .. }
             | Channel::ToSm { .. }
@@ -188,7 +230,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Dirty bytes below the ordering point reach it in the end: these evictions must happen.
     fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
         for module in self.modules() {
-            for line in 0..self.lines as u8 {
+            for line in 0..self.scene.lines as u8 {
                 let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
                 let present = state.l2[self.l2_index(module, line)].line;
                 if !is_end && present.is_some_and(|present| !present.dirty.is_empty()) {
@@ -206,7 +248,7 @@ impl<P: Coherence> Machine<'_, P> {
             return;
         }
         for module in self.modules() {
-            for line in 0..self.lines as u8 {
+            for line in 0..self.scene.lines as u8 {
                 let present = state.l2[self.l2_index(module, line)].line;
                 let step = Step::Evict { module, line };
                 let counts = all || self.is_visited(state, module, line);
@@ -219,26 +261,6 @@ impl<P: Coherence> Machine<'_, P> {
                 }
             }
         }
-    }
-
-    /// The state after `step` and the steps that it forces, or `None` where the step must wait.
-    pub(super) fn after(&self, state: &State, step: Step) -> Option<State> {
-        let mut next = state.clone();
-        self.take(step, &mut next).then_some(next)
-    }
-
-    /// Takes `step` and what it forces. False where the step must wait: then `state` is of no use.
-    pub(super) fn take(&self, step: Step, state: &mut State) -> bool {
-        if !self.take_one(step, state) {
-            return false;
-        }
-        while let Some(step) = self.forced(state) {
-            if !self.take_one(step, state) {
-                state.break_with(Violation::Unexpected("a step that cannot wait was refused"));
-            }
-        }
-        state.canonicalise();
-        true
     }
 
     /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. None is
@@ -310,7 +332,7 @@ impl<P: Coherence> Machine<'_, P> {
         let line = message.line;
         match (channel, message.body) {
             (Channel::ToL2 { sm, .. }, Body::Posted(posted)) => {
-                self.take_posted(state, self.sms[sm as usize].module, line, Source::Sm(sm), posted);
+                self.take_posted(state, self.scene.sms[sm as usize].module, line, Source::Sm(sm), posted);
             }
             (Channel::Up { from, to, .. }, Body::Posted(posted)) => {
                 self.take_posted(state, to, line, posted.passed.unwrap_or(Source::Module(from)), posted);

@@ -108,7 +108,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let mut notes = Notes::default();
         let event = Event::Request { from: self.requester(module, source), request: posted.request };
-        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         Trial {
             refused: result == Err(Refusal::Stall),
             effects: notes.digest.finish(),
@@ -135,7 +135,7 @@ impl<P: Coherence> Machine<'_, P> {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = Notes::default();
         let event = Event::Evict { last_of_region: true };
-        let result = self.protocol.step(self.layout, module, &mut slot, event, &mut notes);
+        let result = self.protocol.step(self.scene.layout, module, &mut slot, event, &mut notes);
         let is_read = notes.written && self.protocol.ordering_point().is_memory();
         result.is_err() || notes.sent > 0 || is_read
     }

@@ -70,11 +70,15 @@ impl Parser {
     }
 
     /// The order of an atomic or a reduction. Source of what may be left out: PTX ISA, atom and red: semantics are
-    /// `.relaxed` then, the scope is `.gpu`.
+    /// `.relaxed` then, the scope is `.gpu`. On the host, which has no other, the scope is `.sys`.
     pub(super) fn atomic_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
         let semantics = self.optional(ATOMIC).unwrap_or(Semantics::Relaxed);
         let at = self.at;
-        let scope = self.optional(SCOPES).map_or(Ok(Scope::Gpu), |reach| self.resolve(thread, reach, at))?;
+        let scope = match self.optional(SCOPES) {
+            Some(reach) => self.resolve(thread, reach, at)?,
+            None if self.is_on_host(thread) => Scope::Sys,
+            None => Scope::Gpu,
+        };
         self.pass_state_space()?;
         Ok(Order::new(semantics, scope))
     }
@@ -89,8 +93,10 @@ impl Parser {
     }
 
     /// The order of a `membar`.
-    pub(super) fn membar_order(&mut self) -> Result<Order, LitmusError> {
-        Ok(Order::new(Semantics::SequentiallyConsistent, self.required(MEMBAR)?))
+    pub(super) fn membar_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
+        let at = self.at;
+        let reach = Reach::Fixed(self.required(MEMBAR)?);
+        Ok(Order::new(Semantics::SequentiallyConsistent, self.resolve(thread, reach, at)?))
     }
 
     fn order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
@@ -104,10 +110,15 @@ impl Parser {
         }
     }
 
-    fn resolve(&self, thread: usize, reach: Reach, at: usize) -> Result<Scope, LitmusError> {
+    /// The scope of thread `thread` that is written behind the dot at token `dot`.
+    fn resolve(&self, thread: usize, reach: Reach, dot: usize) -> Result<Scope, LitmusError> {
         match reach {
+            Reach::Fixed(Scope::Sys) => Ok(Scope::Sys),
+            Reach::Fixed(_) | Reach::Cluster if self.is_on_host(thread) => {
+                Err(self.expected_at(dot + 1, "sys: a host thread has no CTA and no GPU"))
+            }
             Reach::Fixed(scope) => Ok(scope),
-            Reach::Cluster => self.cluster_scope(thread, at),
+            Reach::Cluster => self.cluster_scope(thread, dot),
         }
     }
 

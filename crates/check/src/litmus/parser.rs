@@ -183,6 +183,11 @@ impl Parser {
         u16::try_from(index).map(Register).map_err(|_| self.expected_at(at, "at most 65536 registers a thread"))
     }
 
+    /// Whether thread `thread` is on the host.
+    pub(super) fn is_on_host(&self, thread: usize) -> bool {
+        self.program.threads[thread].placement.is_host()
+    }
+
     /// How many registers of a thread have been named.
     pub(super) fn registers_of(&self, thread: usize) -> usize {
         self.program.threads[thread].registers.len()
@@ -239,7 +244,7 @@ impl Parser {
         let other_ctas = || {
             (0..threads.len()).filter(|&other| {
                 let placement = threads[other].placement;
-                placement.gpu == own.gpu && placement != own
+                placement.gpu() == own.gpu() && placement != own
             })
         };
         let is_mate = |other: usize| self.clusters[thread].is_some() && self.clusters[other] == self.clusters[thread];
@@ -339,7 +344,7 @@ impl Parser {
         self.integer("an integer")
     }
 
-    /// `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 ;`
+    /// `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@host ;`
     fn placements(&mut self) -> Result<(), LitmusError> {
         loop {
             let at = self.at;
@@ -348,23 +353,36 @@ impl Parser {
                 return Err(self.expected_at(at, "a thread that is not placed yet"));
             }
             self.expect("@")?;
-            self.keyword("cta")?;
-            let cta = self.small("a CTA number of 0 to 65535")?;
-            self.expect(",")?;
-            let (cluster_at, cluster) = (self.at, self.cluster()?);
-            self.keyword("gpu")?;
-            let gpu = GpuId(self.small("a GPU number of 0 to 255")?);
-            let placement = Placement { gpu, cta };
-            let mate = self.program.threads.iter().position(|thread| thread.placement == placement);
-            if mate.is_some_and(|mate| self.clusters[mate] != cluster) {
-                return Err(self.expected_at(cluster_at, "the cluster that the other threads of this CTA name"));
-            }
+            let (placement, cluster) = self.placement()?;
             self.clusters.push(cluster);
             self.program.threads.push(Thread { number, placement, registers: Vec::new(), code: Vec::new() });
             if !self.take("|") {
                 return self.expect(";");
             }
         }
+    }
+
+    /// `cta 1,cluster 0,gpu 0` or `host`: where a thread runs, and its cluster if that is named.
+    fn placement(&mut self) -> Result<(Placement, Option<u16>), LitmusError> {
+        if self.sees_word("host") {
+            self.step();
+            return Ok((Placement::Host, None));
+        }
+        if !self.sees_word("cta") {
+            return Err(self.expected("`cta` or `host`"));
+        }
+        self.step();
+        let cta = self.small("a CTA number of 0 to 65535")?;
+        self.expect(",")?;
+        let (cluster_at, cluster) = (self.at, self.cluster()?);
+        self.keyword("gpu")?;
+        let gpu = GpuId(self.small("a GPU number of 0 to 255")?);
+        let placement = Placement::Cta { gpu, cta };
+        let mate = self.program.threads.iter().position(|thread| thread.placement.shares_cta(placement));
+        if mate.is_some_and(|mate| self.clusters[mate] != cluster) {
+            return Err(self.expected_at(cluster_at, "the cluster that the other threads of this CTA name"));
+        }
+        Ok((placement, cluster))
     }
 
     fn keyword(&mut self, keyword: &str) -> Result<(), LitmusError> {

@@ -3,7 +3,7 @@
 use super::Litmus;
 use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
 use super::program::{
-    Arithmetic, FinalState, Instruction, Location, Operand, Program, Register, Thread, Update, Value,
+    Arithmetic, FinalState, Instruction, Location, Operand, Placement, Program, Register, Thread, Update, Value,
 };
 use std::fmt;
 use tombolo_types::{Order, Semantics};
@@ -45,8 +45,11 @@ impl fmt::Display for Program {
 impl Program {
     /// Placement, labels and instructions of one thread, a cell each.
     fn column(&self, thread: &Thread) -> Vec<String> {
-        let placement = thread.placement;
-        let mut cells = vec![format!("P{}@cta {},gpu {}", thread.number, placement.cta, placement.gpu.0)];
+        let placement = match thread.placement {
+            Placement::Cta { gpu, cta } => format!("cta {cta},gpu {}", gpu.0),
+            Placement::Host => "host".to_owned(),
+        };
+        let mut cells = vec![format!("P{}@{placement}", thread.number)];
         let mut labels: Vec<usize> = thread.code.iter().filter_map(Instruction::target).collect();
         labels.sort_unstable();
         labels.dedup();

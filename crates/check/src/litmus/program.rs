@@ -17,21 +17,45 @@ pub struct Register(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(pub u16);
 
-/// The CTA that a thread belongs to.
+/// Where a thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Placement {
-    /// The GPU.
-    pub gpu: GpuId,
-    /// The CTA, numbered within its GPU.
-    pub cta: u16,
+pub enum Placement {
+    /// In a CTA of a GPU.
+    Cta {
+        /// The GPU.
+        gpu: GpuId,
+        /// The CTA, numbered within its GPU.
+        cta: u16,
+    },
+    /// On the host, the CPU that launches the kernels. A host thread has no GPU and shares no CTA, with other host threads
+    /// neither: its strong accesses are `.sys`.
+    Host,
 }
 
 impl Placement {
-    /// Whether the `scope` of a thread placed here holds a thread placed at `other`.
+    /// Its GPU, which the host is not.
+    pub fn gpu(self) -> Option<GpuId> {
+        match self {
+            Placement::Cta { gpu, .. } => Some(gpu),
+            Placement::Host => None,
+        }
+    }
+
+    /// Whether it is the host.
+    pub fn is_host(self) -> bool {
+        self == Placement::Host
+    }
+
+    /// Whether two threads placed here and at `other` are of one CTA.
+    pub fn shares_cta(self, other: Placement) -> bool {
+        self == other && !self.is_host()
+    }
+
+    /// Whether the `scope` of a thread placed here holds another thread, placed at `other`.
     pub fn reaches(self, scope: Scope, other: Placement) -> bool {
         match scope {
-            Scope::Cta => self == other,
-            Scope::Gpu => self.gpu == other.gpu,
+            Scope::Cta => self.shares_cta(other),
+            Scope::Gpu => self.gpu().is_some() && self.gpu() == other.gpu(),
             Scope::Sys => true,
         }
     }
@@ -198,6 +222,10 @@ pub enum Instruction {
         id: u32,
     },
     /// `kernel.boundary`: what is before it belongs to one kernel, what is after it to the next, in every thread.
+    ///
+    /// All threads meet there, those of the host too. What the host does before its boundary comes before the next kernel is
+    /// launched; what it does after comes after the kernel before has ended. Where no thread of a GPU has an instruction
+    /// between two boundaries, no kernel is launched: there is host code alone.
     KernelBoundary,
     /// `beq` and its kin: goes to `target` where the comparison holds.
     Branch {
@@ -266,7 +294,7 @@ pub struct LocationDeclaration {
 pub struct Thread {
     /// The number in its name: `P0` has 0.
     pub number: u32,
-    /// Its CTA.
+    /// Where it runs.
     pub placement: Placement,
     /// Its registers, indexed by [`Register`].
     pub registers: Vec<RegisterDeclaration>,
@@ -289,6 +317,11 @@ impl Program {
     /// Index in a [`FinalState`] of the first register of thread `thread` (an index).
     fn register_base(&self, thread: usize) -> usize {
         self.threads[..thread].iter().map(|thread| thread.registers.len()).sum()
+    }
+
+    /// Whether some thread is on the host.
+    pub fn has_host(&self) -> bool {
+        self.threads.iter().any(|thread| thread.placement.is_host())
     }
 
     /// Whether some branch goes backwards.

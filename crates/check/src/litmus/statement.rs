@@ -41,7 +41,7 @@ impl Parser {
             "atom" => self.atomic(thread, true),
             "red" => self.atomic(thread, false),
             "fence" | "membar" => self.fence(thread, &mnemonic, at),
-            "bar" | "barrier" => self.barrier(mnemonic, at),
+            "bar" | "barrier" => self.barrier(thread, mnemonic, at),
             "kernel" => self.kernel_boundary(),
             "goto" => {
                 self.label_reference(thread)?;
@@ -135,12 +135,15 @@ impl Parser {
         if self.sees_modifier("proxy") {
             return Err(self.unsupported(at, &format!("{name}.proxy"), ONE_PROXY));
         }
-        let order = if name == "membar" { self.membar_order()? } else { self.fence_order(thread)? };
+        let order = if name == "membar" { self.membar_order(thread)? } else { self.fence_order(thread)? };
         self.refuse_modifiers_of_ptx()?;
         Ok(Instruction::Fence { order })
     }
 
-    fn barrier(&mut self, mut name: String, at: usize) -> Result<Instruction, LitmusError> {
+    fn barrier(&mut self, thread: usize, mut name: String, at: usize) -> Result<Instruction, LitmusError> {
+        if self.is_on_host(thread) {
+            return Err(self.expected_at(at, "no barrier: a host thread has no CTA to meet"));
+        }
         while self.take(".") {
             let part_at = self.at;
             let part = self.word("a part of `bar.cta.sync`")?;

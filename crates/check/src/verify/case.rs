@@ -1,6 +1,6 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
-use super::corpus::{CORE, KERNELS, POLLING, SHAPES};
+use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
@@ -142,11 +142,16 @@ impl Case {
 
     /// The polling tests that ship with the crate: threads that wait in a loop, of which is asked whether they ever end.
     pub fn polling() -> Vec<Case> {
-        let asked = |case| Case { question: Question::End, ..case };
-        read_all(POLLING).into_iter().map(asked).collect()
+        ends_of(POLLING)
     }
 
-    /// All tests that ship with the crate: core, shapes, kernels, polling.
+    /// The tests with host threads that ship with the crate, those that poll last. A design whose machine has no host does
+    /// not run them.
+    pub fn host() -> Vec<Case> {
+        [read_all(HOST), ends_of(HOST_POLLING)].concat()
+    }
+
+    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling.
     pub fn shipped() -> Vec<Case> {
         [Case::core(), Case::shapes(), Case::kernels(), Case::polling()].concat()
     }
@@ -228,6 +233,12 @@ impl Judged {
 
 fn read_all(files: &[(&str, &str)]) -> Vec<Case> {
     files.iter().map(|(file, text)| Case::parse(file, text)).collect()
+}
+
+/// Tests that are asked for their end.
+fn ends_of(files: &[(&str, &str)]) -> Vec<Case> {
+    let asked = |case| Case { question: Question::End, ..case };
+    read_all(files).into_iter().map(asked).collect()
 }
 
 /// A file's name without folder and ending.

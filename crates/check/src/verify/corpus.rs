@@ -143,6 +143,73 @@ pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
     "Polling.sys.litmus",
 ];
 
+/// Tests with threads on the host, by file name. Source: see `tests/data/host/README.md`.
+pub(super) const HOST: &[(&str, &str)] = shipped!["host":
+    "2+2W+host+relaxed.sys.litmus",
+    "2+2W+host.sys.litmus",
+    "Atomics+host-cas.sys.litmus",
+    "Atomics+host-red.sys.litmus",
+    "Atomics+host.gpu.litmus",
+    "Atomics+host.sys.litmus",
+    "CoRR+host-reads+weak.litmus",
+    "CoRR+host-reads.sys.litmus",
+    "CoRR+host-writes.sys.litmus",
+    "CoRW+host-writes.sys.litmus",
+    "CoRW+host.sys.litmus",
+    "CoRWR+host.sys.litmus",
+    "CoWR+host-writes.sys.litmus",
+    "CoWR+host.sys.litmus",
+    "IRIW+host-reads+acquire.sys.litmus",
+    "IRIW+host-reads.sys.litmus",
+    "IRIW+host-writes.sys.litmus",
+    "K-host+atom.litmus",
+    "K-host+beside.litmus",
+    "K-host+empty.litmus",
+    "K-host+flag-reads.litmus",
+    "K-host+flag-writes.litmus",
+    "K-host+over-own.litmus",
+    "K-host+over.litmus",
+    "K-host+overwrite.litmus",
+    "K-host+owner.litmus",
+    "K-host+read.litmus",
+    "K-host+reload-gpu.litmus",
+    "K-host+reload.litmus",
+    "K-host+updates.litmus",
+    "K-host+words.litmus",
+    "K-host+write.litmus",
+    "K-host+writers.litmus",
+    "LB+host+relaxed.sys.litmus",
+    "LB+host-acquires.sys.litmus",
+    "LB+host-releases.sys.litmus",
+    "MP+host-between+atom.sys.litmus",
+    "MP+host-reads+atom.sys.litmus",
+    "MP+host-reads+reload.sys.litmus",
+    "MP+host-reads.gpu.litmus",
+    "MP+host-reads.sys.litmus",
+    "MP+host-writes+atom.sys.litmus",
+    "MP+host-writes+reload.sys.litmus",
+    "MP+host-writes+weak.litmus",
+    "MP+host-writes.gpu.litmus",
+    "MP+host-writes.sys.litmus",
+    "R+host-reads+release.sys.litmus",
+    "R+host-reads.sys.litmus",
+    "R+host-writes.sys.litmus",
+    "S+host-acquires.sys.litmus",
+    "S+host-releases.sys.litmus",
+    "SB+host+relaxed.sys.litmus",
+    "SB+host.gpu.litmus",
+    "SB+host.sys.litmus",
+    "WRC+host-between.sys.litmus",
+    "WRC+host-reads.sys.litmus",
+    "WRC+host-writes.sys.litmus",
+];
+
+/// Threads that wait in a loop for the host, and host threads that wait for a GPU, by file name.
+pub(super) const HOST_POLLING: &[(&str, &str)] = shipped!["host-polling":
+    "Polling+host-reads.sys.litmus",
+    "Polling+host-writes.sys.litmus",
+];
+
 /// The test of [`POLLING`] of this name.
 pub(super) fn polling_test(name: &str) -> Litmus {
     named(POLLING, name)
@@ -274,10 +341,23 @@ mod tests {
         let shipped: Vec<&str> = CORE.iter().map(|(file, _)| *file).collect();
         assert_eq!(shipped, listed);
         assert_eq!(Case::core().len(), 52);
-        for (name, shipped) in [("kernels", Case::kernels()), ("shapes", Case::shapes()), ("polling", Case::polling())]
-        {
+        let lists = [
+            ("kernels", KERNELS),
+            ("shapes", SHAPES),
+            ("polling", POLLING),
+            ("host", HOST),
+            ("host-polling", HOST_POLLING),
+        ];
+        for (name, shipped) in lists {
             assert_eq!(read_tests(&folder.with_file_name(name)).unwrap().len(), shipped.len(), "{name}");
         }
+    }
+
+    #[test]
+    fn host_tests_have_host_threads_and_no_other_that_ships_has() {
+        let has_host = |case: &Case| case.judge().is_ok_and(|judged| judged.program.has_host());
+        assert!(Case::host().iter().all(has_host));
+        assert!(!Case::shipped().iter().any(has_host));
     }
 
     #[test]

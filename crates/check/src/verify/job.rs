@@ -143,6 +143,9 @@ impl<'a> Job<'a> {
 
     fn task(&self) -> Result<Task<'a>, Obstacle> {
         let judged = self.judged.as_ref().map_err(Obstacle::clone)?;
+        if let Some(reason) = explore::refuses(&judged.program, self.design.protocol) {
+            return Err(Obstacle::Unsupported(reason));
+        }
         let config = Config { options: self.design.options, ..Config::new(self.design.protocol) };
         let gpu_homes = explore::is_hierarchical(&config).expect("a design names a protocol there is");
         let machines = Machines { gpu_homes, pages_move: self.design.paging.is_some() };
@@ -265,6 +268,30 @@ impl Sum {
             explore::Verdict::Bounded => self.cut += 1,
             explore::Verdict::Violated(violation) => {
                 self.violation = Some((violation, report.trace.unwrap_or_default()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::PROTOCOLS;
+    use crate::verify::verify;
+    use tombolo_protocol::vi::Options;
+    use tombolo_types::Promise;
+
+    #[test]
+    fn a_machine_without_a_host_does_not_run_host_threads() {
+        let design = |protocol| Design::new(protocol, protocol, Options::default(), Promise::Ptx).unwrap();
+        let designs: Vec<Design> = PROTOCOLS.iter().map(|protocol| design(*protocol)).collect();
+        for report in verify(&designs, &Case::host(), Budget::default(), 1, &()) {
+            assert_eq!(report.tests.len(), Case::host().len());
+            for test in report.tests {
+                assert_eq!((test.verdict, test.states), (Verdict::Unsupported, 0), "{}", test.name);
+                let reason = test.reason.expect("it says why");
+                let said = format!("the machine of {} has no host", report.design);
+                assert!(reason.contains(&said), "{}: {reason}", test.name);
             }
         }
     }

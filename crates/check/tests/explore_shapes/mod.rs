@@ -5,7 +5,7 @@ pub(crate) mod published;
 
 use tombolo_check::axiomatic::{self, Limits, Outcomes};
 use tombolo_check::explore::{Config, Layout, Report, Shape, Sharing, Start, gpus_of, layouts, run};
-use tombolo_check::litmus::{self, Litmus, Program};
+use tombolo_check::litmus::{self, Litmus, Placement, Program};
 use tombolo_check::verify::shapes;
 use tombolo_types::GpuId;
 
@@ -57,7 +57,9 @@ pub(crate) fn across_kernels(name: &str) -> Test {
 /// The same test with all its threads on the first GPU, whatever its scopes.
 pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     for thread in &mut test.program.threads {
-        thread.placement.gpu = GpuId(0);
+        if let Placement::Cta { gpu, .. } = &mut thread.placement {
+            *gpu = GpuId(0);
+        }
     }
     test.allowed = axiomatic::outcomes(&test.program, &Limits::default()).ok();
     test

@@ -163,6 +163,23 @@ fn a_test_that_is_too_long_to_explore_is_told_and_no_violation() {
 }
 
 #[test]
+fn a_test_with_a_host_thread_is_unsupported_where_the_machine_has_no_host() {
+    let with_host = MESSAGE.replace("cta 1,gpu 0", "host").replace(".gpu", ".sys");
+    let files =
+        Tests::new(&[("host.litmus", &with_host), ("narrow.litmus", &with_host.replace("acquire.sys", "acquire.gpu"))]);
+    let path = files.path("host.litmus");
+    let (status, document) = checked(&["--design", "hmg", "--litmus", path.to_str().expect("UTF-8")]);
+    let test = &tests(&document, 0)[0];
+    assert_eq!((status, &test["verdict"]), (Some(2), &Value::from("unsupported")), "{test}");
+    let reason = "it has host threads, and the machine of hmg has no host to run them";
+    assert_eq!(test["reason"], reason);
+    let (_, document) = checked(&["--design", "hmg", "--litmus", files.folder()]);
+    let narrow = &tests(&document, 0)[1];
+    assert_eq!(narrow["verdict"], "unreadable");
+    assert!(narrow["reason"].to_string().contains("narrow.litmus:4:24: expected sys: a host thread"), "{narrow}");
+}
+
+#[test]
 fn an_unreadable_test_of_many_is_a_row_and_the_others_are_run() {
     let wrong = MESSAGE.replace("st.weak x,1", "st.strong x,1");
     let files = Tests::new(&[("a.litmus", &wrong), ("b.litmus", MESSAGE), ("c.litmus", "")]);
@@ -251,9 +268,17 @@ fn timed_runs_are_told_by_design_and_the_same_at_any_number_of_threads() {
 #[test]
 fn what_no_stream_expresses_is_not_run_in_time_and_said() {
     let branching = MESSAGE.replace("st.weak x,1 |", "beq r9,1,LC00 |").replace(" ~exists", " LC00: | ;\n ~exists");
-    let tests = Tests::new(&[("message.litmus", MESSAGE), ("proxy.litmus", PROXY), ("branching.litmus", &branching)]);
+    let host = MESSAGE.replace("cta 1,gpu 0", "host").replace(".gpu", ".sys");
+    let files = [
+        ("message.litmus", MESSAGE),
+        ("proxy.litmus", PROXY),
+        ("branching.litmus", &branching),
+        ("host.litmus", &host),
+    ];
+    let tests = Tests::new(&files);
     let arguments = ["check", "--timed", "9", "--design", "nhcc", "--litmus", tests.folder(), "--json", "--partial"];
     let report = json(&arguments)["timed"][0].take();
     assert_eq!(report["verdict"], "ok");
-    assert_eq!(report["not_run"].as_array().expect("a list").len(), 2, "{report}");
+    assert_eq!(report["not_run"].as_array().expect("a list").len(), 3, "{report}");
+    assert!(report["not_run"].to_string().contains("no stream expresses host threads"), "{report}");
 }

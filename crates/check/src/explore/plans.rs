@@ -1,0 +1,130 @@
+//! What L2s are to the threads above them: they take what SMs post, and do their part of acquires and releases.
+
+use super::below::Below;
+use super::boundaries::Boundary;
+use super::machine::Machine;
+use super::scene::Scene;
+use super::state::{Body, Channel, FlatRegister, Fronts, Message, Posted, Source, State, Violation};
+use super::values::{Values, WHOLE_LINE};
+use crate::litmus::Instruction;
+use tombolo_protocol::drain::Wait;
+use tombolo_protocol::l1::L1Pending;
+use tombolo_protocol::{Action, BrokenRule, Coherence, Plan, Request};
+use tombolo_types::{ModuleId, Scope};
+
+impl<P: Coherence> Below for Machine<'_, P> {
+    type Protocol = P;
+    type State = State;
+
+    fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
+    fn scene(&self) -> &Scene<'_> {
+        &self.scene
+    }
+
+    fn fronts<'s>(&self, state: &'s State) -> &'s Fronts {
+        &state.fronts
+    }
+
+    fn fronts_mut<'s>(&self, state: &'s mut State) -> &'s mut Fronts {
+        &mut state.fronts
+    }
+
+    fn wrong(&self, state: &mut State, violation: Violation) {
+        state.break_with(violation);
+    }
+
+    fn post(&self, state: &mut State, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>) {
+        self.note_issued(state, self.scene.sms[sm as usize].module, line, &request);
+        let body = Body::Posted(Posted { request, result, passed: None, watched: 0, published: false });
+        state.messages.push(Message { channel: Channel::ToL2 { sm, line }, line, body });
+    }
+
+    fn await_posted(&self, state: &mut State, thread: usize, sm: u8) {
+        self.wait(state, 1 << thread, Wait::Posted(sm.into()));
+    }
+
+    fn awaits_posted(&self, state: &State, thread: usize, sm: u8) -> bool {
+        state.watched_from_sm(sm) >> thread & 1 != 0
+    }
+
+    fn ask(&self, state: &mut State, thread: usize, member: ModuleId, action: Action) {
+        if self.left_out(state, thread, member, action) {
+            return;
+        }
+        if self.acts_at_once(state, member, action) {
+            self.act(state, member, thread, action);
+        } else {
+            let channel = Channel::Plan { thread: thread as u8, module: member };
+            state.messages.push(Message { channel, line: 0, body: Body::Act(action) });
+        }
+    }
+
+    /// What the members of a phase wait for moves on to what it causes at other L2s, so they acknowledge together: that is
+    /// when the phase ends in any case.
+    fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
+        let asked = Channel::Plan { thread: thread as u8, module };
+        state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
+    }
+
+    /// First those of a kernel's end, then those of the launch.
+    fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan> {
+        let Boundary { end, launch } = self.boundaries[number];
+        let at_end = |index| end.plan(&self.protocol, index);
+        let ended = (0..).take_while(|index| at_end(*index).is_some()).count() as u8;
+        if index < ended { at_end(index) } else { launch.plan(&self.protocol, index - ended) }
+    }
+}
+
+impl<P: Coherence> Machine<'_, P> {
+    /// Whether a member's part may happen at once: it changes no cache, so that having it early only lets
+    /// the thread go on early.
+    fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
+        match action {
+            Action::Invalidate(_) => false,
+            Action::DrainInvalidations(_) | Action::AwaitStores => true,
+            Action::DrainStores(_) | Action::PassOnStores | Action::Flush => {
+                (0..self.scene.lines as u8)
+                    .all(|line| state.l2[self.l2_index(member, line)].line.is_none_or(|line| line.dirty.is_empty()))
+                    && !self.config.writes_back()
+            }
+        }
+    }
+
+    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
+    /// has written. Which those are the plan cannot know; the host can.
+    fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
+        let drains = matches!(action, Action::DrainInvalidations(_));
+        if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
+            return false;
+        }
+        let issuer = self.scene.sms[self.scene.sm_of[thread] as usize].module;
+        let before = &self.scene.program.threads[thread].code[..state.fronts.threads[thread].pc as usize];
+        let written = before.iter().filter(|instruction| !matches!(instruction, Instruction::Load { .. }));
+        let written = written.filter_map(|instruction| instruction.location());
+        let mut lines = written.map(|at| self.scene.layout.cell(at).line);
+        !lines.any(|line| {
+            let homes = self.homes_of(issuer, line);
+            homes.system == member || homes.gpu == member
+        })
+    }
+
+    /// Gives one L1 a line, by a load of its own.
+    pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
+        let mask = WHOLE_LINE;
+        let module = self.scene.sms[sm as usize].module;
+        let index = self.scene.l1_index(sm, line);
+        state.fronts.l1[index].pending = Some(L1Pending::of(mask, Scope::Cta));
+        let request = Request::Read { mask, scope: Scope::Cta };
+        self.take_posted(
+            state,
+            module,
+            line,
+            Source::Sm(sm),
+            Posted { request, result: None, passed: None, watched: 0, published: false },
+        );
+        self.run_down(state);
+    }
+}

@@ -1,0 +1,108 @@
+//! A program laid out on a machine: what threads run on, whatever is below their L1s.
+
+use super::layout::{Layout, Sm};
+use super::sm::operation;
+use super::state::{FlatRegister, Fronts, L1Slot, RegisterState, ThreadState};
+use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
+use tombolo_protocol::Protocol;
+use tombolo_protocol::front::{self, Stage};
+
+/// What does not change while a program runs.
+pub(super) struct Scene<'a> {
+    pub(super) program: &'a Program,
+    pub(super) layout: &'a Layout,
+    /// The SMs that threads run on.
+    pub(super) sms: Vec<Sm>,
+    /// Index in `sms` of each thread's SM.
+    pub(super) sm_of: Vec<u8>,
+    /// First [`FlatRegister`] of each thread.
+    pub(super) register_base: Vec<FlatRegister>,
+    pub(super) lines: usize,
+    /// Stages of each instruction, by thread.
+    stages: Vec<Vec<[Option<Stage>; front::MAX_STAGES]>>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(protocol: &impl Protocol, program: &'a Program, layout: &'a Layout) -> Scene<'a> {
+        let mut sms = layout.threads.clone();
+        sms.sort_unstable();
+        sms.dedup();
+        let index = |sm: &Sm| sms.iter().position(|other| other == sm).expect("every thread's SM is in the list");
+        let sm_of = layout.threads.iter().map(|sm| index(sm) as u8).collect();
+        let mut next = 0;
+        let register_base = program.threads.iter().map(|thread| {
+            let base = next;
+            next += thread.registers.len() as FlatRegister;
+            base
+        });
+        let register_base = register_base.collect();
+        let lines = layout.lines(program.locations.len());
+        let stages_of = |thread: &Thread| thread.code.iter().map(|instruction| stages(protocol, instruction)).collect();
+        let stages = program.threads.iter().map(stages_of).collect();
+        Scene { program, layout, sms, sm_of, register_base, lines, stages }
+    }
+
+    /// Threads, registers and L1s before the first instruction.
+    pub(super) fn initial(&self) -> Fronts {
+        let registers = self.program.threads.iter().flat_map(|thread| &thread.registers);
+        let registers = registers.map(|register| RegisterState { value: register.initial, awaits: None });
+        Fronts {
+            threads: vec![ThreadState::default(); self.program.threads.len()],
+            registers: registers.collect(),
+            l1: vec![L1Slot::default(); self.sms.len() * self.lines],
+        }
+    }
+
+    /// What the end of a run shows where memory holds `memory`.
+    pub(super) fn final_state(&self, fronts: &Fronts, memory: &[Value]) -> FinalState {
+        let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
+            .map(|(thread, &base)| {
+                (0..thread.registers.len()).map(|i| fronts.registers[base as usize + i].value).collect()
+            })
+            .collect();
+        self.program.final_state(&registers, memory)
+    }
+
+    pub(super) fn flat(&self, thread: usize, register: Register) -> FlatRegister {
+        self.register_base[thread] + register.0
+    }
+
+    /// The registers of a thread.
+    pub(super) fn registers_of(&self, thread: usize) -> std::ops::Range<usize> {
+        let base = self.register_base[thread] as usize;
+        base..base + self.program.threads[thread].registers.len()
+    }
+
+    pub(super) fn l1_index(&self, sm: u8, line: u8) -> usize {
+        sm as usize * self.lines + line as usize
+    }
+
+    /// The instruction at hand, or `None` when the thread is done.
+    pub(super) fn instruction(&self, fronts: &Fronts, thread: usize) -> Option<&'a Instruction> {
+        self.program.threads[thread].code.get(fronts.threads[thread].pc as usize)
+    }
+
+    /// The stage at hand of a memory operation or fence.
+    pub(super) fn stage(&self, fronts: &Fronts, thread: usize) -> Option<Stage> {
+        let at = &fronts.threads[thread];
+        *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
+    }
+
+    /// Kernel boundaries that `thread` has passed.
+    pub(super) fn boundaries_passed(&self, fronts: &Fronts, thread: usize) -> usize {
+        let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
+        before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count()
+    }
+}
+
+/// The stages of an instruction; none of what is no memory operation or fence.
+fn stages(protocol: &impl Protocol, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
+    let mut stages = [None; front::MAX_STAGES];
+    if let Some((operation, order)) = operation(instruction) {
+        let of_operation = front::stages(protocol, operation, order);
+        for (index, stage) in stages.iter_mut().enumerate() {
+            *stage = of_operation.get(index);
+        }
+    }
+    stages
+}
