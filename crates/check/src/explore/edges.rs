@@ -19,7 +19,16 @@ impl Edges {
     pub(super) fn new(protocol: &impl Coherence, layout: &Layout, lines: usize, anywhere: bool) -> Edges {
         let all = ModuleSet::first(layout.modules());
         let above = |module, line| {
-            if anywhere { all } else { protocol.above(module, layout.homes_of(module, line)) }
+            if anywhere {
+                return all;
+            }
+            let homes = layout.homes_of(module, line);
+            let (above, both) = (protocol.above(module, homes), [homes.gpu, homes.system].into_iter().collect());
+            assert!(
+                above.without(both) == ModuleSet::NONE,
+                "requests of line {line} go from {module} to no home of it"
+            );
+            above
         };
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {
             let modules = (0..layout.modules()).filter(|&module| passed.contains(ModuleId(module)));
