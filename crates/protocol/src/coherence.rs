@@ -26,7 +26,7 @@ use crate::directory::Sharers;
 use crate::node::{Delivery, Effects, Types};
 use crate::options::Facts;
 use crate::plan::{Phase, Sync};
-use crate::topology::{Class, Homes, Topology};
+use crate::topology::{Class, Homes, ModuleSet, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
 
 /// The classes of messages between modules and the order that each keeps, as a protocol declares it
@@ -396,5 +396,20 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
             fills_stay_ahead: !self.broken(BrokenRule::InvalidationPassesFill),
             control: Delivery::Unordered,
         }
+    }
+
+    /// To whom the L2 of `at`, which sees these homes of a line, may send requests of it, and tell that it has dropped its
+    /// region: the next level up; nobody where that is memory. It answers those alone for whom it is above.
+    #[inline]
+    fn above(&self, at: ModuleId, homes: Homes) -> ModuleSet {
+        homes.next(at, self.is_hierarchical()).into_iter().collect()
+    }
+
+    /// Whom the L2 of `at` may invalidate for a line while the entry of its region is this: the modules that it names, and
+    /// the GPU homes of the GPUs that it names.
+    #[inline]
+    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Option<Sharers>) -> ModuleSet {
+        let sharers = entry.unwrap_or_default();
+        sharers.iter().map(|sharer| sharer.module(topology, at, line)).collect()
     }
 }

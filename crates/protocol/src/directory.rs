@@ -23,7 +23,8 @@
 //! - Which lines a replaced entry takes with it: [`crate::host::replace_entry`].
 
 use crate::options::Tracks;
-use tombolo_types::{GpuId, ModuleId};
+use crate::topology::Topology;
+use tombolo_types::{GpuId, Line, ModuleId};
 
 /// The sharers of one region: a bit per module and a bit per GPU. A flat protocol uses modules only; a
 /// hierarchical one the modules of the home's own GPU and, at a system home, the other GPUs.
@@ -42,6 +43,17 @@ pub enum Sharer {
     Module(ModuleId),
     /// A whole GPU, reached through its GPU home.
     Gpu(GpuId),
+}
+
+impl Sharer {
+    /// The module to which the home `at` of `line` sends what is for this sharer.
+    #[inline]
+    pub fn module(self, topology: &impl Topology, at: ModuleId, line: Line) -> ModuleId {
+        match self {
+            Sharer::Module(module) => module,
+            Sharer::Gpu(gpu) => topology.gpu_home(at, gpu, line),
+        }
+    }
 }
 
 impl Sharers {

@@ -10,10 +10,10 @@ use tombolo_protocol::host;
 use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
-    Action as PlanAction, Coherence, Data, Effects, Event, Refusal, Reply, Request, Requester, Slot, Topology,
-    ValidInvalid,
+    Action as PlanAction, Coherence, Data, Effects, Event, ModuleSet, Refusal, Reply, Request, Requester, Slot,
+    Topology, ValidInvalid,
 };
-use tombolo_types::{GpuId, Line, Mask, ModuleId};
+use tombolo_types::{Line, Mask, ModuleId};
 
 /// The request that a step is about.
 #[derive(Clone, Copy)]
@@ -33,10 +33,10 @@ struct Sink<'a> {
     lane: u8,
     region: u8,
     channels: Channels,
-    /// Modules that it may send requests to: bit `i` is module `i`.
-    above: u32,
-    /// Modules that its directory entry names: it may invalidate these.
-    named: u32,
+    /// Modules that it may send requests to, as the protocol declares.
+    above: ModuleSet,
+    /// Modules that it may invalidate.
+    named: ModuleSet,
     hand: Option<Hand>,
     /// Threads whose releases wait for what the request at hand sends on.
     watched: ThreadSet,
@@ -97,7 +97,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
         let up = Channel::Up { from: self.at, to, lane: self.lane };
         match message {
             coherence::Message::Request(request) => {
-                self.demand(self.above >> to.0 & 1 != 0, "a request to a module that is no home");
+                self.demand(self.above.contains(to), "a request to a module that is not the next level up");
                 let result = match request {
                     Request::Atomic { .. } => self.hand.and_then(|hand| hand.posted.result),
                     Request::Read { .. } | Request::Write { .. } => None,
@@ -107,7 +107,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
                 self.post(up, Body::Posted(posted));
             }
             coherence::Message::Passed(request) => {
-                self.demand(self.above >> to.0 & 1 != 0, "a read passed on to a module that is no home");
+                self.demand(self.above.contains(to), "a read passed on to a module that is not the next level up");
                 let Some(hand) = self.hand else {
                     self.state.break_with(Violation::Unexpected("no read is at hand to be passed on"));
                     return;
@@ -116,12 +116,14 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
                 self.post(up, Body::Posted(posted));
             }
             coherence::Message::Invalidate(_) => {
-                let is_named = self.named >> to.0 & 1 != 0;
-                self.demand(is_named, "an invalidation to a module that the directory does not name");
+                self.demand(self.named.contains(to), "an invalidation to a module that the directory does not name");
                 let region = self.region | if self.channels.fills_stay_ahead { 0 } else { ASIDE };
                 self.post(Channel::Down { from: self.at, to, region }, Body::Invalidate { watched: 0 });
             }
-            coherence::Message::Downgrade => self.post(up, Body::Downgrade),
+            coherence::Message::Downgrade => {
+                self.demand(self.above.contains(to), "a downgrade to a module that is not the next level up");
+                self.post(up, Body::Downgrade);
+            }
         }
     }
 
@@ -180,14 +182,6 @@ impl<P: Coherence> Machine<'_, P> {
         module.0 as usize * self.regions + self.region(line) as usize
     }
 
-    /// The modules that the directory entry of `line` at `home` stands for: bit `i` is module `i`.
-    pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> u32 {
-        let Some(sharers) = state.entries[self.entry_index(home, line)] else { return 0 };
-        let gpus = (0..self.scene.layout.gpus()).filter(|gpu| sharers.gpus >> gpu & 1 != 0);
-        let of_gpu = |gpu| self.scene.layout.gpu_home(home, GpuId(gpu), Line(u64::from(line)));
-        gpus.fold(sharers.modules, |all, gpu| all | 1 << of_gpu(gpu).0)
-    }
-
     /// The channel up that a line's messages take: its own, or that of its region, as declared.
     pub(super) fn lane(&self, line: u8) -> u8 {
         match self.protocol.channels().up {
@@ -215,7 +209,7 @@ impl<P: Coherence> Machine<'_, P> {
             entry: state.entries[entry],
         };
         let region = self.region(line);
-        let above = 1 << slot.homes.gpu.0 | 1 << slot.homes.system.0;
+        let above = self.protocol.above(at, slot.homes);
         let named = self.named(state, at, line);
         let waited = hand.map_or(0, |hand| hand.posted.watched);
         let watched = drain::moves_on(&self.protocol, waited, state.waiting_to_the_end());

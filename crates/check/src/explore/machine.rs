@@ -3,13 +3,14 @@
 use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
 use super::config::{Config, Start, Wishes};
+use super::edges::Edges;
 use super::layout::Layout;
 use super::pages::{self, PageState};
 use super::probe;
 use super::reduce::{Remaining, remaining, syncs};
 use super::scene::Scene;
 use super::sm::OnSms;
-use super::state::{L2Slot, Posted, SlotSet, Source, State};
+use super::state::{L2Slot, Posted, Source, State};
 use super::values::{Values, WHOLE_LINE};
 use crate::litmus::{FinalState, Instruction, Location, Program, Thread, Value};
 use tombolo_protocol::coherence::Channels;
@@ -38,8 +39,8 @@ pub(super) struct Machine<'a, P> {
     homes: Vec<Homes>,
     /// Class of each line in each L2, by module × lines + line.
     classes: Vec<Class>,
-    /// Slots that a request of a line from a module may pass: by module × lines + line, a bit per such index.
-    paths: Vec<SlotSet>,
+    /// Who sends to whom.
+    pub(super) edges: Edges,
     /// The region of each line.
     region_of: Vec<u8>,
     /// What is done at each kernel boundary.
@@ -68,14 +69,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             Some(_) => Class::Own,
         };
         let classes = homes.iter().enumerate().map(class).collect();
-        let path = |(index, homes): (usize, &Homes)| {
-            let at = |module: ModuleId| 1 << (module.0 as usize * lines + index % lines);
-            let on_the_way = if protocol.is_hierarchical() { at(homes.gpu) } else { 0 };
-            // A page's home may be anywhere.
-            let anywhere = (0..layout.modules()).map(ModuleId).fold(0, |slots, module| slots | at(module));
-            if paging.is_some() { anywhere } else { 1 << index | on_the_way | at(homes.system) }
-        };
-        let paths = homes.iter().enumerate().map(path).collect();
+        let edges = Edges::new(&protocol, layout, lines, paging.is_some());
         let Config { decides, broken_elision: broken, ref options, start, .. } = *config;
         assert!(start == Start::Cold || !decides.elides(), "a table takes the L2s to hold nothing at the start");
         let boundaries = Deciding { decides, broken, facts: &P::FACTS, options }.boundaries(program, layout);
@@ -91,7 +85,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             plain_fills: false,
             homes,
             classes,
-            paths,
+            edges,
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             boundaries,
         };
@@ -208,11 +202,6 @@ impl<'a, P: Coherence> Machine<'a, P> {
     /// Class of a line in the L2 of `at`.
     pub(super) fn class(&self, at: ModuleId, line: u8) -> Class {
         self.classes[self.l2_index(at, line)]
-    }
-
-    /// The slots of L2s that a request of `line` from `module` may pass: a bit for each [`Machine::l2_index`].
-    pub(super) fn path_of(&self, module: ModuleId, line: u8) -> SlotSet {
-        self.paths[self.l2_index(module, line)]
     }
 
     /// The region of a line.

@@ -14,7 +14,7 @@
 //! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
 //! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
 //!   those with a copy, by the very rules that the driver and the L2s ask.
-//! - `probe` asks a protocol for what reductions rest on.
+//! - `probe` asks a protocol for what reductions rest on; `edges` is who sends to whom, as it declares.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
 //!   outcomes; `search` visits, `chart` prints the way to a violation.
 //!
@@ -26,6 +26,9 @@ mod below;
 mod boundaries;
 mod chart;
 mod config;
+#[cfg(test)]
+mod crooked;
+mod edges;
 mod host;
 mod l2;
 mod layout;

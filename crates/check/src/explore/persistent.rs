@@ -122,7 +122,7 @@ impl<P: Coherence> Machine<'_, P> {
             let accesses = self.accesses_left(state, thread);
             let lines = (0..self.scene.lines as u8).filter(|line| accesses >> line & 1 != 0);
             let module = self.scene.sms[self.scene.sm_of[thread] as usize].module;
-            passed[thread] = lines.fold(0, |slots, line| slots | self.path(module, line));
+            passed[thread] = lines.fold(0, |slots, line| slots | self.region_path_of(module, line));
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
@@ -143,7 +143,7 @@ impl<P: Coherence> Machine<'_, P> {
                 scene.sending |= slot;
             }
             if self.may_run_through(posted) {
-                scene.running.push((slot, self.path(to, message.line)));
+                scene.running.push((slot, self.region_path_of(to, message.line)));
             }
         }
         for held in &state.held {
@@ -180,13 +180,6 @@ impl<P: Coherence> Machine<'_, P> {
         (first..first + self.regions).fold(0, |slots, index| slots | 1 << index)
     }
 
-    /// The slots that a request of `line` from `module` may pass.
-    fn path(&self, module: ModuleId, line: u8) -> SlotSet {
-        let homes = self.homes_of(module, line);
-        let on_the_way = if self.protocol.is_hierarchical() { self.slot(homes.gpu, line) } else { 0 };
-        self.slot(module, line) | on_the_way | self.slot(homes.system, line)
-    }
-
     /// The slots and SMs that a step belongs to.
     fn node(&self, state: &State, step: Step) -> Part {
         let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
@@ -200,7 +193,7 @@ impl<P: Coherence> Machine<'_, P> {
                     _ => false,
                 });
                 let taken = |module| {
-                    if runs { Part { slots: self.path(module, line), sms: 0 } } else { at(module, line) }
+                    if runs { Part { slots: self.region_path_of(module, line), sms: 0 } } else { at(module, line) }
                 };
                 match channel {
                     Channel::ToL2 { sm, .. } => taken(self.scene.sms[sm as usize].module),
@@ -299,38 +292,43 @@ impl<P: Coherence> Machine<'_, P> {
                 slots |= if slot != 0 && self.passes(below, module, line) { slot } else { 0 };
             }
         }
-        let homes = self.homes_of(module, line);
-        for home in [homes.gpu, homes.system] {
-            if home != module && self.may_send_down(scene.state, home, module, line) {
-                slots |= self.slot(home, line);
+        for from in self.modules().filter(|&from| from != module) {
+            if self.may_send_down(scene.state, from, module, line) {
+                slots |= self.slot(from, line);
             }
         }
         slots
     }
 
-    /// Whether `home` may send `module` a fill or an invalidation before anything new comes from `module`, with
-    /// nothing in the channel before it.
-    fn may_send_down(&self, state: &State, home: ModuleId, module: ModuleId, line: u8) -> bool {
+    /// Whether the L2 of `from` may send that of `module` a fill or an invalidation before anything new comes from there,
+    /// with nothing in the channel before it.
+    fn may_send_down(&self, state: &State, from: ModuleId, module: ModuleId, line: u8) -> bool {
+        let names = self.named(state, from, line).contains(module);
+        // Those above are among the homes.
+        let homes = self.homes_of(module, line);
+        if !names && from != homes.gpu && from != homes.system {
+            return false;
+        }
         let region = self.region(line);
         let is_one_channel = self.protocol.channels().fills_stay_ahead;
         let mut asks = false;
         for message in &state.messages {
             match message.channel {
-                Channel::Down { from, to, region: of }
-                    if is_one_channel && (from, to, of) == (home, module, region) =>
+                Channel::Down { from: sender, to, region: of }
+                    if is_one_channel && (sender, to, of) == (from, module, region) =>
                 {
                     return false;
                 }
-                Channel::Up { from, to, .. } if from == module && to == home => {
+                Channel::Up { from: sender, to, .. } if (sender, to) == (module, from) => {
                     asks |= self.region(message.line) == region;
                 }
                 _ => {}
             }
         }
-        asks || self.named(state, home, line) >> module.0 & 1 != 0
+        asks || names
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
-                held.module == home && held.source == Source::Module(module) && self.region(held.line) == region
+                held.module == from && held.source == Source::Module(module) && self.region(held.line) == region
             })
     }
 
@@ -444,7 +442,7 @@ impl<P: Coherence> Machine<'_, P> {
                 Channel::ToSm { .. } | Channel::Result { .. } | Channel::Plan { .. } => 0,
             });
         let reached = reached.fold(0, |all, slot| all | slot);
-        Part { slots: reached & self.path(module, line), sms: 0 }
+        Part { slots: reached & self.region_path_of(module, line), sms: 0 }
     }
 
     /// Where the first thing that the thread's release waits for must be taken; `None` if there is none.

@@ -214,152 +214,20 @@ fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Pass
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Layout, RegionHomes, Sharing};
+    use super::super::crooked::{Crooked, Meeting, machine};
     use super::*;
     use tombolo_protocol::catalogue::{Visitor, choose};
-    use tombolo_protocol::coherence::OrderingPoint;
-    use tombolo_protocol::hmg::Hmg;
     use tombolo_protocol::nodes::Nodes;
-    use tombolo_protocol::plan::{Phase, Sync};
     use tombolo_protocol::vi::{Options, Tracks, WritePolicy};
-    use tombolo_protocol::{BrokenRule, Data, Effects, PROTOCOLS, ValidInvalid};
-    use tombolo_types::{Promise, Sectors};
+    use tombolo_protocol::{BrokenRule, PROTOCOLS};
 
-    /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
-    fn machine() -> Layout {
-        let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
-        let regions = vec![homes];
-        Layout {
-            gpus: 2,
-            modules_per_gpu: 3,
-            threads: Vec::new(),
-            sharing: Sharing::Apart,
-            regions,
-            subscribers: Vec::new(),
-        }
-    }
-
-    /// What is at hand when a request meets a miss.
-    struct Meeting {
-        is_local: bool,
-        is_read: bool,
-        mask: Mask,
-        scope: Scope,
-        valid: Mask,
-        dirty: Mask,
-    }
-
-    /// HMG, but for what it does at some meetings of a request and a miss: then it takes it at once and records a sharer.
-    #[derive(Clone, Copy)]
-    struct Crooked {
-        whole: Hmg,
-        at: fn(&Meeting) -> bool,
-    }
-
-    impl Crooked {
-        fn new(at: fn(&Meeting) -> bool) -> Crooked {
-            Crooked { whole: Hmg::new(Options { write: WritePolicy::Back, ..Options::default() }), at }
-        }
-
-        fn is_plain(&self) -> bool {
-            misses_are_plain(self, &machine(), 1)
-        }
-    }
-
-    fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
-        let Event::Request { from, request } = *event else { return None };
-        let (is_read, mask, scope) = match request {
-            Request::Read { mask, scope } => (true, mask, scope),
-            Request::Write { mask, scope, .. } | Request::Atomic { mask, scope, .. } => (false, mask, scope),
-        };
-        let line = slot.line.unwrap_or_default();
-        let (valid, dirty) = (line.valid, line.dirty);
-        let is_local = from == Requester::Local;
-        slot.pending.map(|_| Meeting { is_local, is_read, mask, scope, valid, dirty })
-    }
-
-    impl Protocol for Crooked {
-        type Types = ValidInvalid;
-
-        const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
-
-        fn acquire(&self, sync: Sync) -> &'static [Phase] {
-            self.whole.acquire(sync)
-        }
-
-        fn release(&self, sync: Sync) -> &'static [Phase] {
-            self.whole.release(sync)
-        }
-
-        fn sectors(&self) -> Sectors {
-            self.whole.sectors()
-        }
-
-        fn invalidates_l1(&self) -> bool {
-            self.whole.invalidates_l1()
-        }
-
-        fn promise(&self) -> Promise {
-            self.whole.promise()
-        }
-
-        fn broken_rule(&self) -> Option<BrokenRule> {
-            self.whole.broken_rule()
-        }
-    }
-
-    impl Coherence for Crooked {
-        fn step<D: Data>(
-            &self,
-            topology: &impl Topology,
-            at: ModuleId,
-            slot: &mut Slot<D>,
-            event: Event<D>,
-            effects: &mut impl Effects<ValidInvalid, D>,
-        ) -> Result<(), Refusal> {
-            if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {
-                slot.entry = Some(Sharers::only(Sharer::Module(ModuleId(2))));
-                return Ok(());
-            }
-            self.whole.step(topology, at, slot, event, effects)
-        }
-
-        fn caches(&self, class: Class) -> bool {
-            self.whole.caches(class)
-        }
-
-        fn passes_reads(&self) -> bool {
-            self.whole.passes_reads()
-        }
-
-        fn ordering_point(&self) -> OrderingPoint {
-            self.whole.ordering_point()
-        }
-
-        fn is_hierarchical(&self) -> bool {
-            self.whole.is_hierarchical()
-        }
-
-        fn has_directory(&self) -> bool {
-            self.whole.has_directory()
-        }
-
-        fn tracks_own(&self) -> bool {
-            self.whole.tracks_own()
-        }
-
-        fn writes_back(&self) -> bool {
-            self.whole.writes_back()
-        }
-
-        fn downgrades(&self) -> bool {
-            self.whole.downgrades()
-        }
+    fn is_plain(at: fn(&Meeting) -> bool) -> bool {
+        misses_are_plain(&Crooked::at(at), &machine(), 1)
     }
 
     #[test]
     fn a_protocol_that_is_not_plain_in_one_case_alone_is_found() {
-        assert!(Crooked::new(|_| false).is_plain());
+        assert!(is_plain(|_| false));
         let cases: [fn(&Meeting) -> bool; 5] = [
             |meeting| meeting.is_local && !meeting.is_read,
             |meeting| !meeting.is_read && meeting.scope == Scope::Sys && !meeting.is_local,
@@ -368,7 +236,7 @@ mod tests {
             |meeting| !meeting.is_read && !meeting.dirty.is_empty(),
         ];
         for (index, case) in cases.into_iter().enumerate() {
-            assert!(!Crooked::new(case).is_plain(), "stores and atomics, case {index}");
+            assert!(!is_plain(case), "stores and atomics, case {index}");
         }
         let reads: [fn(&Meeting) -> bool; 3] = [
             |meeting| meeting.is_read && meeting.scope == Scope::Gpu,
@@ -376,7 +244,7 @@ mod tests {
             |meeting| meeting.is_read && meeting.dirty == Mask(2) && meeting.mask == Mask(1),
         ];
         for (index, case) in reads.into_iter().enumerate() {
-            assert!(!Crooked::new(case).is_plain(), "reads, case {index}");
+            assert!(!is_plain(case), "reads, case {index}");
         }
     }
 

@@ -210,11 +210,6 @@ impl<P: Coherence> Machine<'_, P> {
         self.scene.sms[self.scene.sm_of[thread] as usize].module
     }
 
-    /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
-    pub(super) fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
-        self.path_of(from, line) >> self.l2_index(module, line) & 1 != 0
-    }
-
     /// What may still reach which slots.
     fn outlook(&self, state: &State) -> Outlook {
         let mut outlook = Outlook::default();

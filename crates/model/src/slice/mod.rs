@@ -43,7 +43,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{
-    Class, Coherence, Event, Homes, LineState, Pending, Request, Requester, Sharers, Slot, coherence,
+    Class, Coherence, Event, Homes, LineState, ModuleSet, Pending, Request, Requester, Sharers, Slot, coherence,
 };
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
@@ -370,10 +370,26 @@ impl<D: Contents> Slice<D> {
         event: Event<D>,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Actions<D> {
-        let mut actions = Actions::default();
+        let (before, mut actions) = (*slot, Actions::default());
         if let Err(refusal) = here.site.protocol.step(&here.site.map, here.site.module, slot, event, &mut actions) {
             panic!("{}, {}: {event:?} refused: {refusal:?}", here.site.module, slot.line_id);
         }
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {}: {event:?}", here.site.module, slot.line_id);
         actions
     }
+}
+
+/// Whether what a step sends goes to whom the protocol says that it may.
+fn keeps_to_edges<C: Coherence, D: Contents>(
+    before: &Slot<D>,
+    actions: &Actions<D>,
+    here: &SliceContext<'_, '_, C, D>,
+) -> bool {
+    let (at, protocol) = (here.site.module, &here.site.protocol);
+    let requests = actions.forwards.iter().flatten().map(|(to, _)| *to);
+    let up: ModuleSet = requests.chain(actions.downgrade).collect();
+    let down = ModuleSet(actions.invalidate);
+    let above = protocol.above(at, before.homes);
+    let named = protocol.named(&here.site.map, at, before.line_id, before.entry);
+    up.without(above) == ModuleSet::NONE && down.without(named) == ModuleSet::NONE
 }

@@ -1,7 +1,7 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
 use super::host::{Arriving, Here, NoRoom};
-use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted};
+use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -68,6 +68,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Stall) => return Ok(Tried::Stalled),
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
         }
+        debug_assert!(keeps_to_edges(&before, &step.actions, here), "{}, {line_id}: {event:?}", here.site.module);
         let misses = before.pending.is_none() && step.after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
             return Err(NoRoom);

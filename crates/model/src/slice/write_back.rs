@@ -1,7 +1,7 @@
 //! What becomes of a slice's lines: stored, evicted, and their dirty bytes written back.
 
-use super::Slice;
 use super::host::{Flushing, Here};
+use super::{Slice, keeps_to_edges};
 use crate::actions::Actions;
 use crate::boundaries::reaches;
 use crate::cache::BulkClass;
@@ -79,6 +79,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Stall) => return (Tried::Stalled, now),
             Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
         }
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: a write-back", here.site.module);
         let leaves = self.read_out(&actions, here);
         self.keep_line(&before, &slot, leaves, here);
         let (unused, left) = self.send_written_back((line, tickets), &actions, leaves, here);
@@ -223,6 +224,7 @@ impl<D: Contents> Slice<D> {
             Err(Refusal::Stall) => return,
             Err(Refusal::Unexpected(why)) => panic!("{}, {line}: {why}", here.site.module),
         }
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line}: an eviction", here.site.module);
         here.shared.stats.lines_invalidated_by_eviction += 1;
         self.keep_line(&before, &slot, leaves, here);
         self.send_evicted(line, &actions, leaves, here);

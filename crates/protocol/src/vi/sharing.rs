@@ -84,10 +84,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
 
     fn send_invalidations(&mut self, sharers: Sharers, cause: Cause) {
         for sharer in sharers.iter() {
-            let module = match sharer {
-                Sharer::Module(module) => module,
-                Sharer::Gpu(gpu) => self.topology.gpu_home(self.at, gpu, self.slot.line_id),
-            };
+            let module = sharer.module(self.topology, self.at, self.slot.line_id);
             self.effects.send(module, Message::Invalidate(cause));
         }
     }

@@ -1,0 +1,154 @@
+//! A protocol that breaks what reductions rest on, for the tests of those who ask and of those who check.
+
+use super::layout::{Layout, RegionHomes, Sharing};
+use tombolo_protocol::coherence::OrderingPoint;
+use tombolo_protocol::directory::{Sharer, Sharers};
+use tombolo_protocol::hmg::Hmg;
+use tombolo_protocol::plan::{Phase, Sync};
+use tombolo_protocol::vi::{Options, WritePolicy};
+use tombolo_protocol::{
+    BrokenRule, Class, Coherence, Data, Effects, Event, Homes, ModuleSet, Protocol, Refusal, Request, Requester, Slot,
+    Topology, ValidInvalid,
+};
+use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
+
+/// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
+pub(super) fn machine() -> Layout {
+    let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
+    let regions = vec![homes];
+    Layout {
+        gpus: 2,
+        modules_per_gpu: 3,
+        threads: Vec::new(),
+        sharing: Sharing::Apart,
+        regions,
+        subscribers: Vec::new(),
+    }
+}
+
+/// What is at hand when a request meets a miss.
+pub(super) struct Meeting {
+    pub(super) is_local: bool,
+    pub(super) is_read: bool,
+    pub(super) mask: Mask,
+    pub(super) scope: Scope,
+    pub(super) valid: Mask,
+    pub(super) dirty: Mask,
+}
+
+/// HMG, but for what it does at some meetings of a request and a miss, and for what it declares.
+#[derive(Clone, Copy)]
+pub(super) struct Crooked {
+    pub(super) whole: Hmg,
+    /// Where it takes a request at once and records a sharer.
+    pub(super) at: fn(&Meeting) -> bool,
+    /// What it declares of what HMG does.
+    pub(super) above: fn(ModuleSet) -> ModuleSet,
+    pub(super) named: fn(ModuleSet) -> ModuleSet,
+}
+
+impl Crooked {
+    pub(super) fn at(at: fn(&Meeting) -> bool) -> Crooked {
+        let whole = Hmg::new(Options { write: WritePolicy::Back, ..Options::default() });
+        Crooked { whole, at, above: |modules| modules, named: |modules| modules }
+    }
+}
+
+fn meeting<D: Data>(slot: &Slot<D>, event: &Event<D>) -> Option<Meeting> {
+    let Event::Request { from, request } = *event else { return None };
+    let (is_read, mask, scope) = match request {
+        Request::Read { mask, scope } => (true, mask, scope),
+        Request::Write { mask, scope, .. } | Request::Atomic { mask, scope, .. } => (false, mask, scope),
+    };
+    let line = slot.line.unwrap_or_default();
+    let (valid, dirty) = (line.valid, line.dirty);
+    let is_local = from == Requester::Local;
+    slot.pending.map(|_| Meeting { is_local, is_read, mask, scope, valid, dirty })
+}
+
+impl Protocol for Crooked {
+    type Types = ValidInvalid;
+
+    const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
+
+    fn acquire(&self, sync: Sync) -> &'static [Phase] {
+        self.whole.acquire(sync)
+    }
+
+    fn release(&self, sync: Sync) -> &'static [Phase] {
+        self.whole.release(sync)
+    }
+
+    fn sectors(&self) -> Sectors {
+        self.whole.sectors()
+    }
+
+    fn invalidates_l1(&self) -> bool {
+        self.whole.invalidates_l1()
+    }
+
+    fn promise(&self) -> Promise {
+        self.whole.promise()
+    }
+
+    fn broken_rule(&self) -> Option<BrokenRule> {
+        self.whole.broken_rule()
+    }
+}
+
+impl Coherence for Crooked {
+    fn step<D: Data>(
+        &self,
+        topology: &impl Topology,
+        at: ModuleId,
+        slot: &mut Slot<D>,
+        event: Event<D>,
+        effects: &mut impl Effects<ValidInvalid, D>,
+    ) -> Result<(), Refusal> {
+        if meeting(slot, &event).is_some_and(|meeting| (self.at)(&meeting)) {
+            slot.entry = Some(Sharers::only(Sharer::Module(ModuleId(2))));
+            return Ok(());
+        }
+        self.whole.step(topology, at, slot, event, effects)
+    }
+
+    fn caches(&self, class: Class) -> bool {
+        self.whole.caches(class)
+    }
+
+    fn passes_reads(&self) -> bool {
+        self.whole.passes_reads()
+    }
+
+    fn ordering_point(&self) -> OrderingPoint {
+        self.whole.ordering_point()
+    }
+
+    fn is_hierarchical(&self) -> bool {
+        self.whole.is_hierarchical()
+    }
+
+    fn has_directory(&self) -> bool {
+        self.whole.has_directory()
+    }
+
+    fn tracks_own(&self) -> bool {
+        self.whole.tracks_own()
+    }
+
+    fn writes_back(&self) -> bool {
+        self.whole.writes_back()
+    }
+
+    fn downgrades(&self) -> bool {
+        self.whole.downgrades()
+    }
+
+    fn above(&self, at: ModuleId, homes: Homes) -> ModuleSet {
+        (self.above)(self.whole.above(at, homes))
+    }
+
+    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Option<Sharers>) -> ModuleSet {
+        (self.named)(self.whole.named(topology, at, line, entry))
+    }
+}
