@@ -5,6 +5,7 @@ use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::mutants::{Asked, Broken, Mutant, catch, mutants};
 use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::nmoesi::BrokenNmoesi;
 
 #[test]
 fn every_broken_rule_is_caught_by_a_test_that_ships() {
@@ -20,18 +21,17 @@ fn every_broken_rule_is_caught_by_a_test_that_ships() {
         );
         println!("| {} | {} | {:?} |", report.name, report.configuration, by.first);
     }
-    for rule in BrokenRule::ALL {
-        assert!(all.iter().any(|mutant| mutant.rule == Broken::Rule(rule)), "{rule:?} is looked for");
+    let rules = BrokenRule::ALL.into_iter().map(Broken::Rule);
+    for rule in rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)) {
+        assert!(all.iter().any(|mutant| mutant.rule == rule), "{rule} is looked for");
     }
 }
 
 #[test]
 fn the_tests_that_a_rule_names_ship_and_pass_where_no_rule_is_broken() {
-    let shipped = Case::shipped();
-    for configuration in
-        ["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"]
-    {
-        let of_protocol = mutants(&[configuration]);
+    let shipped = [Case::shipped(), Case::host()].concat();
+    for configuration in PROTOCOLS.iter().filter(|protocol| **protocol != "ideal") {
+        let of_protocol = mutants(&[*configuration]);
         let named = |case: &&Case| of_protocol.iter().any(|mutant| mutant.own_tests().contains(&case.stem()));
         let cases: Vec<Case> = shipped.iter().filter(named).cloned().collect();
         let design = Design::configured(configuration).expect("it is listed");

@@ -38,8 +38,8 @@ const CONFIGURATIONS: [&str; 16] = [
     "ideal",
 ];
 
-/// What is explored on GPUs and a host, with the tests that have host threads. No shipped design names it yet.
-const WITH_HOST: &str = "nmoesi";
+/// What is explored on GPUs and a host, with the tests that have host threads.
+const WITH_HOST: &str = "nmoesi+back";
 
 /// Configuration, then test.
 type Rows = BTreeMap<(String, String), String>;

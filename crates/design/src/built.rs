@@ -13,7 +13,6 @@ use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
 use tombolo_protocol::elision::ModuleSet;
-use tombolo_protocol::nmoesi::NmoesiOptions;
 use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
@@ -77,7 +76,7 @@ impl DesignConfig {
             tracks: Tracks::Shared,
             remote: self.coherence.remote(),
             sectors: Sectors::default(),
-            nmoesi: NmoesiOptions::default(),
+            nmoesi: self.coherence.nmoesi(),
             broken_rule: None,
         }
     }

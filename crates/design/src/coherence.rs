@@ -8,6 +8,7 @@ use tombolo_machine::section::Reader;
 use tombolo_machine::spelling::OptionInfo;
 use tombolo_machine::{ConfigError, Conflict, Key, choice};
 use tombolo_protocol::catalogue::{self, PROTOCOLS};
+use tombolo_protocol::nmoesi::{self, NmoesiOptions};
 use tombolo_protocol::options::{self, BulkInvalidation, Choice, Facts};
 
 choice! {
@@ -32,6 +33,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What becomes of the bytes that a kernel has written to blocks of host memory.
+    pub enum KernelEnd {
+        /// The next launch merges the blocks that several GPUs share; host code synchronises block by block. Source: UMH, 4.2.1.
+        MergeShared = "merge-shared",
+        /// The kernel's end writes them all back. Source: UMH, section 4.2, figure 6a.
+        FlushAll = "flush-all",
+    }
+}
+
 /// Who keeps caches coherent, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Coherence {
@@ -45,6 +56,12 @@ pub struct Coherence {
     pub l1_coherent: bool,
     /// Where lines of other modules are read and written.
     pub remote: Remote,
+    /// Whether an owner sends a block to the client that asked for it, past its home.
+    pub peer_transfer: bool,
+    /// Whether clean blocks leave without a word to their home.
+    pub silent_eviction: bool,
+    /// What becomes of the bytes that a kernel has written.
+    pub kernel_end: KernelEnd,
 }
 
 impl PartialEq for Coherence {
@@ -58,11 +75,12 @@ impl Eq for Coherence {}
 impl Hash for Coherence {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.protocol, self.invalidate, self.downgrade, self.l1_coherent, self.remote).hash(state);
+        (self.peer_transfer, self.silent_eviction, self.kernel_end).hash(state);
     }
 }
 
 /// The keys of all protocols, each with the choice of a protocol that it makes.
-const KEYS: [(Choice, Key); 4] = [
+const KEYS: [(Choice, Key); 7] = [
     (
         Choice::BulkInvalidation,
         Key::optional::<Invalidate>("invalidate", "Which lines of an L2 a bulk invalidation drops.", || {
@@ -87,6 +105,28 @@ const KEYS: [(Choice, Key); 4] = [
             "remote",
             "Where lines of other modules are read and written: at their home's memory, or in L2 caches.",
             || Some(Remote::Memory.print()),
+        ),
+    ),
+    (
+        Choice::PeerTransfer,
+        Key::optional::<bool>(
+            "peer_transfer",
+            "Whether an owner sends a block to the GPU or host that asked for it, past its home.",
+            || Some(true.print()),
+        ),
+    ),
+    (
+        Choice::SilentEviction,
+        Key::optional::<bool>("silent_eviction", "Whether clean blocks leave without a word to their home.", || {
+            Some(true.print())
+        }),
+    ),
+    (
+        Choice::KernelEnd,
+        Key::optional::<KernelEnd>(
+            "kernel_end",
+            "What becomes of what a kernel wrote: the next launch merges what GPUs share, or all is written back.",
+            || Some(KernelEnd::MergeShared.print()),
         ),
     ),
 ];
@@ -131,12 +171,25 @@ impl Coherence {
         }
     }
 
+    /// The protocol's words for what is chosen of NMOESI.
+    pub(crate) fn nmoesi(&self) -> NmoesiOptions {
+        let kernel_end = match self.kernel_end {
+            KernelEnd::MergeShared => nmoesi::KernelEnd::MergeShared,
+            KernelEnd::FlushAll => nmoesi::KernelEnd::FlushAll,
+        };
+        let Coherence { peer_transfer, silent_eviction, .. } = *self;
+        NmoesiOptions { peer_transfer, silent_eviction, kernel_end, broken: None }
+    }
+
     fn value(&self, key: &str) -> Plain {
         match key {
             "invalidate" => self.invalidate.print(),
             "downgrade" => self.downgrade.print(),
             "l1_coherent" => self.l1_coherent.print(),
             "remote" => self.remote.print(),
+            "peer_transfer" => self.peer_transfer.print(),
+            "silent_eviction" => self.silent_eviction.print(),
+            "kernel_end" => self.kernel_end.print(),
             other => panic!("coherence has no key {other}"),
         }
     }
@@ -170,6 +223,9 @@ impl Axis for Coherence {
             downgrade: reader.get("downgrade", Some(false))?,
             l1_coherent: reader.get("l1_coherent", Some(true))?,
             remote: reader.get("remote", Some(Remote::Memory))?,
+            peer_transfer: reader.get("peer_transfer", Some(true))?,
+            silent_eviction: reader.get("silent_eviction", Some(true))?,
+            kernel_end: reader.get("kernel_end", Some(KernelEnd::MergeShared))?,
         };
         Ok(Some(coherence))
     }

@@ -44,5 +44,6 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "infinite-bandwidth",
     "gps",
     "gps-all-to-all",
-    "gps-on-read"
+    "gps-on-read",
+    "umh"
 );

@@ -72,6 +72,12 @@ pub enum Choice {
     WriteBack,
     /// [`Options::remote`].
     Remote,
+    /// [`NmoesiOptions::peer_transfer`].
+    PeerTransfer,
+    /// [`NmoesiOptions::silent_eviction`].
+    SilentEviction,
+    /// [`NmoesiOptions::kernel_end`].
+    KernelEnd,
 }
 
 /// What is known of a protocol before it runs.

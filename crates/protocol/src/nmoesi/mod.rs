@@ -46,7 +46,7 @@ use crate::data::Data;
 use crate::elision::Holds;
 use crate::node::{Delivery, Effects};
 use crate::nodes::{Event, Known, Node, Nodes, Of, Standing};
-use crate::options::{Facts, Options};
+use crate::options::{Choice, Facts, Options};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
 pub use client::{Block, State, Waiting};
@@ -204,7 +204,7 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
         hierarchical: false,
         caches: |_, _| true,
         holds: |_| Holds::Nothing,
-        choices: &[],
+        choices: &[Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
     };
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {

@@ -17,6 +17,7 @@ use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, r
 use tombolo_design::elision::{Cpelide, Table};
 use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
+use tombolo_protocol::catalogue::facts;
 
 const STATUS: &str =
     "Exit status: 0 every test was run and nothing is wrong; 1 a violation was found, or a broken protocol was not
@@ -84,7 +85,7 @@ impl Arguments {
         }
         let described = self.designs()?;
         let designs: Vec<Design> = described.iter().map(checked).collect();
-        let cases = self.cases()?;
+        let cases = self.cases(&designs)?;
         self.output.check(cases.iter().filter_map(|case| case.file.as_deref()))?;
         let broken = self.broken(&designs)?;
         let (threads, started) = (self.threads.count(), Instant::now());
@@ -132,9 +133,11 @@ impl Arguments {
         Err(Failure::Argument { flag: "--design", value: design.name.clone(), reason })
     }
 
-    fn cases(&self) -> Result<Vec<Case>, Failure> {
+    /// Those that ship, where none are named: with host threads where the machine of every design has a host.
+    fn cases(&self, designs: &[Design]) -> Result<Vec<Case>, Failure> {
         if self.litmus.is_empty() && self.random.is_none() && self.mutants.is_none() {
-            return Ok(Case::shipped());
+            let have_host = designs.iter().all(|design| facts(design.protocol()).is_some_and(|facts| facts.host));
+            return Ok(if have_host { [Case::shipped(), Case::host()].concat() } else { Case::shipped() });
         }
         let mut cases = Vec::new();
         for path in &self.litmus {
