@@ -204,7 +204,7 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
         hierarchical: false,
         caches: |_, _| true,
         holds: |_| Holds::Nothing,
-        choices: &[Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
+        choices: &[Choice::WriteBack, Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
     };
 
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
