@@ -406,10 +406,9 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
     }
 
     /// Whom the L2 of `at` may invalidate for a line while the entry of its region is this: the modules that it names, and
-    /// the GPU homes of the GPUs that it names.
+    /// the GPU homes of the GPUs that it names. Nobody where there is no entry.
     #[inline]
-    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Option<Sharers>) -> ModuleSet {
-        let sharers = entry.unwrap_or_default();
-        sharers.iter().map(|sharer| sharer.module(topology, at, line)).collect()
+    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
+        entry.iter().map(|sharer| sharer.module(topology, at, line)).collect()
     }
 }

@@ -148,7 +148,7 @@ impl Coherence for Crooked {
         (self.above)(self.whole.above(at, homes))
     }
 
-    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Option<Sharers>) -> ModuleSet {
+    fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
         (self.named)(self.whole.named(topology, at, line, entry))
     }
 }

@@ -76,7 +76,7 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Whom the L2 of `home` may invalidate for `line` now.
     pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> ModuleSet {
-        let entry = state.entries[self.entry_index(home, line)];
+        let Some(entry) = state.entries[self.entry_index(home, line)] else { return ModuleSet::NONE };
         self.protocol.named(self.scene.layout, home, Line(u64::from(line)), entry)
     }
 }

@@ -292,8 +292,12 @@ impl<P: Coherence> Machine<'_, P> {
                 slots |= if slot != 0 && self.passes(below, module, line) { slot } else { 0 };
             }
         }
+        let homes = self.homes_of(module, line);
         for from in self.modules().filter(|&from| from != module) {
-            if self.may_send_down(scene.state, from, module, line) {
+            // Those above are among the homes.
+            let is_home = from == homes.gpu || from == homes.system;
+            let may_send = is_home || self.named(scene.state, from, line).contains(module);
+            if may_send && self.may_send_down(scene.state, from, module, line) {
                 slots |= self.slot(from, line);
             }
         }
@@ -303,12 +307,6 @@ impl<P: Coherence> Machine<'_, P> {
     /// Whether the L2 of `from` may send that of `module` a fill or an invalidation before anything new comes from there,
     /// with nothing in the channel before it.
     fn may_send_down(&self, state: &State, from: ModuleId, module: ModuleId, line: u8) -> bool {
-        let names = self.named(state, from, line).contains(module);
-        // Those above are among the homes.
-        let homes = self.homes_of(module, line);
-        if !names && from != homes.gpu && from != homes.system {
-            return false;
-        }
         let region = self.region(line);
         let is_one_channel = self.protocol.channels().fills_stay_ahead;
         let mut asks = false;
@@ -325,7 +323,7 @@ impl<P: Coherence> Machine<'_, P> {
                 _ => {}
             }
         }
-        asks || names
+        asks || self.named(state, from, line).contains(module)
             || (self.lines_of_region(line)).any(|line| state.l2[self.l2_index(module, line)].pending.is_some())
             || state.held.iter().any(|held| {
                 held.module == from && held.source == Source::Module(module) && self.region(held.line) == region

@@ -390,6 +390,7 @@ fn keeps_to_edges<C: Coherence, D: Contents>(
     let up: ModuleSet = requests.chain(actions.downgrade).collect();
     let down = ModuleSet(actions.invalidate);
     let above = protocol.above(at, before.homes);
-    let named = protocol.named(&here.site.map, at, before.line_id, before.entry);
+    let named = |entry| protocol.named(&here.site.map, at, before.line_id, entry);
+    let named = before.entry.map_or(ModuleSet::NONE, named);
     up.without(above) == ModuleSet::NONE && down.without(named) == ModuleSet::NONE
 }
