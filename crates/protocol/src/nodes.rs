@@ -10,7 +10,8 @@
 //! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
 //!    other request of the block, as soon as the client is not busy.
 //! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
-//! 5. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
+//! 5. What the host accesses is of `.sys` scope, weak or not. So is a store that covers less than a byte of the masks.
+//! 6. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
 //!    when no block [owes](Nodes::owes) anything.
 
 use crate::coherence::{Protocol, Refusal, Reply, Request};

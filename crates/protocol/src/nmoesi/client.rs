@@ -268,6 +268,9 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
             }
             (Message::Taken { kept }, Some(Waiting::Back)) => self.sent_back(kept),
             (Message::Take, _) => self.take(),
+            (Message::Share | Message::Forward { .. }, _) if matches!(self.block.state, State::S | State::N) => {
+                return Err(Refusal::Unexpected("a client that only shares a block was asked for it as its owner"));
+            }
             (Message::Share, _) => self.share(),
             (Message::Forward { to }, _) => self.forward(to),
             (
@@ -298,8 +301,8 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         let theirs = mask & !own;
         self.block.data.merge(data, theirs);
         self.block.dirty = self.block.dirty & !theirs;
-        // What the L2 holds may be older now.
-        self.block.above = Mask::NONE;
+        // What the L2 holds of these is older now.
+        self.block.above = self.block.above & !theirs;
         self.block.state = if self.block.dirty.is_empty() { State::E } else { State::M };
         self.block.waiting = None;
     }

@@ -19,6 +19,7 @@
 //!   N is for blocks that several clients share.
 //! - O that is read keeps its ownership. Without transfers between peers M and O send their bytes down and become S; E
 //!   says only that it has heard, and memory supplies.
+//! - A store to I fetches the block (write allocate). Stores that fetch no data, and N in L1s, are not here.
 //! - What leaves N or O is *merged*: the others that share the block give up their copies, which lack its bytes.
 //! - A coherent load (one of `.sys` scope, any load of the host) hits in M and E alone, and else asks for the block alone:
 //!   it is the store of no bytes of section 4.2.1.
@@ -27,12 +28,17 @@
 //! client in N has written its bytes since the block was last merged, so none of them is older. A client that asks for
 //! the block alone keeps its own on top of all where it is in N, and below the others' where it is in O. A merge is owed by
 //! a release of `.sys` scope, for the blocks of its GPU in N or O, and by the launch of a kernel, for those of all GPUs.
-//! M stays: the home names it. Before host code nothing is merged.
+//! M stays: the home names it. Before host code nothing is merged. O is merged whether or not others share the block still,
+//! which a client cannot know.
 //!
 //! **Under way.** A client has one transaction of a block at a time, and takes part in those of others meanwhile. What
 //! has been sent back is kept until the home has said so: it answers for it until then. A client that the home does not
 //! name any more has given its bytes to somebody else: what it sends back counts for nothing. A block from a peer that
-//! comes after the home has taken the block away again does not install.
+//! comes after the home has taken the block away again does not install; it is asked for once more.
+//!
+//! Two things are sent twice, so that no answer waits for a request. Bytes on their way back are sent as an answer too where
+//! the home takes the block meanwhile: at a launch all GPUs merge at once. And a client that left S in silence and asks again
+//! may be taken from as what it was; a block that a peer sends it then counts as overtaken.
 
 mod broken;
 mod client;

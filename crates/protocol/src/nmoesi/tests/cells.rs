@@ -1,0 +1,237 @@
+//! Table II, cell by cell.
+
+use super::world::{Bytes, Done, atomic, coherent_load, coherent_store, count, load, rules, store};
+use crate::nmoesi::{Block, Message, NmoesiOptions, Slot, State};
+use crate::nodes::{Event, Node, Nodes};
+use crate::{Refusal, Request};
+use tombolo_types::{Mask, ModuleId, Scope};
+
+/// UMH's Table II as it is here: what a client sends, and its state after.
+///
+/// The number in brackets is of the bytes sent. Each block has four, of which N, M and O have written one. Where there are
+/// two states, the answer decides. `-` is nothing.
+///
+/// A client is asked for a read by another only where the home names it the owner. N and S never are: that is an error.
+/// There is no O without transfers between peers.
+const TABLE: &str = "
+  | load         | coherent load | store        | coherent store | atomic
+N | hit          | Write, M      | hit          | Write, M       | Write, M
+M | hit          | hit           | hit          | hit            | hit
+O | hit          | Write, M      | hit          | Write, M       | Write, M
+E | hit          | hit           | hit, M       | hit, M         | hit, M
+S | hit          | Write, E      | hit, N       | Write, M       | Write, M
+I | Read, S or E | Write, E      | Read, N or M | Write, M       | Write, M
+
+  | eviction   | merge           | flush           | read, peer   | read, no peer | write
+N | Back(1), I | Back(1), S or I | Back(1), S or I | never        | never         | Bytes(1), I
+M | Back(1), I | -               | Back(1), S or I | Peer+Sent, O | Bytes(1), S   | Bytes(1), I
+O | Back(1), I | Back(1), S or I | Back(1), S or I | Peer+Sent    | Bytes(1), S   | Bytes(1), I
+E | I          | -               | -               | Peer+Sent, S | Bytes(0), S   | Bytes(0), I
+S | I          | -               | -               | never        | never         | Bytes(0), I
+I | -          | -               | -               | Refused      | Bytes(0)      | Bytes(0)
+";
+
+const STATES: [State; 6] = [State::N, State::M, State::O, State::E, State::S, State::I];
+
+/// A column of the first part: what its own SMs ask of a client.
+type Asked = (&'static str, fn() -> Request<Bytes>);
+
+const ASKED: [Asked; 5] = [
+    ("load", || load(1)),
+    ("coherent load", || coherent_load(1)),
+    ("store", || store(1, 9)),
+    ("coherent store", || coherent_store(1, 9)),
+    ("atomic", || atomic(1, 9)),
+];
+
+/// Columns of the second part: what else happens at a client.
+const MET: [(&str, Event<Message<Bytes>, Bytes>); 6] = [
+    ("eviction", Event::Evict),
+    ("merge", Event::Merge { all: false }),
+    ("flush", Event::Merge { all: true }),
+    ("read, peer", told(Message::Forward { to: ModuleId(1) })),
+    ("read, no peer", told(Message::Share)),
+    ("write", told(Message::Take)),
+];
+
+const fn told(message: Message<Bytes>) -> Event<Message<Bytes>, Bytes> {
+    Event::Told { from: Node::Home, message }
+}
+
+/// Where a client has the byte that it has written.
+#[derive(Clone, Copy)]
+enum Written {
+    InL2,
+    InMemory,
+}
+
+fn block(state: State, written: Written) -> Block<Bytes> {
+    let (first, all) = (Mask(1), Bytes([1, 2, 3, 4]));
+    let clean = Block { state, data: all, ..Block::default() };
+    match (state, written) {
+        (State::I, _) => Block::default(),
+        (State::S | State::E, _) => clean,
+        (State::N | State::M | State::O, Written::InMemory) => Block { dirty: first, ..clean },
+        (State::N | State::M | State::O, Written::InL2) => {
+            Block { data: Bytes([0, 2, 3, 4]), above: first, fresh: first, l2: all, ..clean }
+        }
+    }
+}
+
+/// The step of a client at an event that it can take.
+fn step(block: &mut Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> Done {
+    try_step(block, event, silent_eviction).unwrap()
+}
+
+/// The same, or why it cannot happen.
+fn try_step(
+    block: &mut Block<Bytes>,
+    event: Event<Message<Bytes>, Bytes>,
+    silent_eviction: bool,
+) -> Result<Done, Refusal> {
+    let options = NmoesiOptions { silent_eviction, ..NmoesiOptions::default() };
+    let (mut slot, mut done) = (Slot::Client(*block), Done::default());
+    rules(options).step(Node::Client(ModuleId(0)), &mut slot, event, &mut done)?;
+    match slot {
+        Slot::Client(after) => *block = after,
+        Slot::Home(_) => panic!("a client becomes a home"),
+    }
+    Ok(done)
+}
+
+fn name(message: Message<Bytes>) -> String {
+    match message {
+        Message::Back { mask, .. } => format!("Back({})", count(mask)),
+        Message::Bytes { mask, .. } => format!("Bytes({})", count(mask)),
+        Message::Read
+        | Message::Write { .. }
+        | Message::Sent { .. }
+        | Message::Refused
+        | Message::Peer { .. }
+        | Message::Shared { .. }
+        | Message::Exclusive { .. }
+        | Message::Taken { .. }
+        | Message::Take
+        | Message::Share
+        | Message::Forward { .. } => {
+            format!("{message:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect()
+        }
+    }
+}
+
+/// What the home may answer.
+fn answers(message: Message<Bytes>) -> Vec<Message<Bytes>> {
+    let data = Bytes([5, 6, 7, 8]);
+    match message {
+        Message::Read => vec![Message::Shared { data }, Message::Exclusive { mask: Mask::ALL, data }],
+        Message::Write { holds: true } => vec![Message::Exclusive { mask: Mask::NONE, data: Bytes::default() }],
+        Message::Write { holds: false } => vec![Message::Exclusive { mask: Mask::ALL, data }],
+        Message::Back { keep: true, .. } => vec![Message::Taken { kept: true }, Message::Taken { kept: false }],
+        Message::Back { keep: false, .. } => vec![Message::Taken { kept: false }],
+        Message::Bytes { .. } | Message::Sent { .. } | Message::Refused | Message::Peer { .. } => Vec::new(),
+        Message::Shared { .. }
+        | Message::Exclusive { .. }
+        | Message::Taken { .. }
+        | Message::Take
+        | Message::Share
+        | Message::Forward { .. } => panic!("a client sends {message:?}"),
+    }
+}
+
+/// One cell of the table.
+fn cell(before: Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> String {
+    let mut block = before;
+    let Ok(done) = try_step(&mut block, event, silent_eviction) else { return "never".to_owned() };
+    let sent = done.sent.iter().map(|(_, message)| name(*message)).collect::<Vec<_>>().join("+");
+    let answers: Vec<_> = done.sent.iter().flat_map(|(_, message)| answers(*message)).collect();
+    let mut states = vec![block.state];
+    if !answers.is_empty() {
+        states = answers.into_iter().map(|answer| answered(block, answer, event, done.is_held)).collect();
+    }
+    let is_hit = sent.is_empty() && matches!(event, Event::Asked(_));
+    let sent = if is_hit { "hit".to_owned() } else { sent };
+    let states = states.iter().map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" or ");
+    let is_same = states == format!("{:?}", before.state);
+    match (sent.is_empty(), is_same) {
+        (true, true) => "-".to_owned(),
+        (true, false) => states,
+        (false, true) => sent,
+        (false, false) => format!("{sent}, {states}"),
+    }
+}
+
+/// The state after an answer, and after the request that it was for has run again.
+fn answered(mut block: Block<Bytes>, answer: Message<Bytes>, event: Event<Message<Bytes>, Bytes>, held: bool) -> State {
+    step(&mut block, told(answer), true);
+    if held {
+        let done = step(&mut block, event, true);
+        assert!(!done.is_held && done.sent.is_empty(), "a request that was answered hits");
+    }
+    block.state
+}
+
+/// A table of these columns, as wide as they must be.
+fn table(columns: &[(&str, Event<Message<Bytes>, Bytes>)], written: Written) -> String {
+    let mut rows =
+        vec![[" ".to_owned()].into_iter().chain(columns.iter().map(|(name, _)| (*name).to_owned())).collect()];
+    for state in STATES {
+        let cells = columns.iter().map(|(_, event)| cell(block(state, written), *event, true));
+        rows.push([format!("{state:?}")].into_iter().chain(cells).collect::<Vec<_>>());
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..=columns.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join(" | ").trim_end().to_owned()
+    };
+    rows.iter().map(|row| line(row) + "\n").collect()
+}
+
+fn tables(written: Written) -> String {
+    let asked = ASKED.map(|(name, request)| (name, Event::Asked(request())));
+    format!("\n{}\n{}", table(&asked, written), table(&MET, written))
+}
+
+#[test]
+fn every_cell_of_table_ii_is_as_stated() {
+    let found = tables(Written::InMemory);
+    println!("{found}");
+    assert_eq!(found, TABLE);
+}
+
+#[test]
+fn bytes_that_are_in_the_l2_alone_count_as_written() {
+    assert_eq!(tables(Written::InL2), TABLE);
+}
+
+#[test]
+fn e_and_s_tell_the_home_that_they_leave_where_the_design_says_so() {
+    let left = |state| cell(block(state, Written::InMemory), Event::Evict, false);
+    assert_eq!(STATES.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
+}
+
+#[test]
+fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
+    let asks = |state| {
+        let mut block = block(state, Written::InMemory);
+        step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.first().map(|(_, message)| *message)
+    };
+    let write = |holds| Some(Message::Write { holds });
+    assert_eq!(STATES.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
+}
+
+/// Whether a client in S asks for the block alone, by the scope of the request: `.cta`, `.gpu`, `.sys`.
+fn asks_alone(request: impl Fn(Scope) -> Request<Bytes>) -> [bool; 3] {
+    [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
+        let mut block = block(State::S, Written::InMemory);
+        !step(&mut block, Event::Asked(request(scope)), true).sent.is_empty()
+    })
+}
+
+#[test]
+fn the_scope_says_what_asks_for_the_block_alone() {
+    let (mask, data) = (Mask(1), Bytes::default());
+    assert_eq!(asks_alone(|scope| Request::Read { mask, scope }), [false, false, true]);
+    assert_eq!(asks_alone(|scope| Request::Write { mask, scope, data, tracked: false }), [false, true, true]);
+    assert_eq!(asks_alone(|scope| Request::Atomic { mask, scope, update: 1, returns: false }), [true; 3]);
+}

@@ -1,0 +1,149 @@
+//! What crosses what.
+
+use super::world::{Bytes, World, broken, client, coherent_store, load, with_and_without_peers};
+use crate::nmoesi::State::{E, I, M, S};
+use crate::nmoesi::{BrokenNmoesi, Message, NmoesiOptions};
+use crate::nodes::Node;
+
+const HOST: usize = 2;
+
+/// GPU 0 holds the block alone, with a byte that it has written or without. GPU 1 has asked for it, and the home asks
+/// GPU 0, which does not know yet.
+fn asked_of_owner(options: NmoesiOptions, is_written: bool) -> World {
+    let mut world = World::new(2, options);
+    world.read(0, 0);
+    if is_written {
+        world.write(0, 0, 1);
+    }
+    assert_eq!(world.states(), [if is_written { M } else { E }, I, I]);
+    world.begin(1, load(0));
+    assert!(world.deliver(client(1), Node::Home));
+    world
+}
+
+/// Messages of this kind that have been taken.
+fn count(world: &World, kind: fn(Message<Bytes>) -> bool) -> usize {
+    world.taken.iter().filter(|one| kind(one.message)).count()
+}
+
+#[test]
+fn an_owner_that_has_left_clean_refuses_and_memory_supplies() {
+    for options in with_and_without_peers() {
+        let mut world = asked_of_owner(options, false);
+        world.begin_eviction(0);
+        world.run();
+        assert_eq!((world.found(1, 0), world.reads), (0, 2));
+        assert_eq!((world.states(), world.owner()), (vec![I, E, I], Some(1)), "nobody else holds it");
+        assert_eq!(count(&world, |message| message == Message::Refused), usize::from(options.peer_transfer));
+        assert_eq!(count(&world, |message| matches!(message, Message::Peer { .. })), 0);
+    }
+}
+
+#[test]
+fn an_owner_whose_bytes_are_on_their_way_back_answers_and_they_count_still() {
+    let mut world = asked_of_owner(NmoesiOptions::default(), true);
+    world.begin_eviction(0);
+    assert!(!world.deliver(client(0), Node::Home), "what goes back waits for the transaction");
+    assert!(world.deliver(Node::Home, client(0)));
+    assert!(world.deliver(client(0), client(1)));
+    assert_eq!(world.found(1, 0), 1);
+    assert_eq!((world.reads, world.memory), (1, Bytes::default()));
+    world.run();
+    assert_eq!((world.memory, world.owner()), (Bytes([1, 0, 0, 0]), None));
+    assert_eq!(world.states(), [I, I, I], "the bytes are merged: who shares the block gives it up");
+    assert_eq!(world.read(1, 0), 1);
+}
+
+#[test]
+fn without_peers_the_bytes_that_answer_are_those_on_their_way_back() {
+    let [_, options] = with_and_without_peers();
+    let mut world = asked_of_owner(options, true);
+    world.begin_eviction(0);
+    world.run();
+    assert_eq!((world.found(1, 0), world.memory), (1, Bytes([1, 0, 0, 0])));
+    assert_eq!((world.states(), world.owner()), (vec![I, E, I], Some(1)));
+}
+
+/// The host stores 2 to byte 0 while what GPU 0 has written there goes back; what memory holds after the host leaves.
+fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, Bytes) {
+    let mut world = World::new(2, options);
+    if is_shared {
+        world.read(1, 0);
+    }
+    world.write(0, 0, 1);
+    world.write(0, 1, 1);
+    world.begin_eviction(0);
+    world.begin(HOST, coherent_store(0, 2));
+    assert!(world.deliver(client(HOST), Node::Home));
+    assert!(world.deliver(Node::Home, client(0)));
+    if is_shared {
+        assert!(world.deliver(Node::Home, client(1)));
+        assert!(world.deliver(client(1), Node::Home));
+    }
+    // The answer passes what goes back.
+    let at = world.under_way.iter().position(|one| matches!(one.message, Message::Bytes { .. })).unwrap();
+    let answer = world.under_way.remove(at).unwrap();
+    world.under_way.push_front(answer);
+    assert!(world.deliver(client(0), Node::Home));
+    assert!(world.deliver(Node::Home, client(HOST)));
+    assert_eq!(world.states(), [I, I, M]);
+    world.begin_eviction(HOST);
+    assert!(world.deliver(client(HOST), Node::Home));
+    let memory = world.memory;
+    world.run();
+    (world, memory)
+}
+
+#[test]
+fn what_goes_back_counts_for_nothing_once_the_block_has_been_taken() {
+    for options in with_and_without_peers() {
+        for is_shared in [false, true] {
+            let (world, before) = stored_over_a_write_back(options, is_shared);
+            assert_eq!((before, world.memory), (Bytes([2, 1, 0, 0]), Bytes([2, 1, 0, 0])));
+            assert_eq!((world.states(), world.owner()), (vec![I, I, I], None));
+        }
+    }
+    let (world, before) = stored_over_a_write_back(broken(BrokenNmoesi::StaleWriteBackCounts), true);
+    assert_eq!((before, world.memory), (Bytes([2, 1, 0, 0]), Bytes([1, 1, 0, 0])));
+}
+
+/// GPU 0 has sent its block to GPU 1; before it arrives the host takes the block and stores 2.
+fn overtaken(options: NmoesiOptions) -> World {
+    let mut world = asked_of_owner(options, true);
+    assert!(world.deliver(Node::Home, client(0)));
+    assert!(world.deliver(client(0), Node::Home));
+    world.begin(HOST, coherent_store(0, 2));
+    assert!(world.deliver(client(HOST), Node::Home));
+    for gpu in [0, 1] {
+        assert!(world.deliver(Node::Home, client(gpu)));
+        assert!(world.deliver(client(gpu), Node::Home));
+    }
+    assert!(world.deliver(Node::Home, client(HOST)));
+    assert_eq!(world.states(), [I, I, M]);
+    world.run();
+    world
+}
+
+#[test]
+fn a_block_from_a_peer_that_the_home_has_taken_away_is_asked_for_again() {
+    let mut world = overtaken(NmoesiOptions::default());
+    assert_eq!(world.found(1, 0), 2);
+    assert_eq!(world.read(HOST, 0), 2);
+    assert_eq!(world.states(), [I, I, M], "a load of the host takes the block from its sharers");
+    let world = overtaken(broken(BrokenNmoesi::PeerOvertakenInstalls));
+    assert_eq!((world.found(1, 0), world.states()), (1, vec![I, S, M]));
+}
+
+#[test]
+fn a_client_that_is_taken_from_while_it_asks_gets_the_whole_block() {
+    for options in with_and_without_peers() {
+        let mut world = World::new(2, options);
+        world.read(0, 0);
+        world.read(1, 0);
+        world.begin(0, coherent_store(0, 1));
+        world.begin(1, coherent_store(1, 2));
+        assert!(world.deliver(client(1), Node::Home));
+        world.run();
+        assert_eq!((world.read(0, 1), world.states()), (2, vec![M, I, I]));
+    }
+}
