@@ -3,8 +3,8 @@
 //! A protocol owns the slot that a node has of a block, and the messages between nodes. A host keeps a slot for each
 //! block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
 //!
-//! 1. Messages of a class between two nodes keep the order that [`Nodes::delivery`] declares. Messages that
-//!    [`Nodes::is_answer`] names are taken at once, whatever else waits: no request stands before them.
+//! 1. Messages of a [`Class`] between two nodes keep the order that [`Nodes::CHANNELS`] declares, among those of one block.
+//!    All but requests are taken whatever else waits: a step never refuses them, and no request stands before them.
 //! 2. An event refused with [`Refusal::Stall`] has changed nothing. It runs again when its block has no transaction under
 //!    way there ([`Nodes::is_busy`]).
 //! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
@@ -55,6 +55,48 @@ pub enum Event<M, D: Data> {
         /// Whether what no other holds goes back too.
         all: bool,
     },
+}
+
+/// The classes of messages: who sends them to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// A client to a home, which takes it when nothing of the block is under way there.
+    Request,
+    /// A home to a client: grants, acknowledgments, and what it asks of one that holds the block.
+    Down,
+    /// A client to a home, within what that is about.
+    Answer,
+    /// A client to a client.
+    Peer,
+}
+
+/// The order that messages of each class keep between two nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channels {
+    /// [`Class::Request`].
+    pub request: Delivery,
+    /// [`Class::Down`].
+    pub down: Delivery,
+    /// [`Class::Answer`].
+    pub answer: Delivery,
+    /// [`Class::Peer`].
+    pub peer: Delivery,
+}
+
+impl Channels {
+    /// Whether messages of this class keep an order.
+    pub fn keep_order(&self, class: Class) -> bool {
+        let delivery = match class {
+            Class::Request => self.request,
+            Class::Down => self.down,
+            Class::Answer => self.answer,
+            Class::Peer => self.peer,
+        };
+        match delivery {
+            Delivery::Fifo | Delivery::FifoPerLine | Delivery::FifoPerRegion => true,
+            Delivery::Unordered => false,
+        }
+    }
 }
 
 /// What a home wants of its memory.
@@ -124,6 +166,8 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
     type Slot<D: Data>: Copy + Eq + Hash + Debug + Send;
     /// What nodes tell each other.
     type Message<D: Data>: Copy + Eq + Hash + Debug + Send;
+    /// The order that its messages need.
+    const CHANNELS: Channels;
 
     /// The slot of a node that knows nothing of a block.
     fn empty<D: Data>(at: Node) -> Self::Slot<D>;
@@ -140,11 +184,8 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
         effects: &mut impl Effects<Of<Self>, D>,
     ) -> Result<(), Refusal>;
 
-    /// The order that messages of this class keep between two nodes, among those of one block.
-    fn delivery<D: Data>(message: &Self::Message<D>) -> Delivery;
-
-    /// Whether it ends what it is about, or answers within it: such a message waits for nothing.
-    fn is_answer<D: Data>(message: &Self::Message<D>) -> bool;
+    /// The class of a message.
+    fn class<D: Data>(message: &Self::Message<D>) -> Class;
 
     /// Whether a transaction is under way.
     fn is_busy<D: Data>(slot: &Self::Slot<D>) -> bool;

@@ -51,7 +51,7 @@ use crate::coherence::{Protocol, Refusal};
 use crate::data::Data;
 use crate::elision::Holds;
 use crate::node::{Delivery, Effects};
-use crate::nodes::{Event, Known, Node, Nodes, Of, Standing};
+use crate::nodes::{Channels, Class, Event, Known, Node, Nodes, Of, Standing};
 use crate::options::{Choice, Facts, Options};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
@@ -254,6 +254,14 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
     type Slot<D: Data> = Slot<D>;
     type Message<D: Data> = Message<D>;
 
+    /// What a home takes away never passes what it has granted before. A client's answers and its requests pass each other.
+    const CHANNELS: Channels = Channels {
+        request: Delivery::FifoPerRegion,
+        down: Delivery::FifoPerRegion,
+        answer: Delivery::Unordered,
+        peer: Delivery::Unordered,
+    };
+
     fn empty<D: Data>(at: Node) -> Slot<D> {
         match at {
             Node::Client(_) => Slot::Client(Block::default()),
@@ -274,34 +282,17 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn delivery<D: Data>(message: &Message<D>) -> Delivery {
+    fn class<D: Data>(message: &Message<D>) -> Class {
         match message {
-            Message::Read | Message::Write { .. } | Message::Back { .. } => Delivery::FifoPerRegion,
+            Message::Read | Message::Write { .. } | Message::Back { .. } => Class::Request,
             Message::Shared { .. }
             | Message::Exclusive { .. }
             | Message::Taken { .. }
             | Message::Take
             | Message::Share
-            | Message::Forward { .. } => Delivery::FifoPerRegion,
-            Message::Bytes { .. } | Message::Sent { .. } | Message::Refused | Message::Peer { .. } => {
-                Delivery::Unordered
-            }
-        }
-    }
-
-    fn is_answer<D: Data>(message: &Message<D>) -> bool {
-        match message {
-            Message::Read | Message::Write { .. } | Message::Back { .. } => false,
-            Message::Shared { .. }
-            | Message::Exclusive { .. }
-            | Message::Taken { .. }
-            | Message::Take
-            | Message::Share
-            | Message::Forward { .. }
-            | Message::Bytes { .. }
-            | Message::Sent { .. }
-            | Message::Refused
-            | Message::Peer { .. } => true,
+            | Message::Forward { .. } => Class::Down,
+            Message::Bytes { .. } | Message::Sent { .. } | Message::Refused => Class::Answer,
+            Message::Peer { .. } => Class::Peer,
         }
     }
 

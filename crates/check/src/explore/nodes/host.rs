@@ -6,7 +6,7 @@ use super::super::values::CELLS;
 use super::NodeMachine;
 use super::state::{Asked, Body, Cells, NodeState};
 use tombolo_protocol::node::Effects;
-use tombolo_protocol::nodes::{Access, Event, Hold, Node, Nodes, Of};
+use tombolo_protocol::nodes::{Access, Class, Event, Hold, Node, Nodes, Of};
 use tombolo_protocol::{Data, Refusal, Reply, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
@@ -139,6 +139,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
     ) -> bool {
         let block = block as usize;
         let taken = self.step_at(state, to, block, Event::Told { from, message }).is_some();
+        if !taken && P::class(&message) != Class::Request {
+            state.break_with(Violation::Unexpected("a node refuses what waits for nothing"));
+        }
         if let (true, Node::Client(client)) = (taken, to) {
             self.resume(state, client.0, block);
         }

@@ -4,7 +4,7 @@ use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
 use super::super::values::{CELLS, Values};
 use crate::litmus::{Update, Value};
 use std::hash::{Hash, Hasher};
-use tombolo_protocol::nodes::{Node, Nodes};
+use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_protocol::{Data, Request};
 use tombolo_types::Mask;
 
@@ -161,8 +161,8 @@ impl<P: Nodes> Hash for NodeState<P> {
 pub(super) enum Channel {
     /// From an SM to its client, per line.
     ToClient { sm: u8, line: u8 },
-    /// Between nodes, per block; those of a class without order each go their own way.
-    Between { from: u8, to: u8, block: u8, ordered: bool },
+    /// Between nodes, per block and class; those of a class without order each go their own way.
+    Between { from: u8, to: u8, block: u8, class: Class },
     /// From a client to an SM, per line.
     ToSm { sm: u8, line: u8 },
 }
@@ -180,8 +180,7 @@ impl<M> Body<M> {
         match *self {
             Body::Asked(Asked { sm, line, .. }) => Channel::ToClient { sm: sm.unwrap_or(u8::MAX), line },
             Body::Told { from, to, block, ref message } => {
-                let ordered = P::delivery::<Cells>(message) != tombolo_protocol::node::Delivery::Unordered;
-                Channel::Between { from: number(from), to: number(to), block, ordered }
+                Channel::Between { from: number(from), to: number(to), block, class: P::class::<Cells>(message) }
             }
             Body::Fill { sm, line, .. } => Channel::ToSm { sm, line },
         }

@@ -10,7 +10,7 @@ use crate::litmus::Instruction;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::l1::L1Pending;
-use tombolo_protocol::nodes::{Node, Nodes};
+use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Scope;
 
 /// One step.
@@ -105,7 +105,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn first_messages(&self, state: &NodeState<P>) -> Vec<u16> {
         let channels: Vec<Channel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
         let is_first = |at: usize| match channels[at] {
-            Channel::Between { ordered: false, .. } => true,
+            Channel::Between { class, .. } if !P::CHANNELS.keep_order(class) => true,
             channel => channels.iter().position(|other| *other == channel) == Some(at),
         };
         (0..channels.len()).filter(|at| is_first(*at)).map(|at| at as u16).collect()
@@ -117,7 +117,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             Body::Asked(Asked { sm: Some(sm), line, .. }) => (self.client_of(sm), self.block(line)),
             Body::Told { to: Node::Client(client), block, .. } => (client.0, block as usize),
             Body::Told { to: Node::Home, block, ref message, .. } => {
-                if P::is_answer(message) || !P::is_busy(&state.slots[self.home_index(block as usize)]) {
+                if P::class(message) != Class::Request || !P::is_busy(&state.slots[self.home_index(block as usize)]) {
                     steps.push(deliver(MakesRoom::Nothing));
                 }
                 return;
@@ -143,32 +143,35 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// A delivery that commutes with all that can come before it: it is taken at once.
+    /// A delivery that commutes with all that can come before it: it is taken at once. Where a home's messages to a client
+    /// keep no order, another of them may be sent and overtake.
     pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
         if !self.config.reductions.eager || state.broken.is_some() {
             return None;
         }
         let commutes = |at: &u16| match &state.messages[*at as usize] {
-            Body::Told { to: Node::Home, message, .. } => P::is_answer(message) && !self.meets(state, *at),
-            // A client that waits takes nothing else of the block but what a peer sends.
-            Body::Told { to: Node::Client(client), block, message, .. } => {
-                let is_ordered = P::delivery(message) != tombolo_protocol::node::Delivery::Unordered;
-                let slot = &state.slots[self.client_index(client.0, *block as usize)];
-                is_ordered && P::is_busy(slot) && !self.meets(state, *at)
-            }
+            Body::Told { message, to, block, .. } => match (P::class(message), to) {
+                (Class::Answer, _) => !self.meets(state, *at),
+                // A client that waits takes nothing else of the block but what a peer sends.
+                (Class::Down, Node::Client(client)) => {
+                    let slot = &state.slots[self.client_index(client.0, *block as usize)];
+                    P::CHANNELS.keep_order(Class::Down) && P::is_busy(slot) && !self.meets(state, *at)
+                }
+                (Class::Down, Node::Home) | (Class::Request | Class::Peer, _) => false,
+            },
             Body::Asked(_) | Body::Fill { .. } => false,
         };
         let at = self.first_messages(state).into_iter().find(commutes)?;
         Some(NodeStep::Deliver { at, first: MakesRoom::Nothing })
     }
 
-    /// Whether another message without order is on its way to the same node and block.
+    /// Whether another message that keeps no order with it is on its way to the same node and block.
     fn meets(&self, state: &NodeState<P>, at: u16) -> bool {
         let Body::Told { to, block, .. } = state.messages[at as usize] else { return false };
         state.messages.iter().enumerate().any(|(other, message)| match message {
             Body::Told { to: also, block: of, message, .. } => {
-                let unordered = P::delivery(message) == tombolo_protocol::node::Delivery::Unordered;
-                other != at as usize && *also == to && *of == block && unordered
+                let keeps_order = P::CHANNELS.keep_order(P::class(message));
+                other != at as usize && *also == to && *of == block && !keeps_order
             }
             Body::Asked(_) | Body::Fill { .. } => false,
         })
@@ -241,7 +244,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     fn fits(&self, state: &NodeState<P>) -> bool {
         let Some(slots) = self.config.slots else { return true };
         let class = |message: &Body<P::Message<super::state::Cells>>| match *message {
-            Body::Told { from, to, ref message, .. } => Some((from, to, P::is_answer(message))),
+            Body::Told { from, to, ref message, .. } => Some((from, to, P::class(message))),
             Body::Asked(_) | Body::Fill { .. } => None,
         };
         let classes: Vec<_> = state.messages.iter().filter_map(class).collect();
