@@ -32,27 +32,30 @@ fn bounded(report: &DesignReport) -> Vec<&str> {
     bounded.map(|test| test.name.as_str()).collect()
 }
 
+fn within(states_of_test: u64) -> Budget {
+    Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
+}
+
+/// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
 #[test]
-fn every_shipped_test_holds_to_its_end_on_gpus_and_a_host() {
-    let cases = [Case::shapes(), Case::host(), Case::polling()].concat();
-    let report = explored("nmoesi", &cases, Budget::default());
-    assert_eq!(bounded(&report), Vec::<&str>::new());
+fn the_core_tests_and_the_shapes_hold_within_a_budget() {
+    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(30_000));
 }
 
 #[test]
-fn so_it_does_without_transfers_between_peers_and_with_all_flushed_at_a_kernels_end() {
-    let cases = [Case::host(), Case::kernels()].concat();
-    for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all"] {
-        let report = explored(configuration, &cases, Budget::default());
+fn kernels_and_polling_hold_to_their_end() {
+    for configuration in ["nmoesi", "nmoesi+no-peers", "nmoesi+flush-all"] {
+        let report = explored(configuration, &[Case::kernels(), Case::polling()].concat(), Budget::default());
         assert_eq!(bounded(&report), Vec::<&str>::new(), "{configuration}");
     }
 }
 
 #[test]
-fn clean_blocks_that_leave_with_a_word_break_nothing_within_a_budget() {
-    let cases = [Case::host(), Case::kernels(), Case::shapes()].concat();
-    let budget = Budget { states_of_placement: 20_000, states_of_test: 40_000, walks: 2, ..Budget::default() };
-    explored("nmoesi+told-evictions", &cases, budget);
+fn host_threads_hold_under_every_option_within_a_budget() {
+    explored("nmoesi", &Case::host(), within(60_000));
+    for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all", "nmoesi+told-evictions"] {
+        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(15_000));
+    }
 }
 
 /// Every placement of a test, from cold and from warm caches, with every way to share blocks.
@@ -94,16 +97,22 @@ fn larger() -> Vec<Test> {
 
 #[test]
 fn what_is_taken_at_once_hides_no_outcome() {
+    let mut compared = 0;
     for test in larger() {
         for (layout, start) in places(&test) {
-            let whole = Config { start, reductions: Reductions::NONE, ..Config::new("nmoesi") };
-            let reduced = Config { reductions: Reductions::ALL, ..whole };
+            let most = Config { max_states: 60_000, ..Config::new("nmoesi") };
+            let whole = Config { start, reductions: Reductions::NONE, ..most };
+            let reduced = Config { reductions: Reductions::ALL, max_states: 1_000_000, ..whole };
             let (whole, reduced) = (explore(&test, &layout, &whole), explore(&test, &layout, &reduced));
-            assert_eq!((whole.verdict, reduced.verdict), (Verdict::Clean, Verdict::Clean), "{} {layout}", test.name);
-            assert_eq!(whole.outcomes, reduced.outcomes, "{} {layout}", test.name);
-            assert!(whole.states >= reduced.states);
+            assert_eq!(reduced.verdict, Verdict::Clean, "{} {layout}", test.name);
+            let is_whole = whole.verdict == Verdict::Clean;
+            assert!(is_whole || whole.verdict == Verdict::Bounded, "{} {layout}: {:?}", test.name, whole.verdict);
+            assert!(whole.outcomes.is_subset(&reduced.outcomes), "{} {layout}", test.name);
+            assert!(!is_whole || whole.outcomes == reduced.outcomes, "{} {layout}", test.name);
+            compared += usize::from(is_whole);
         }
     }
+    assert!(compared >= 40, "{compared} explorations ended without reductions");
 }
 
 #[test]

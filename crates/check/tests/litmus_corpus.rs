@@ -58,7 +58,7 @@ fn variant_verdicts_are_reproduced() {
 #[test]
 fn host_verdicts_are_what_the_scopes_and_boundaries_of_each_test_say() {
     let rows = rows(HOST);
-    assert_eq!(rows.len(), 59);
+    assert_eq!(rows.len(), 60);
     for row in rows {
         let litmus = test(&format!("../host/{}", row[0]));
         assert!(litmus.program.has_host(), "{}", row[0]);

@@ -425,7 +425,7 @@ fn host_tests_have_the_outcomes_that_the_definitions_give() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/host");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let tests: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "litmus")).collect();
-    assert_eq!(tests.len(), 59);
+    assert_eq!(tests.len(), 60);
     for path in tests {
         let program = read(&path).unwrap_or_else(|error| panic!("{error}")).program;
         let model = Model::new(&program);

@@ -8,6 +8,7 @@ use tombolo_check::verify::{
     Budget, Case, Design, DesignReport, Event, Expected, PLACEMENTS_OF_RANDOM, Verdict, Watch, read_tests, verify,
 };
 use tombolo_protocol::BrokenRule;
+use tombolo_protocol::catalogue::facts;
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
@@ -43,9 +44,14 @@ fn assert_clean(reports: &[DesignReport]) {
     }
 }
 
+/// Those without a host, whose core tests every run of the tests explores to their end.
+fn without_host() -> Vec<Design> {
+    promising().into_iter().filter(|design| !facts(design.protocol()).expect("it is listed").host).collect()
+}
+
 #[test]
 fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
-    let reports = verify(&promising(), &Case::core(), Budget::default(), THREADS, &());
+    let reports = verify(&without_host(), &Case::core(), Budget::default(), THREADS, &());
     assert_clean(&reports);
     for design in reports {
         assert_eq!(design.count(Verdict::Ok), 52, "{}: every test is explored to its end", design.design);
@@ -81,7 +87,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
     let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
     assert_clean(&reports);
     for design in &reports {
-        assert_eq!(design.tests.len(), 41);
+        assert_eq!(design.tests.len(), 40);
         assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
     }
 }

@@ -11,7 +11,9 @@
 //!    other request of the block, as soon as the client is not busy.
 //! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
 //! 5. What the host accesses is of `.sys` scope, weak or not. So is a store that covers less than a byte of the masks.
-//! 6. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
+//! 6. Where queues have so many slots, a step is taken when there is room for all that it sends. What an answer or a block of a
+//!    peer makes a node say waits in the transaction that it ends: answers are taken whatever the queues hold.
+//! 7. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
 //!    when no block [owes](Nodes::owes) anything.
 
 use crate::coherence::{Protocol, Refusal, Reply, Request};
@@ -186,6 +188,9 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
 
     /// The class of a message.
     fn class<D: Data>(message: &Self::Message<D>) -> Class;
+
+    /// Whether it changes nothing but what a release of its receiver waits for.
+    fn only_tells<D: Data>(message: &Self::Message<D>) -> bool;
 
     /// Whether a transaction is under way.
     fn is_busy<D: Data>(slot: &Self::Slot<D>) -> bool;

@@ -55,13 +55,15 @@ pub enum BrokenNmoesi {
     DirtyEvictedSilently,
     /// An atomic that finds S or N is performed there.
     AtomicShares,
+    /// A release does not wait for bytes that its client has given up.
+    GivenNotAwaited,
     /// A home does not record the client that it sends a block to.
     HolderNotRecorded,
 }
 
 impl BrokenNmoesi {
     /// Every one.
-    pub const ALL: [BrokenNmoesi; 27] = [
+    pub const ALL: [BrokenNmoesi; 28] = [
         BrokenNmoesi::SharedBytesEvictedSilently,
         BrokenNmoesi::StoreKeepsExclusive,
         BrokenNmoesi::OwnerKeptWhenShared,
@@ -88,6 +90,7 @@ impl BrokenNmoesi {
         BrokenNmoesi::EndsWithoutMerge,
         BrokenNmoesi::DirtyEvictedSilently,
         BrokenNmoesi::AtomicShares,
+        BrokenNmoesi::GivenNotAwaited,
         BrokenNmoesi::HolderNotRecorded,
     ];
 }

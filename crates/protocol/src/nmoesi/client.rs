@@ -57,6 +57,8 @@ pub struct Block<D> {
     pub fresh: Mask,
     /// What the L2 holds.
     pub l2: D,
+    /// Whether bytes that it has given up may be lacking in others' copies still.
+    pub given: bool,
 }
 
 impl<D: Data> Block<D> {
@@ -75,7 +77,7 @@ impl<D: Data> Block<D> {
     fn leave<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
         let keeps_l2 = protocol.is_broken(BrokenNmoesi::InvalidationMissesL2);
         let (above, l2) = if keeps_l2 { (self.above, self.l2) } else { Default::default() };
-        *self = Block { waiting: self.waiting, above, l2, ..Block::default() };
+        *self = Block { waiting: self.waiting, above, l2, given: self.given, ..Block::default() };
     }
 
     /// The block as it is told to be, in the place of whatever was here.
@@ -101,7 +103,9 @@ impl<D: Data> Block<D> {
         match self.state {
             State::N => true,
             State::O => !protocol.is_broken(BrokenNmoesi::MergeSkipsOwned),
-            State::I | State::S | State::E | State::M => false,
+            State::I | State::S | State::E | State::M => {
+                self.given && !protocol.is_broken(BrokenNmoesi::GivenNotAwaited)
+            }
         }
     }
 
@@ -267,6 +271,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
                 }
             }
             (Message::Taken { kept }, Some(Waiting::Back)) => self.sent_back(kept),
+            (Message::Merged, _) => self.block.given = false,
             (Message::Take, _) => self.take(),
             (Message::Share | Message::Forward { .. }, _) if matches!(self.block.state, State::S | State::N) => {
                 return Err(Refusal::Unexpected("a client that only shares a block was asked for it as its owner"));
@@ -327,8 +332,10 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         if let Some(Waiting::Read { overtaken }) = &mut self.block.waiting {
             *overtaken = true;
         }
+        let waits = matches!(self.block.state, State::N | State::O);
+        self.block.given |= waits;
         self.block.leave(self.protocol);
-        self.effects.send(Node::Home, Message::Bytes { mask, data, stays: false });
+        self.effects.send(Node::Home, Message::Bytes { mask, data, stays: false, waits });
     }
 
     fn share(&mut self) {
@@ -341,7 +348,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         } else {
             self.block.leave(self.protocol);
         }
-        self.effects.send(Node::Home, Message::Bytes { mask, data, stays });
+        self.effects.send(Node::Home, Message::Bytes { mask, data, stays, waits: false });
     }
 
     fn forward(&mut self, to: ModuleId) {

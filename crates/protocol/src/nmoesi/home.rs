@@ -69,6 +69,8 @@ pub enum Transaction<D> {
         own: Bytes<D>,
         /// Whether one that has answered had bytes that memory lacked.
         had_bytes: bool,
+        /// Those that are to hear when all have answered.
+        waiting: u32,
     },
 }
 
@@ -93,6 +95,11 @@ pub enum Goal {
 
 fn bit(client: ModuleId) -> u32 {
     1 << client.0
+}
+
+/// The clients of a set.
+fn clients(set: u32) -> impl Iterator<Item = ModuleId> {
+    (0..u32::BITS as u8).map(ModuleId).filter(move |client| set & bit(*client) != 0)
 }
 
 pub(super) fn step<const BREAKABLE: bool, D: Data>(
@@ -130,10 +137,10 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
             (Message::Read, None) => self.wanted(from),
             (Message::Write { holds }, None) => self.wanted_alone(from, holds),
             (Message::Back { mask, data, keep }, None) => self.comes_back(from, Bytes { mask, data }, keep),
-            (Message::Bytes { mask, data, .. }, Some(Transaction::Taking { .. })) => {
-                self.given_up(from, Bytes { mask, data });
+            (Message::Bytes { mask, data, waits, .. }, Some(Transaction::Taking { .. })) => {
+                self.given_up(from, Bytes { mask, data }, waits);
             }
-            (Message::Bytes { mask, data, stays }, Some(Transaction::Sharing { to })) => {
+            (Message::Bytes { mask, data, stays, .. }, Some(Transaction::Sharing { to })) => {
                 self.write(Bytes { mask, data });
                 self.entry.owner = None;
                 if !stays {
@@ -162,6 +169,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
                 | Message::Shared { .. }
                 | Message::Exclusive { .. }
                 | Message::Taken { .. }
+                | Message::Merged
                 | Message::Take
                 | Message::Share
                 | Message::Forward { .. },
@@ -247,9 +255,9 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
 
     fn take(&mut self, goal: Goal, others: u32, of_owner: Bytes<D>, own: Bytes<D>) {
         let of_others = Bytes::default();
-        let taking = Transaction::Taking { goal, from: others, of_owner, of_others, own, had_bytes: false };
+        let taking = Transaction::Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: 0 };
         self.entry.transaction = Some(taking);
-        for client in (0..u32::BITS as u8).map(ModuleId).filter(|client| others & bit(*client) != 0) {
+        for client in clients(others) {
             self.effects.send(Node::Client(client), Message::Take);
         }
         let at_once = matches!(goal, Goal::Alone { .. }) && self.is_broken(BrokenNmoesi::GrantedBeforeGivenUp);
@@ -258,12 +266,15 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         }
     }
 
-    fn given_up(&mut self, by: ModuleId, bytes: Bytes<D>) {
+    fn given_up(&mut self, by: ModuleId, bytes: Bytes<D>, waits: bool) {
         let is_owner = self.entry.owner == Some(by);
         self.forget(by);
         let last = self.is_broken(BrokenNmoesi::OwnerMergedLast);
-        if let Some(Transaction::Taking { from, of_owner, of_others, had_bytes, .. }) = &mut self.entry.transaction {
+        if let Some(Transaction::Taking { from, of_owner, of_others, had_bytes, waiting, .. }) =
+            &mut self.entry.transaction
+        {
             *from &= !bit(by);
+            *waiting |= if waits { bit(by) } else { 0 };
             *had_bytes |= !bytes.mask.is_empty();
             if is_owner && !last {
                 of_owner.put(bytes);
@@ -279,9 +290,14 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
 
     /// All have answered.
     fn taken(&mut self) {
-        let Some(Transaction::Taking { goal, of_owner, of_others, own, had_bytes, .. }) = self.entry.transaction else {
+        let Some(Transaction::Taking { goal, of_owner, of_others, own, had_bytes, waiting, .. }) =
+            self.entry.transaction
+        else {
             return;
         };
+        for client in clients(waiting) {
+            self.effects.send(Node::Client(client), Message::Merged);
+        }
         let mut merged = of_owner;
         merged.put(of_others);
         merged.put(own);

@@ -31,6 +31,9 @@
 //! M stays: the home names it. Before host code nothing is merged. O is merged whether or not others share the block still,
 //! which a client cannot know.
 //!
+//! What a client in N or O has given up is not merged yet: another that shares the block may be the last to hear. The home says
+//! when all have, and a release waits for that too.
+//!
 //! **Under way.** A client has one transaction of a block at a time, and takes part in those of others meanwhile. What
 //! has been sent back is kept until the home has said so: it answers for it until then. A client that the home does not
 //! name any more has given its bytes to somebody else: what it sends back counts for nothing. A block from a peer that
@@ -115,6 +118,8 @@ pub enum Message<D> {
         data: D,
         /// Whether the client holds the block still.
         stays: bool,
+        /// Whether the client wants to hear when nobody holds the block without them any more.
+        waits: bool,
     },
     /// Client to home: the answer to [`Message::Forward`]: the block is on its way.
     Sent {
@@ -145,6 +150,8 @@ pub enum Message<D> {
         /// Whether the client keeps the block, clean.
         kept: bool,
     },
+    /// Home to client: nobody holds the block any more without the bytes that it has given up.
+    Merged,
     /// Home to client: give up the block.
     Take,
     /// Home to owner: send down what memory lacks.
@@ -288,12 +295,17 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
             Message::Shared { .. }
             | Message::Exclusive { .. }
             | Message::Taken { .. }
+            | Message::Merged
             | Message::Take
             | Message::Share
             | Message::Forward { .. } => Class::Down,
             Message::Bytes { .. } | Message::Sent { .. } | Message::Refused => Class::Answer,
             Message::Peer { .. } => Class::Peer,
         }
+    }
+
+    fn only_tells<D: Data>(message: &Message<D>) -> bool {
+        matches!(message, Message::Merged)
     }
 
     fn is_busy<D: Data>(slot: &Slot<D>) -> bool {

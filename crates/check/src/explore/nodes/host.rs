@@ -2,9 +2,10 @@
 
 use super::super::sm::OnSms;
 use super::super::state::Violation;
-use super::super::values::CELLS;
+use super::super::values::{CELLS, Values, WHOLE_LINE};
 use super::NodeMachine;
-use super::state::{Asked, Body, Cells, NodeState};
+use super::state::{Asked, Body, CELLS_OF_BLOCK, Cells, NodeState};
+use crate::litmus::Value;
 use tombolo_protocol::node::Effects;
 use tombolo_protocol::nodes::{Access, Class, Event, Hold, Node, Nodes, Of};
 use tombolo_protocol::{Data, Refusal, Reply, Request};
@@ -166,6 +167,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
             let (node, block) = (Node::Client(ModuleId(merge.client)), merge.block as usize);
             let index = self.index(node, block);
             if !P::is_busy(&state.slots[index]) {
+                if !self.has_room(state, node) {
+                    state.merges.push(merge);
+                    continue;
+                }
                 self.step_at(state, node, block, Event::Merge { all: merge.all });
             }
             let busy = P::is_busy(&state.slots[index]);
@@ -175,13 +180,23 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Gives every client every block, and every L1 every line, by the protocol itself.
+    /// Has the host write every block, and gives it to every GPU and every line to every L1, by the protocol itself. Memory
+    /// then has nothing that anybody may read.
     pub(super) fn warm(&self, state: &mut NodeState<P>) {
+        let written = std::mem::replace(&mut state.memory, vec![Cells([NOBODYS; CELLS_OF_BLOCK]); self.blocks]);
+        let ask = |state: &mut NodeState<P>, client: u8, line: u8, request: Request<Values>| {
+            self.take_asked(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
+            self.run_down(state);
+        };
+        let mask = WHOLE_LINE;
         for line in 0..self.scene.lines as u8 {
-            for client in 0..self.clients {
-                let request = Request::Read { mask: super::super::values::WHOLE_LINE, scope: Scope::Cta };
-                self.take_asked(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
-                self.run_down(state);
+            let data = written[self.block(line)].line(self.first_cell(line));
+            let host = self.scene.layout.gpus;
+            ask(state, host, line, Request::Write { mask, scope: Scope::Sys, data, tracked: true });
+        }
+        for line in 0..self.scene.lines as u8 {
+            for client in 0..self.scene.layout.gpus {
+                ask(state, client, line, Request::Read { mask, scope: Scope::Cta });
             }
             for sm in (0..self.scene.sms.len() as u8).filter(|sm| !self.is_host(*sm)) {
                 self.warm_l1(state, sm, line);
@@ -191,8 +206,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 }
 
+/// A value that no test stores.
+const NOBODYS: Value = Value::MIN;
+
 /// A request of a line that begins at cell `first`, as one of its block.
-fn of_block(request: Request<super::super::values::Values>, first: usize) -> Request<Cells> {
+fn of_block(request: Request<Values>, first: usize) -> Request<Cells> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {
         Request::Read { mask, scope } => Request::Read { mask: shifted(mask), scope },

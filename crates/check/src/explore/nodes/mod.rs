@@ -63,7 +63,8 @@ pub(super) fn explore<P: Nodes>(
 impl<'a, P: Nodes> NodeMachine<'a, P> {
     fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> NodeMachine<'a, P> {
         let scene = Scene::new(&protocol, program, layout);
-        let clients = layout.gpus + u8::from(program.has_host());
+        // Without threads of its own the host holds what it has written before.
+        let clients = layout.gpus + 1;
         let blocks = (0..scene.lines).map(|line| layout.region(line) + 1).max().unwrap_or(0);
         let boundaries = program.boundaries();
         let boundaries = (0..boundaries).map(|number| {

@@ -5,13 +5,16 @@ use super::super::sm::OnSms;
 use super::super::sync::Syncs;
 use super::super::values::WHOLE_LINE;
 use super::NodeMachine;
-use super::state::{Asked, Body, Channel, NodeState};
+use super::state::{Asked, Body, Cells, Channel, NodeState};
 use crate::litmus::Instruction;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::Stage;
 use tombolo_protocol::l1::L1Pending;
 use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Scope;
+
+/// Who sends what class of messages to whom.
+type Queue = (Node, Node, Class);
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,6 +155,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let commutes = |at: &u16| match &state.messages[*at as usize] {
             Body::Told { message, to, block, .. } => match (P::class(message), to) {
                 (Class::Answer, _) => !self.meets(state, *at),
+                // Who waits for it can be late by itself.
+                (Class::Down, Node::Client(_)) if P::only_tells(message) => true,
                 // A client that waits takes nothing else of the block but what a peer sends.
                 (Class::Down, Node::Client(client)) => {
                     let slot = &state.slots[self.client_index(client.0, *block as usize)];
@@ -179,6 +184,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     /// Takes `step` alone. False where it must wait: then `state` is of no use.
     pub(super) fn take_alone(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
+        let (queued, ends) = (self.queued(state), self.is_end(state, step));
         let taken = match step {
             NodeStep::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
                 Some(Stage::Acquire(scope)) => {
@@ -190,10 +196,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
             NodeStep::Deliver { at, first } => self.deliver(state, at as usize, first),
             NodeStep::Evict { client, block } => self.evict(state, client, block as usize),
         };
-        if taken {
+        let fits = taken && (ends || self.fits(state, &queued));
+        if fits {
             self.settle_all(state);
         }
-        taken && self.fits(state)
+        fits
     }
 
     pub(super) fn settle_all(&self, state: &mut NodeState<P>) {
@@ -240,15 +247,38 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Whether no queue holds more than its slots.
-    fn fits(&self, state: &NodeState<P>) -> bool {
-        let Some(slots) = self.config.slots else { return true };
-        let class = |message: &Body<P::Message<super::state::Cells>>| match *message {
+    /// The queue of each message between nodes; none where queues have any length.
+    fn queued(&self, state: &NodeState<P>) -> Vec<Queue> {
+        let queue = |message: &Body<P::Message<Cells>>| match *message {
             Body::Told { from, to, ref message, .. } => Some((from, to, P::class(message))),
             Body::Asked(_) | Body::Fill { .. } => None,
         };
-        let classes: Vec<_> = state.messages.iter().filter_map(class).collect();
-        classes.iter().all(|one| classes.iter().filter(|other| *other == one).count() <= slots as usize)
+        let is_limited = self.config.slots.is_some();
+        state.messages.iter().filter(|_| is_limited).filter_map(queue).collect()
+    }
+
+    /// Whether there was room for all that has been sent since the queues were as `before`.
+    fn fits(&self, state: &NodeState<P>, before: &[Queue]) -> bool {
+        let Some(slots) = self.config.slots else { return true };
+        let now = self.queued(state);
+        let count = |queues: &[Queue], one: &Queue| queues.iter().filter(|other| *other == one).count();
+        now.iter().all(|one| count(&now, one) <= (slots as usize).max(count(before, one)))
+    }
+
+    /// Whether a client has room for another request to its home.
+    pub(super) fn has_room(&self, state: &NodeState<P>, client: Node) -> bool {
+        let Some(slots) = self.config.slots else { return true };
+        let request = (client, Node::Home, Class::Request);
+        self.queued(state).iter().filter(|queue| **queue == request).count() < slots as usize
+    }
+
+    /// Whether a step brings an answer to a transaction: what is then to be said waits there for room.
+    fn is_end(&self, state: &NodeState<P>, step: NodeStep) -> bool {
+        let NodeStep::Deliver { at, .. } = step else { return false };
+        match &state.messages[at as usize] {
+            Body::Told { message, .. } => matches!(P::class(message), Class::Answer | Class::Peer),
+            Body::Asked(_) | Body::Fill { .. } => false,
+        }
     }
 
     /// Gives an L1 a line, by a load of its own.

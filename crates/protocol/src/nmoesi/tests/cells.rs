@@ -111,6 +111,7 @@ fn name(message: Message<Bytes>) -> String {
         | Message::Shared { .. }
         | Message::Exclusive { .. }
         | Message::Taken { .. }
+        | Message::Merged
         | Message::Take
         | Message::Share
         | Message::Forward { .. } => {
@@ -132,6 +133,7 @@ fn answers(message: Message<Bytes>) -> Vec<Message<Bytes>> {
         Message::Shared { .. }
         | Message::Exclusive { .. }
         | Message::Taken { .. }
+        | Message::Merged
         | Message::Take
         | Message::Share
         | Message::Forward { .. } => panic!("a client sends {message:?}"),
