@@ -81,6 +81,12 @@ impl DesignConfig {
         }
     }
 
+    /// Whether some machine can be timed under it. One that caches the memory of a host is explored alone: no machine has a
+    /// host yet.
+    pub fn is_timed(&self) -> bool {
+        !self.coherence.facts().host
+    }
+
     /// What a model of `machine` under this design is built from.
     ///
     /// # Errors
@@ -89,8 +95,7 @@ impl DesignConfig {
         if let Some(reason) = self.links.refused_by(machine) {
             return Err(Unfit::Links(reason));
         }
-        // No machine has a host yet.
-        if self.coherence.facts().host {
+        if !self.is_timed() {
             return Err(Unfit::Host);
         }
         let modules = machine.topology.modules();

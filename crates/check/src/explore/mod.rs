@@ -195,13 +195,17 @@ fn explore<P: Coherence>(
     let used = config.used_reductions();
     let reductions = if overtakes { Reductions { forget: used.forget, ..Reductions::NONE } } else { used };
     let config = Config { reductions, ..*config };
-    let machine = Machine::new(protocol, program, layout, &config);
-    let found = search::search(&machine, forbidden);
+    report(&Machine::new(protocol, program, layout, &config), forbidden)
+}
+
+/// Searches a world, and charts the way to what is wrong with it.
+fn report<W: chart::Charted>(world: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Report {
+    let found = search::search(world, forbidden);
     let verdict = match &found.violation {
         Some((violation, _)) => Verdict::Violated(*violation),
         None if found.bounded => Verdict::Bounded,
         None => Verdict::Clean,
     };
-    let trace = found.violation.map(|(violation, steps)| chart::chart(&machine, &steps, violation));
+    let trace = found.violation.map(|(violation, steps)| chart::chart(world, &steps, violation));
     Report { outcomes: found.outcomes, states: found.states, verdict, trace }
 }

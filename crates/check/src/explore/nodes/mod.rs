@@ -16,12 +16,12 @@ mod property;
 mod state;
 mod step;
 
+use super::Report;
 use super::boundaries::has_launch;
 use super::config::{Config, Start};
 use super::layout::Layout;
 use super::scene::Scene;
-use super::search::{self, World};
-use super::{Report, Verdict};
+use super::search::World;
 use crate::litmus::{FinalState, Location, Program};
 use state::{CELLS_OF_BLOCK, Cells, NodeState};
 use tombolo_protocol::nodes::{Node, Nodes};
@@ -49,15 +49,7 @@ pub(super) fn explore<P: Nodes>(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
-    let machine = NodeMachine::new(protocol, program, layout, config);
-    let found = search::search(&machine, forbidden);
-    let verdict = match &found.violation {
-        Some((violation, _)) => Verdict::Violated(*violation),
-        None if found.bounded => Verdict::Bounded,
-        None => Verdict::Clean,
-    };
-    let trace = found.violation.map(|(violation, steps)| super::chart::chart(&machine, &steps, violation));
-    Report { outcomes: found.outcomes, states: found.states, verdict, trace }
+    super::report(&NodeMachine::new(protocol, program, layout, config), forbidden)
 }
 
 impl<'a, P: Nodes> NodeMachine<'a, P> {

@@ -1,7 +1,7 @@
 //! What crosses what.
 
 use super::world::{Bytes, World, broken, client, coherent_store, load, with_and_without_peers};
-use crate::nmoesi::State::{E, I, M, S};
+use crate::nmoesi::State::{E, I, M, N, S};
 use crate::nmoesi::{BrokenNmoesi, Message, NmoesiOptions};
 use crate::nodes::Node;
 
@@ -105,6 +105,26 @@ fn what_goes_back_counts_for_nothing_once_the_block_has_been_taken() {
     }
     let (world, before) = stored_over_a_write_back(broken(BrokenNmoesi::StaleWriteBackCounts), true);
     assert_eq!((before, world.memory), (Bytes([2, 1, 0, 0]), Bytes([1, 1, 0, 0])));
+}
+
+#[test]
+fn a_release_waits_until_nobody_holds_the_block_without_bytes_that_were_taken() {
+    let rules = [(NmoesiOptions::default(), true), (broken(BrokenNmoesi::GivenNotAwaited), false)];
+    for (options, waits) in rules {
+        let mut world = World::new(2, options);
+        world.read(1, 0);
+        world.write(0, 0, 1);
+        assert_eq!(world.states(), [N, S, I]);
+        // The host takes the block, and GPU 0 hears first.
+        world.begin(HOST, coherent_store(1, 2));
+        assert!(world.deliver(client(HOST), Node::Home));
+        assert!(world.deliver(Node::Home, client(0)));
+        assert!(world.deliver(client(0), Node::Home));
+        assert_eq!((world.states(), world.owes(0)), (vec![I, S, I], waits), "GPU 1 has its old copy still");
+        world.run();
+        assert_eq!((world.states(), world.owes(0)), (vec![I, I, M], false));
+        assert_eq!(world.read(HOST, 0), 1);
+    }
 }
 
 /// GPU 0 has sent its block to GPU 1; before it arrives the host takes the block and stores 2.

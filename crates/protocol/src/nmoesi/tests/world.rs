@@ -167,6 +167,11 @@ impl World {
         self.clients.iter().map(|block| block.state).collect()
     }
 
+    /// Whether a release of a client has something to wait for.
+    pub(super) fn owes(&self, client: usize) -> bool {
+        self.clients[client].owes(&self.rules)
+    }
+
     pub(super) fn owner(&self) -> Option<usize> {
         self.home.owner.map(|owner| usize::from(owner.0))
     }
