@@ -39,7 +39,7 @@ fn within(states_of_test: u64) -> Budget {
 /// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
 #[test]
 fn the_core_tests_and_the_shapes_hold_within_a_budget() {
-    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(30_000));
+    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(10_000));
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn kernels_and_polling_hold_to_their_end() {
 
 #[test]
 fn host_threads_hold_under_every_option_within_a_budget() {
-    explored("nmoesi", &Case::host(), within(60_000));
+    explored("nmoesi", &Case::host(), within(20_000));
     for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all", "nmoesi+told-evictions"] {
-        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(15_000));
+        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(5_000));
     }
 }
 
