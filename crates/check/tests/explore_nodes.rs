@@ -4,12 +4,10 @@
 mod explore_shapes;
 
 use explore_shapes::{Test, across_kernels, mp, sb, six, wrc};
-use std::collections::BTreeSet;
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict};
 use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
-use tombolo_protocol::nmoesi::{KernelEnd, NmoesiOptions};
 
 /// Threads: those of the smallest machine that runs this.
 const THREADS: usize = 2;
@@ -83,7 +81,7 @@ fn small() -> Vec<Test> {
     [mp("sys"), sb("sys")].into_iter().chain(parsed).collect()
 }
 
-/// Those and some that are larger.
+/// Some that are larger.
 fn larger() -> Vec<Test> {
     const HOST: [&str; 5] =
         ["K-host+beside", "K-host+over-own", "K-host+owner", "CoRR+host-reads.sys", "MP+host-reads+reload.sys"];
@@ -92,27 +90,39 @@ fn larger() -> Vec<Test> {
         Test::from(litmus::read(file.as_ref()).expect("it is well-formed"))
     });
     let kernels = ["K-Both-Write", "K-MP+reload", "K-Halo"].map(across_kernels);
-    small().into_iter().chain(six("sys")).chain([wrc("sys")]).chain(kernels).chain(with_host).collect()
+    six("sys").into_iter().chain([wrc("sys")]).chain(kernels).chain(with_host).collect()
+}
+
+/// States of an exploration that need not end. Source: assumed; so many take a tenth of a second.
+const PART: usize = 60_000;
+
+/// Each test with the states of an exploration: one of the small must end.
+fn with_budgets() -> impl Iterator<Item = (Test, usize)> {
+    let whole = Config::new("nmoesi").max_states;
+    let small = small().into_iter().map(move |test| (test, whole));
+    small.chain(larger().into_iter().map(|test| (test, PART)))
+}
+
+/// That nothing is wrong; and that it has ended, where it must.
+fn assert_fine(report: &Report, states: usize, what: &str) {
+    let fine = report.verdict == Verdict::Clean || report.verdict == Verdict::Bounded && states == PART;
+    assert!(fine, "{what}: {:?}\n{}", report.verdict, report.trace.as_deref().unwrap_or_default());
 }
 
 #[test]
 fn what_is_taken_at_once_hides_no_outcome() {
-    let mut compared = 0;
-    for test in larger() {
+    for (test, max_states) in with_budgets() {
         for (layout, start) in places(&test) {
-            let most = Config { max_states: 60_000, ..Config::new("nmoesi") };
-            let whole = Config { start, reductions: Reductions::NONE, ..most };
-            let reduced = Config { reductions: Reductions::ALL, max_states: 1_000_000, ..whole };
+            let reduced = Config { start, ..Config::new("nmoesi") };
+            let whole = Config { reductions: Reductions::NONE, max_states, ..reduced };
             let (whole, reduced) = (explore(&test, &layout, &whole), explore(&test, &layout, &reduced));
-            assert_eq!(reduced.verdict, Verdict::Clean, "{} {layout}", test.name);
-            let is_whole = whole.verdict == Verdict::Clean;
-            assert!(is_whole || whole.verdict == Verdict::Bounded, "{} {layout}: {:?}", test.name, whole.verdict);
-            assert!(whole.outcomes.is_subset(&reduced.outcomes), "{} {layout}", test.name);
-            assert!(!is_whole || whole.outcomes == reduced.outcomes, "{} {layout}", test.name);
-            compared += usize::from(is_whole);
+            let what = format!("{} {layout} {start:?}", test.name);
+            assert_eq!(reduced.verdict, Verdict::Clean, "{what}");
+            assert_fine(&whole, max_states, &what);
+            assert!(whole.outcomes.is_subset(&reduced.outcomes), "{what}");
+            assert!(whole.verdict == Verdict::Bounded || whole.outcomes == reduced.outcomes, "{what}");
         }
     }
-    assert!(compared >= 40, "{compared} explorations ended without reductions");
 }
 
 #[test]
@@ -128,22 +138,21 @@ fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
     }
 }
 
-/// No deadlock where a queue between two nodes has one slot for requests and one for answers, whatever the block. What
-/// can be reached is what can be with queues of any length: a message may wait in the node that sends it.
+/// No deadlock where a queue between two nodes has one slot for each class of messages, whatever the block. Nothing can be
+/// reached that cannot be with queues of any length.
 #[test]
 fn queues_of_one_slot_do_not_fill_up_for_good() {
-    let tests = larger();
     for peer_transfer in [true, false] {
-        for test in &tests {
-            for (layout, start) in places(test) {
-                let nmoesi = NmoesiOptions { peer_transfer, kernel_end: KernelEnd::MergeShared, ..Default::default() };
+        for (test, max_states) in with_budgets() {
+            for (layout, start) in places(&test) {
                 let mut any = Config { start, ..Config::new("nmoesi") };
-                any.options.nmoesi = nmoesi;
-                let one = Config { slots: Some(1), ..any };
-                let (any, one) = (explore(test, &layout, &any), explore(test, &layout, &one));
-                assert_eq!((any.verdict, one.verdict), (Verdict::Clean, Verdict::Clean), "{} {layout}", test.name);
-                let beyond: BTreeSet<_> = one.outcomes.difference(&any.outcomes).collect();
-                assert!(beyond.is_empty(), "{} {layout}", test.name);
+                any.options.nmoesi.peer_transfer = peer_transfer;
+                let one = Config { slots: Some(1), max_states, ..any };
+                let (any, one) = (explore(&test, &layout, &any), explore(&test, &layout, &one));
+                let what = format!("{} {layout} {start:?}", test.name);
+                assert_eq!(any.verdict, Verdict::Clean, "{what}");
+                assert_fine(&one, max_states, &what);
+                assert!(one.outcomes.is_subset(&any.outcomes), "{what}");
             }
         }
     }

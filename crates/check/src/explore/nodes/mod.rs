@@ -152,7 +152,7 @@ impl<P: Nodes> World for NodeMachine<'_, P> {
         }
         while let Some(step) = self.at_once(state) {
             if !self.take_alone(step, state) {
-                break;
+                state.break_with(super::Violation::Unexpected("a step that cannot wait was refused"));
             }
         }
         state.canonicalise();

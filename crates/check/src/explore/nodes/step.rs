@@ -97,9 +97,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
         if !self.is_host(sm) {
             return true;
         }
-        let threads = (0..state.fronts.threads.len()).filter(|other| self.scene.sm_of[*other] == sm);
+        let mut threads = (0..state.fronts.threads.len()).filter(|other| self.scene.sm_of[*other] == sm);
         let under_way = |asked: &Asked| asked.sm == Some(sm);
-        threads.into_iter().all(|thread| self.has_results(state, thread))
+        threads.all(|thread| self.has_results(state, thread))
             && !state.held.iter().flatten().any(under_way)
             && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
     }
@@ -147,9 +147,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// A delivery that commutes with all that can come before it: it is taken at once. Where a home's messages to a client
-    /// keep no order, another of them may be sent and overtake.
+    /// keep no order, another of them may be sent and overtake. Where queues have so many slots none is: it might have to wait.
     pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
-        if !self.config.reductions.eager || state.broken.is_some() {
+        if !self.config.reductions.eager || self.config.slots.is_some() || state.broken.is_some() {
             return None;
         }
         let commutes = |at: &u16| match &state.messages[*at as usize] {
