@@ -24,7 +24,7 @@ use crate::broken_rule::BrokenRule;
 use crate::data::Data;
 use crate::directory::Sharers;
 use crate::node::{Delivery, Effects, Types};
-use crate::options::Facts;
+use crate::options::{Facts, Options};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, ModuleSet, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
@@ -320,6 +320,8 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
 
     /// What lists and designs know of it.
     const FACTS: Facts;
+    /// Whether it may have a broken rule: if not, nothing of those is in the code.
+    const BREAKABLE: bool;
 
     /// What an acquire does beyond the L1, step by step.
     fn acquire(&self, sync: Sync) -> &'static [Phase];
@@ -327,17 +329,31 @@ pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
     /// What a release does beyond the SM, step by step.
     fn release(&self, sync: Sync) -> &'static [Phase];
 
+    /// What is chosen of it.
+    fn options(&self) -> &Options;
+
     /// How lines are divided for the reads that fill them.
-    fn sectors(&self) -> Sectors;
+    #[inline]
+    fn sectors(&self) -> Sectors {
+        self.options().sectors
+    }
 
     /// Whether an acquire beyond the CTA invalidates the L1.
-    fn invalidates_l1(&self) -> bool;
+    #[inline]
+    fn invalidates_l1(&self) -> bool {
+        !self.options().keep_l1
+    }
 
     /// What it guarantees.
-    fn promise(&self) -> Promise;
+    fn promise(&self) -> Promise {
+        Self::FACTS.promise_with(self.options())
+    }
 
     /// The rule that is broken on purpose, if any.
-    fn broken_rule(&self) -> Option<BrokenRule>;
+    #[inline]
+    fn broken_rule(&self) -> Option<BrokenRule> {
+        if Self::BREAKABLE { self.options().broken_rule } else { None }
+    }
 
     /// Whether `rule` is the broken rule.
     fn broken(&self, rule: BrokenRule) -> bool {

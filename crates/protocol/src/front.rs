@@ -66,6 +66,10 @@ impl Stages {
     }
 }
 
+/// The order of what a core of the host accesses, weak or not: all of it is coherent. A core has one access under way at a
+/// time, so none needs an acquire or a release. Source: UMH, section 4 (a CPU is sequentially consistent at most).
+pub const ON_HOST: Order = Order::relaxed(Scope::Sys);
+
 /// Whether an operation has no stage but [`Stage::Issue`]: nearly all have none, and a host may skip the rest.
 pub fn only_issues(operation: Operation, order: Order) -> bool {
     !matches!(operation, Operation::Fence | Operation::Wait | Operation::Barrier)

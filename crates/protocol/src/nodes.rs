@@ -10,7 +10,8 @@
 //! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
 //!    other request of the block, as soon as the client is not busy.
 //! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
-//! 5. What the host accesses is of `.sys` scope, weak or not. So is a store that covers less than a byte of the masks.
+//! 5. What the host accesses is of `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). So is a store that covers less than a byte of the
+//!    masks.
 //! 6. Where queues have so many slots, a step is taken when there is room for all that it sends. What an answer or a block of a
 //!    peer makes a node say waits in the transaction that it ends: answers are taken whatever the queues hold.
 //! 7. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done

@@ -26,7 +26,7 @@ use crate::node::Effects;
 pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, Tracks, WritePolicy};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
-use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
+use tombolo_types::{Mask, ModuleId, Promise, Scope};
 
 /// What tells one valid/invalid protocol from another.
 pub trait Rules: Copy + Send + std::marker::Sync + 'static {
@@ -95,6 +95,12 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
         choices: R::CHOICES,
     };
 
+    const BREAKABLE: bool = BREAKABLE;
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         let ignored = self.options.bulk == BulkInvalidation::None || self.broken(BrokenRule::AcquireKeepsL2);
         let plan = if ignored { &[] } else { R::acquire(sync, self.options.bulk) };
@@ -106,22 +112,6 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
         // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
         let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
         crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
-    }
-
-    fn sectors(&self) -> Sectors {
-        self.options.sectors
-    }
-
-    fn invalidates_l1(&self) -> bool {
-        !self.options.keep_l1
-    }
-
-    fn promise(&self) -> Promise {
-        Self::FACTS.promise_with(&self.options)
-    }
-
-    fn broken_rule(&self) -> Option<BrokenRule> {
-        if BREAKABLE { self.options.broken_rule } else { None }
     }
 }
 

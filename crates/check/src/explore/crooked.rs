@@ -7,10 +7,10 @@ use tombolo_protocol::hmg::Hmg;
 use tombolo_protocol::plan::{Phase, Sync};
 use tombolo_protocol::vi::{Options, WritePolicy};
 use tombolo_protocol::{
-    BrokenRule, Class, Coherence, Data, Effects, Event, Homes, ModuleSet, Protocol, Refusal, Request, Requester, Slot,
-    Topology, ValidInvalid,
+    Class, Coherence, Data, Effects, Event, Homes, ModuleSet, Protocol, Refusal, Request, Requester, Slot, Topology,
+    ValidInvalid,
 };
-use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
+use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 /// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
 pub(super) fn machine() -> Layout {
@@ -71,28 +71,18 @@ impl Protocol for Crooked {
 
     const FACTS: tombolo_protocol::options::Facts = <Hmg as Protocol>::FACTS;
 
+    const BREAKABLE: bool = <Hmg as Protocol>::BREAKABLE;
+
+    fn options(&self) -> &Options {
+        self.whole.options()
+    }
+
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         self.whole.acquire(sync)
     }
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
         self.whole.release(sync)
-    }
-
-    fn sectors(&self) -> Sectors {
-        self.whole.sectors()
-    }
-
-    fn invalidates_l1(&self) -> bool {
-        self.whole.invalidates_l1()
-    }
-
-    fn promise(&self) -> Promise {
-        self.whole.promise()
-    }
-
-    fn broken_rule(&self) -> Option<BrokenRule> {
-        self.whole.broken_rule()
     }
 }
 

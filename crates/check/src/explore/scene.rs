@@ -6,7 +6,7 @@ use super::state::{FlatRegister, Fronts, L1Slot, RegisterState, ThreadState};
 use crate::litmus::{FinalState, Instruction, Program, Register, Thread, Value};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage};
-use tombolo_types::{Order, Scope};
+use tombolo_types::Order;
 
 /// What does not change while a program runs.
 pub(super) struct Scene<'a> {
@@ -90,7 +90,7 @@ impl<'a> Scene<'a> {
         *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
     }
 
-    /// The order that an access of `thread` has. Source: UMH, section 4: what a CPU accesses is coherent.
+    /// The order that an access of `thread` has where it runs.
     pub(super) fn order(&self, thread: usize, order: Order) -> Order {
         of_placement(&self.program.threads[thread], order)
     }
@@ -102,9 +102,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A core of the host has one access under way at a time, so that none needs an acquire or a release.
 fn of_placement(thread: &Thread, order: Order) -> Order {
-    if thread.placement.is_host() { Order::relaxed(Scope::Sys) } else { order }
+    if thread.placement.is_host() { front::ON_HOST } else { order }
 }
 
 /// The stages of an instruction; none of what is no memory operation or fence.

@@ -49,7 +49,6 @@ mod home;
 #[cfg(test)]
 mod tests;
 
-use crate::broken_rule::BrokenRule;
 use crate::coherence::{Protocol, Refusal};
 use crate::data::Data;
 use crate::elision::Holds;
@@ -60,7 +59,7 @@ use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
 pub use client::{Block, State, Waiting};
 pub use home::{Entry, Goal, Transaction};
-use tombolo_types::{Mask, ModuleId, Promise, Scope, Sectors};
+use tombolo_types::{Mask, ModuleId, Promise, Scope};
 
 /// What a design chooses within NMOESI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -220,6 +219,12 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
         choices: &[Choice::WriteBack, Choice::PeerTransfer, Choice::SilentEviction, Choice::KernelEnd],
     };
 
+    const BREAKABLE: bool = BREAKABLE;
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
     fn acquire(&self, sync: Sync) -> &'static [Phase] {
         const MERGE_ALL: &[Phase] = &[Phase::new(Members::All, MERGE)];
         match (sync, self.nmoesi().kernel_end) {
@@ -238,22 +243,6 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
             (Sync::Kernel, KernelEnd::FlushAll) => FLUSH_ALL,
             (Sync::Thread(Scope::Cta | Scope::Gpu), _) | (Sync::Kernel, KernelEnd::MergeShared) => &[],
         }
-    }
-
-    fn sectors(&self) -> Sectors {
-        self.options.sectors
-    }
-
-    fn invalidates_l1(&self) -> bool {
-        !self.options.keep_l1
-    }
-
-    fn promise(&self) -> Promise {
-        Self::FACTS.promise_with(&self.options)
-    }
-
-    fn broken_rule(&self) -> Option<BrokenRule> {
-        if BREAKABLE { self.options.broken_rule } else { None }
     }
 }
 
