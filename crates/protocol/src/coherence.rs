@@ -296,8 +296,6 @@ pub struct ValidInvalid;
 
 impl Types for ValidInvalid {
     type Node = ModuleId;
-    type Slot<D: Data> = Slot<D>;
-    type Event<D: Data> = Event<D>;
     type Message<D: Data> = Message<D>;
     type Answer<D: Data> = Reply<D>;
     type Access<D: Data> = MemoryAccess<D>;

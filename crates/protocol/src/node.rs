@@ -1,7 +1,7 @@
 //! What every protocol is made of: nodes, types of its own, four effects, channels with a declared order.
 //!
-//! A protocol names its [`Types`]. A host keeps slots of them, hands one slot with an event to a step, and carries out
-//! the [`Effects`]. It never asks which protocol it hosts.
+//! A protocol names its [`Types`]. A host keeps what its nodes hold, hands one slot with an event to a step, and carries
+//! out the [`Effects`]. It never asks which protocol it hosts.
 
 use crate::data::Data;
 use std::fmt::Debug;
@@ -11,10 +11,6 @@ use std::hash::Hash;
 pub trait Types: Copy + Send + Sync + 'static {
     /// Who takes part.
     type Node: Copy + Eq + Hash + Debug;
-    /// What one node holds of what a step is about.
-    type Slot<D: Data>: Debug;
-    /// What happens at a node.
-    type Event<D: Data>: Debug;
     /// What nodes tell each other.
     type Message<D: Data>: Copy + Eq + Debug;
     /// What a node answers to who asked for the event at hand.

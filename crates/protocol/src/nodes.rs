@@ -129,8 +129,6 @@ pub struct Of<P>(PhantomData<fn() -> P>);
 
 impl<P: Nodes> Types for Of<P> {
     type Node = Node;
-    type Slot<D: Data> = P::Slot<D>;
-    type Event<D: Data> = Event<P::Message<D>, D>;
     type Message<D: Data> = P::Message<D>;
     type Answer<D: Data> = Reply<D>;
     type Access<D: Data> = Access<D>;

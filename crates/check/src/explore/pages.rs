@@ -19,7 +19,7 @@ use tombolo_types::{ModuleId, Order, Scope, Semantics};
 pub(super) const MODULES: usize = 4;
 
 /// What memory holds where no page has been: no test has it.
-pub(super) const NOTHING: Values = Values([-99; super::values::CELLS]);
+pub(super) const NOTHING: Values = super::values::Cells([-99; super::values::CELLS]);
 
 /// A page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@
 //! Of an L1 the same, as far as it has them.
 
 use super::trial::Notes;
-use super::values::{Values, WHOLE_LINE, cells};
+use super::values::{Cells, Values, WHOLE_LINE, cells};
 use crate::litmus::{Operand, Update};
 use tombolo_protocol::directory::{Sharer, Sharers};
 use tombolo_protocol::l1::{self, L1Line, L1Pending, Load};
@@ -89,7 +89,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
     }
 
     fn copies(&self, class: Class) -> Vec<Option<LineState<Values>>> {
-        let copy = |valid, dirty| Some(LineState { valid, dirty, data: Values([1, 2]) });
+        let copy = |valid, dirty| Some(LineState { valid, dirty, data: Cells([1, 2]) });
         let mut copies = vec![None];
         if self.protocol.caches(class) {
             copies.extend([copy(WHOLE_LINE, Mask::NONE), copy(Mask(1), Mask::NONE)]);
@@ -102,7 +102,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
 
     /// Stores and atomics.
     fn updates(&self) -> impl Iterator<Item = Request<Values>> {
-        let (data, update) = (Values([3, 4]), Update::Exchange(Operand::Value(5)));
+        let (data, update) = (Cells([3, 4]), Update::Exchange(Operand::Value(5)));
         masks_and_scopes().flat_map(move |(mask, scope)| {
             [
                 Request::Write { mask, scope, data, tracked: true },
@@ -184,10 +184,10 @@ fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) ->
     let mut passed = Vec::new();
     for valid in [Mask::NONE, Mask(1), Mask(2)] {
         for stores in [true, false] {
-            let copy = L1Line { valid, data: Values([1, 2]) };
+            let copy = L1Line { valid, data: Cells([1, 2]) };
             let (mut line, mut pending) = ((!valid.is_empty()).then_some(copy), Some(miss));
             if stores {
-                l1::store(protocol, &mut line, &mut pending, update, Values([3, 4]));
+                l1::store(protocol, &mut line, &mut pending, update, Cells([3, 4]));
             } else {
                 l1::atomic(protocol, &mut line, &mut pending, update);
             }
@@ -200,7 +200,7 @@ fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) ->
 /// Whether the fill leaves the bytes as they are, and no load waits for them.
 fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Passed) -> bool {
     let mut after = line;
-    l1::fill(protocol, &mut after, pending, pending.miss.mask, Values([5, 6]));
+    l1::fill(protocol, &mut after, pending, pending.miss.mask, Cells([5, 6]));
     let there = |line: Option<L1Line<Values>>| {
         let line = line.unwrap_or_default();
         cells(line.valid & bytes).map(|cell| (cell, line.data.0[cell])).collect::<Vec<_>>()

@@ -10,13 +10,27 @@ pub(super) const CELLS: usize = 2;
 /// The mask of all cells of a line.
 pub(super) const WHOLE_LINE: Mask = Mask((1 << CELLS) - 1);
 
-/// The contents of a line: cell `i` is the location at bit `i` of a mask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Values(pub(super) [Value; CELLS]);
+/// The contents of `N` locations: cell `i` is the one at bit `i` of a mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Cells<const N: usize>(pub(super) [Value; N]);
 
-/// The cells that a mask names.
+/// The contents of a line.
+pub(super) type Values = Cells<CELLS>;
+
+impl<const N: usize> Default for Cells<N> {
+    fn default() -> Cells<N> {
+        Cells([0; N])
+    }
+}
+
+/// The cells of a line that a mask names.
 pub(super) fn cells(mask: Mask) -> impl Iterator<Item = usize> {
-    (0..CELLS).filter(move |&cell| mask.0 >> cell & 1 != 0)
+    named::<CELLS>(mask)
+}
+
+/// The cells of `N` that a mask names.
+fn named<const N: usize>(mask: Mask) -> impl Iterator<Item = usize> {
+    (0..N).filter(move |&cell| mask.0 >> cell & 1 != 0)
 }
 
 /// The mask of one cell.
@@ -24,19 +38,19 @@ pub(super) fn mask_of(cell: u8) -> Mask {
     Mask(1 << cell)
 }
 
-impl Data for Values {
+impl<const N: usize> Data for Cells<N> {
     /// Its operands are constants: the thread that issues an atomic fills in its registers.
     type Update = Update;
 
-    fn merge(&mut self, from: Values, mask: Mask) {
-        for cell in cells(mask) {
+    fn merge(&mut self, from: Cells<N>, mask: Mask) {
+        for cell in named::<N>(mask) {
             self.0[cell] = from.0[cell];
         }
     }
 
-    fn update(&mut self, update: Update, mask: Mask) -> Values {
+    fn update(&mut self, update: Update, mask: Mask) -> Cells<N> {
         let before = *self;
-        for cell in cells(mask) {
+        for cell in named::<N>(mask) {
             self.0[cell] = update.apply(self.0[cell], &[]);
         }
         before

@@ -2,9 +2,9 @@
 
 use super::super::sm::OnSms;
 use super::super::state::Violation;
-use super::super::values::{CELLS, Values, WHOLE_LINE};
+use super::super::values::{CELLS, Cells, Values, WHOLE_LINE};
 use super::NodeMachine;
-use super::state::{Asked, Body, CELLS_OF_BLOCK, Cells, NodeState};
+use super::state::{Asked, BlockValues, Body, CELLS_OF_BLOCK, NodeState, block_with, line_of};
 use crate::litmus::Value;
 use tombolo_protocol::node::Effects;
 use tombolo_protocol::nodes::{Access, Class, Event, Hold, Node, Nodes, Of};
@@ -19,12 +19,12 @@ struct Sink<'a, P: Nodes> {
     /// Whether the node's memory was asked.
     reads: bool,
     held: bool,
-    reply: Option<Reply<Cells>>,
+    reply: Option<Reply<BlockValues>>,
     effects: u32,
 }
 
-impl<P: Nodes> Effects<Of<P>, Cells> for Sink<'_, P> {
-    fn send(&mut self, to: Node, message: P::Message<Cells>) {
+impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
+    fn send(&mut self, to: Node, message: P::Message<BlockValues>) {
         self.effects += 1;
         if to == self.at {
             self.state.break_with(Violation::Unexpected("a node sends to itself"));
@@ -33,12 +33,12 @@ impl<P: Nodes> Effects<Of<P>, Cells> for Sink<'_, P> {
         self.state.messages.push(Body::Told { from: self.at, to, block, message });
     }
 
-    fn answer(&mut self, answer: Reply<Cells>) {
+    fn answer(&mut self, answer: Reply<BlockValues>) {
         self.effects += 1;
         self.reply = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<Cells>) {
+    fn memory(&mut self, access: Access<BlockValues>) {
         self.effects += 1;
         match access {
             Access::Read => self.reads = true,
@@ -57,7 +57,7 @@ impl<P: Nodes> Effects<Of<P>, Cells> for Sink<'_, P> {
 /// What a step has come to.
 pub(super) struct Stepped {
     pub(super) held: bool,
-    pub(super) reply: Option<Reply<Cells>>,
+    pub(super) reply: Option<Reply<BlockValues>>,
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
@@ -67,7 +67,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state: &mut NodeState<P>,
         at: Node,
         block: usize,
-        event: Event<P::Message<Cells>, Cells>,
+        event: Event<P::Message<BlockValues>, BlockValues>,
     ) -> Option<Stepped> {
         let index = self.index(at, block);
         let before = state.slots[index];
@@ -106,11 +106,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
         match (reply, asked.sm) {
             (Some(Reply::Fill { mask, data }), Some(sm)) => {
                 let mask = Mask(mask.0 >> first);
-                state.messages.push(Body::Fill { sm, line: asked.line, mask, data: data.line(first) });
+                state.messages.push(Body::Fill { sm, line: asked.line, mask, data: line_of(&data, first) });
             }
             (Some(Reply::Old { data }), Some(_)) => match asked.result {
                 // Nothing else can happen to the register.
-                Some(register) => self.take_result(state, register, data.line(first)),
+                Some(register) => self.take_result(state, register, line_of(&data, first)),
                 None => state.break_with(Violation::Unexpected("a result that nobody wants")),
             },
             (Some(_), None) | (None, _) => {}
@@ -136,7 +136,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         &self,
         state: &mut NodeState<P>,
         (from, to, block): (Node, Node, u8),
-        message: P::Message<Cells>,
+        message: P::Message<BlockValues>,
     ) -> bool {
         let block = block as usize;
         let taken = self.step_at(state, to, block, Event::Told { from, message }).is_some();
@@ -190,7 +190,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         };
         let mask = WHOLE_LINE;
         for line in 0..self.scene.lines as u8 {
-            let data = written[self.block(line)].line(self.first_cell(line));
+            let data = line_of(&written[self.block(line)], self.first_cell(line));
             let host = self.scene.layout.gpus;
             ask(state, host, line, Request::Write { mask, scope: Scope::Sys, data, tracked: true });
         }
@@ -210,12 +210,12 @@ impl<P: Nodes> NodeMachine<'_, P> {
 const NOBODYS: Value = Value::MIN;
 
 /// A request of a line that begins at cell `first`, as one of its block.
-fn of_block(request: Request<Values>, first: usize) -> Request<Cells> {
+fn of_block(request: Request<Values>, first: usize) -> Request<BlockValues> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {
         Request::Read { mask, scope } => Request::Read { mask: shifted(mask), scope },
         Request::Write { mask, scope, data, tracked } => {
-            Request::Write { mask: shifted(mask), scope, data: Cells::of_line(data, first), tracked }
+            Request::Write { mask: shifted(mask), scope, data: block_with(data, first), tracked }
         }
         Request::Atomic { mask, scope, update, returns } => {
             Request::Atomic { mask: shifted(mask), scope, update, returns }

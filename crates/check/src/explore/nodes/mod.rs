@@ -23,7 +23,7 @@ use super::layout::Layout;
 use super::scene::Scene;
 use super::search::World;
 use crate::litmus::{FinalState, Location, Program};
-use state::{CELLS_OF_BLOCK, Cells, NodeState};
+use state::{BlockValues, CELLS_OF_BLOCK, NodeState};
 use tombolo_protocol::nodes::{Node, Nodes};
 use tombolo_protocol::{Plan, plan};
 use tombolo_types::ModuleId;
@@ -76,7 +76,7 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
             fronts: self.scene.initial(),
             slots: of_clients.chain(of_home).collect(),
             held: vec![None; self.clients as usize * self.blocks],
-            memory: vec![Cells::default(); self.blocks],
+            memory: vec![BlockValues::default(); self.blocks],
             messages: Vec::new(),
             merges: Vec::new(),
             broken: None,
@@ -131,7 +131,7 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
     }
 }
 
-/// Cells that a block has at most.
+/// BlockValues that a block has at most.
 const _: () = assert!(CELLS_OF_BLOCK <= 32, "a mask has a bit for each");
 
 impl<P: Nodes> World for NodeMachine<'_, P> {

@@ -3,7 +3,7 @@
 use super::super::sm::OnSms;
 use super::super::state::Violation;
 use super::NodeMachine;
-use super::state::{Body, Cells, NodeState};
+use super::state::{BlockValues, Body, NodeState};
 use crate::litmus::{FinalState, Location, Value};
 use tombolo_protocol::Data;
 use tombolo_protocol::nodes::{Node, Nodes, Standing};
@@ -61,7 +61,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 return wrong("a home takes another for the owner of a block");
             }
         }
-        let of_block = |message: &Body<P::Message<Cells>>| matches!(message, Body::Told { block: of, .. } if *of as usize == block);
+        let of_block = |message: &Body<P::Message<BlockValues>>| matches!(message, Body::Told { block: of, .. } if *of as usize == block);
         // One that has left without a word is named still, and asks again as one that holds nothing.
         let shares = |owner: ModuleId| {
             let at = self.standing(state, owner, block);
@@ -101,11 +101,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     /// What a client holds of a block: what a flush would send.
-    fn contents(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Cells {
+    fn contents(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> BlockValues {
         P::contents(&state.slots[self.index(Node::Client(client), block)])
     }
 
-    fn ending(&self, state: &NodeState<P>, memory: &[Cells]) -> FinalState {
+    fn ending(&self, state: &NodeState<P>, memory: &[BlockValues]) -> FinalState {
         let values: Vec<Value> = (0..self.scene.program.locations.len())
             .map(|location| {
                 let at = self.scene.layout.cell(Location(location as u16));
@@ -117,14 +117,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
 }
 
 /// Every order of some bytes; one where no two of them meet.
-fn orders(parts: Vec<(Mask, Cells)>) -> Vec<Vec<(Mask, Cells)>> {
+fn orders(parts: Vec<(Mask, BlockValues)>) -> Vec<Vec<(Mask, BlockValues)>> {
     let meet = parts.iter().enumerate().any(|(at, one)| parts[..at].iter().any(|other| one.0.overlaps(other.0)));
     if !meet {
         return vec![parts];
     }
     let mut all = vec![Vec::new()];
     for part in parts {
-        let longer = all.iter().flat_map(|order: &Vec<(Mask, Cells)>| {
+        let longer = all.iter().flat_map(|order: &Vec<(Mask, BlockValues)>| {
             (0..=order.len()).map(move |at| {
                 let mut longer = order.clone();
                 longer.insert(at, part);

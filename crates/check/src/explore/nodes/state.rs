@@ -1,11 +1,10 @@
 //! One state of a machine of clients and homes.
 
 use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
-use super::super::values::{CELLS, Values};
-use crate::litmus::{Update, Value};
+use super::super::values::{CELLS, Cells, Values};
 use std::hash::{Hash, Hasher};
+use tombolo_protocol::Request;
 use tombolo_protocol::nodes::{Class, Node, Nodes};
-use tombolo_protocol::{Data, Request};
 use tombolo_types::Mask;
 
 /// Lines of a block at most.
@@ -13,47 +12,21 @@ const LINES_OF_BLOCK: usize = 2;
 /// Locations that a block can hold.
 pub(super) const CELLS_OF_BLOCK: usize = LINES_OF_BLOCK * CELLS;
 
-/// The contents of a block: cell `i` is the location at bit `i` of a mask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Cells(pub(super) [Value; CELLS_OF_BLOCK]);
+/// The contents of a block.
+pub(super) type BlockValues = Cells<CELLS_OF_BLOCK>;
 
-/// The cells that a mask names.
-fn cells(mask: Mask) -> impl Iterator<Item = usize> {
-    (0..CELLS_OF_BLOCK).filter(move |&cell| mask.0 >> cell & 1 != 0)
+/// The line of a block that begins at cell `first`.
+pub(super) fn line_of(block: &BlockValues, first: usize) -> Values {
+    let mut line = Values::default();
+    line.0.copy_from_slice(&block.0[first..first + CELLS]);
+    line
 }
 
-impl Data for Cells {
-    type Update = Update;
-
-    fn merge(&mut self, from: Cells, mask: Mask) {
-        for cell in cells(mask) {
-            self.0[cell] = from.0[cell];
-        }
-    }
-
-    fn update(&mut self, update: Update, mask: Mask) -> Cells {
-        let before = *self;
-        for cell in cells(mask) {
-            self.0[cell] = update.apply(self.0[cell], &[]);
-        }
-        before
-    }
-}
-
-impl Cells {
-    /// The line that begins at cell `first`.
-    pub(super) fn line(&self, first: usize) -> Values {
-        let mut line = Values::default();
-        line.0.copy_from_slice(&self.0[first..first + CELLS]);
-        line
-    }
-
-    /// A block with `line` from cell `first` on.
-    pub(super) fn of_line(line: Values, first: usize) -> Cells {
-        let mut block = Cells::default();
-        block.0[first..first + CELLS].copy_from_slice(&line.0);
-        block
-    }
+/// A block with `line` from cell `first` on.
+pub(super) fn block_with(line: Values, first: usize) -> BlockValues {
+    let mut block = BlockValues::default();
+    block.0[first..first + CELLS].copy_from_slice(&line.0);
+    block
 }
 
 /// A request of a line and who waits for it.
@@ -94,13 +67,13 @@ pub(super) struct Merge {
 pub(in crate::explore) struct NodeState<P: Nodes> {
     pub(super) fronts: Fronts,
     /// Client × blocks + block, then the homes by block.
-    pub(super) slots: Vec<P::Slot<Cells>>,
+    pub(super) slots: Vec<P::Slot<BlockValues>>,
     /// The request that has started the transaction of a block at a client: client × blocks + block.
     pub(super) held: Vec<Option<Asked>>,
     /// The host's memory by block.
-    pub(super) memory: Vec<Cells>,
+    pub(super) memory: Vec<BlockValues>,
     /// In the order sent among those of one channel.
-    pub(super) messages: Vec<Body<P::Message<Cells>>>,
+    pub(super) messages: Vec<Body<P::Message<BlockValues>>>,
     /// Merges that plans wait for.
     pub(super) merges: Vec<Merge>,
     pub(super) broken: Option<Violation>,
@@ -162,25 +135,17 @@ pub(super) enum Channel {
     /// From an SM to its client, per line.
     ToClient { sm: u8, line: u8 },
     /// Between nodes, per block and class; those of a class without order each go their own way.
-    Between { from: u8, to: u8, block: u8, class: Class },
+    Between { from: Node, to: Node, block: u8, class: Class },
     /// From a client to an SM, per line.
     ToSm { sm: u8, line: u8 },
 }
 
-/// A node as a number: homes are last.
-pub(super) fn number(node: Node) -> u8 {
-    match node {
-        Node::Client(client) => client.0,
-        Node::Home => u8::MAX,
-    }
-}
-
 impl<M> Body<M> {
-    pub(super) fn channel<P: Nodes<Message<Cells> = M>>(&self) -> Channel {
+    pub(super) fn channel<P: Nodes<Message<BlockValues> = M>>(&self) -> Channel {
         match *self {
             Body::Asked(Asked { sm, line, .. }) => Channel::ToClient { sm: sm.unwrap_or(u8::MAX), line },
             Body::Told { from, to, block, ref message } => {
-                Channel::Between { from: number(from), to: number(to), block, class: P::class::<Cells>(message) }
+                Channel::Between { from, to, block, class: P::class::<BlockValues>(message) }
             }
             Body::Fill { sm, line, .. } => Channel::ToSm { sm, line },
         }

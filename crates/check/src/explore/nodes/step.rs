@@ -5,7 +5,7 @@ use super::super::sm::OnSms;
 use super::super::sync::Syncs;
 use super::super::values::WHOLE_LINE;
 use super::NodeMachine;
-use super::state::{Asked, Body, Cells, Channel, NodeState};
+use super::state::{Asked, BlockValues, Body, Channel, NodeState};
 use crate::litmus::Instruction;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::Stage;
@@ -249,7 +249,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     /// The queue of each message between nodes; none where queues have any length.
     fn queued(&self, state: &NodeState<P>) -> Vec<Queue> {
-        let queue = |message: &Body<P::Message<Cells>>| match *message {
+        let queue = |message: &Body<P::Message<BlockValues>>| match *message {
             Body::Told { from, to, ref message, .. } => Some((from, to, P::class(message))),
             Body::Asked(_) | Body::Fill { .. } => None,
         };
