@@ -52,7 +52,7 @@ impl SmShared {
     }
 
     /// Idle, under the split of a module's ways.
-    pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
+    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
         SmShared {
             translation: Translation::new(crate::convert::translation(&site.machine)),
             pages: Residence::default(),
@@ -72,7 +72,7 @@ pub struct SmContext<'a, 'o, C, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<C: Coherence, D: Contents> SmContext<'_, '_, C, D> {
+impl<C, D: Contents> SmContext<'_, '_, C, D> {
     /// The ways of an L1 that a fill of `line` may take.
     #[inline]
     pub fn l1_ways(&self, line: Line) -> Ways {
@@ -110,7 +110,7 @@ pub struct SliceShared<D: Contents> {
 
 impl<D: Contents> SliceShared<D> {
     /// Idle.
-    pub fn new<C: Coherence>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
+    pub fn new<C>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
         let machine = &*site.machine;
         SliceShared {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
@@ -163,7 +163,7 @@ impl<C, D: Contents> Clone for SliceView<'_, C, D> {
 
 impl<C, D: Contents> Copy for SliceView<'_, C, D> {}
 
-impl<C: Coherence, D: Contents> SliceView<'_, C, D> {
+impl<C, D: Contents> SliceView<'_, C, D> {
     /// Starts to load what a fetch of `line` will read into the host's caches, where its memory is this module's.
     #[inline]
     pub fn prefetch_memory(&self, line: Line) {
@@ -185,7 +185,7 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
+impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
@@ -249,7 +249,9 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         self.shared.returns.push(StoreReturn { sm, credit, at: at + self.site.machine.crossbar.latency });
     }
+}
 
+impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
     /// Tells the senders of a store that `from` has sent here that it has been taken at `at`; `ends`: and that it goes no
     /// further. Its first sender hears of that the way it came.
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
@@ -276,7 +278,7 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
             TakenOn::Nothing => false,
         };
         let asker = Asker::Home { module: home, ticket, ready };
-        if awaits && beyond && site.protocol.is_hierarchical() && self.shared.drains.await_invalidations(asker) {
+        if awaits && beyond && site.routing.hierarchical && self.shared.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);

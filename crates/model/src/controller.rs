@@ -1,5 +1,6 @@
 //! A module's controller: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
 
+use crate::below::{Below, L2};
 use crate::boundaries::{ExtentId, Lost};
 use crate::credits::Generation;
 use crate::departure::Departure;
@@ -14,7 +15,7 @@ use crate::parts::Parts;
 use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Action, Class, Coherence, Collector};
+use tombolo_protocol::{Action, Collector};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
 /// A plan run for a warp.
@@ -74,13 +75,13 @@ pub struct Controller {
 }
 
 /// Lines that the module's L2 holds, and those of them that are dirty.
-fn held<C: Coherence, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32) {
+fn held<C: Below<D>, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32) {
     let slices = parts.slices.iter_mut().map(|slice| slice.held());
     slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
 }
 
 /// Tells the driver which pages the module has accessed; they are tracked no more.
-fn tell_accesses<C: Coherence, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
+fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
     for page in parts.sm_shared.accessed.take().unwrap_or_default() {
@@ -111,7 +112,7 @@ impl Controller {
     }
 
     /// A message to the controller.
-    pub fn handle<C: Coherence, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn handle<C: Below<D>, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
             Message::Phase { slot, action, extent, counted } => {
@@ -142,7 +143,7 @@ impl Controller {
     }
 
     /// A subscriber has taken what this module has published of a line: what waits for room, or for that line, goes on.
-    fn delivered<C: Coherence, D: Contents>(
+    fn delivered<C: Below<D>, D: Contents>(
         &mut self,
         (ticket, line): (Generation, Line),
         parts: &mut Parts<'_, '_, C, D>,
@@ -156,7 +157,7 @@ impl Controller {
     }
 
     /// The result of an atomic on a line has come: what waits for it goes on.
-    pub(crate) fn answered<C: Coherence, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
+    pub(crate) fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.slice_shared.publisher else { return };
         publisher.answered(line);
         parts.slice_side(self.id).drain_to_watermark();
@@ -164,13 +165,13 @@ impl Controller {
     }
 
     /// The driver waits until what the module has sent is taken at the end of its way. `number`: what it is answered under.
-    pub fn await_stores<C: Coherence, D: Contents>(&mut self, number: u16, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn await_stores<C: Below<D>, D: Contents>(&mut self, number: u16, parts: &mut Parts<'_, '_, C, D>) {
         let driver = parts.site.layout.driver();
         self.act(Part::whole(Action::AwaitStores), Waiter::new(driver, number), parts);
     }
 
     /// What came over the links.
-    pub fn arrive<C: Coherence, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
                 self.act(Part::whole(action), Waiter::new(collector, collection), parts);
@@ -181,7 +182,7 @@ impl Controller {
     }
 
     /// An SM may have ended CTAs: others start in their place.
-    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
         self.dispatcher.refill(sm, parts);
     }
 
@@ -195,7 +196,7 @@ impl Controller {
         plans.chain(joins).chain(self.dispatcher.waiting())
     }
 
-    fn sync<C: Coherence, D: Contents>(
+    fn sync<C: Below<D>, D: Contents>(
         &mut self,
         (sm, warp): (SmId, u8),
         kind: SyncKind,
@@ -213,7 +214,7 @@ impl Controller {
     }
 
     /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
-    fn begin_phase<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
+    fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.collections[usize::from(collection)];
         let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
@@ -239,39 +240,24 @@ impl Controller {
     }
 
     /// This module's part of a phase.
-    fn act<C: Coherence, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         parts.slice_shared.stats.phases += 1;
         let extent = parts.site.extents.lines(part.extent);
         let before = part.counted.then(|| held(parts));
         let mut taken = parts.out.now();
         parts.slice_side(self.id).empty_queue(part.action);
-        match part.action {
-            Action::Invalidate(classes) => {
-                parts.slice_shared.stats.bulk_invalidations += 1;
-                taken += crate::convert::walk(&parts.site.machine);
-                for slice in 0..parts.slices.len() {
-                    let by =
-                        parts.at_slice(slice, |slice, here| slice.invalidate_classes(classes, extent.as_deref(), here));
-                    taken = taken.max(by);
-                }
-            }
-            // Slices hold no blocks.
-            Action::Merge { .. } => {}
-            Action::DrainStores(_)
-            | Action::PassOnStores
-            | Action::DrainInvalidations(_)
-            | Action::Flush
-            | Action::AwaitStores => {
-                let classes = part.action.writes_back();
-                let is_any = Class::ALL.into_iter().any(|one| classes.contains(one));
-                if is_any && parts.site.protocol.writes_back() {
-                    taken += crate::convert::walk(&parts.site.machine);
-                }
-                for slice in 0..parts.slices.len() {
-                    let by = parts.at_slice(slice, |slice, here| slice.flush(classes, extent.as_deref(), here));
-                    taken = taken.max(by);
-                }
-            }
+        if let Action::Merge { all } = part.action {
+            return self.merge(all, waiter, parts);
+        }
+        if matches!(part.action, Action::Invalidate(_)) {
+            parts.slice_shared.stats.bulk_invalidations += 1;
+        }
+        if C::Slice::is_walked(&parts.site.protocol, part.action) {
+            taken += crate::convert::walk(&parts.site.machine);
+        }
+        for slice in 0..parts.slices.len() {
+            let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
+            taken = taken.max(by);
         }
         if let Some((valid, dirty)) = before {
             let (left, still) = held(parts);
@@ -280,8 +266,16 @@ impl Controller {
         self.answer_when_taken(part.action, waiter, taken, parts);
     }
 
+    /// Has every slice merge its blocks, and answers when all have.
+    fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+        let join = place(&mut self.joins, Join { waiter, missing: parts.slices.len() as u8 });
+        for slice in 0..parts.slices.len() {
+            parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
+        }
+    }
+
     /// Answers when memory has what was written to it, and when what the action awaits has been taken.
-    fn answer_when_taken<C: Coherence, D: Contents>(
+    fn answer_when_taken<C: Below<D>, D: Contents>(
         &mut self,
         action: Action,
         waiter: Waiter,
@@ -308,7 +302,7 @@ impl Controller {
     }
 
     /// Answers those who wait for drains of one pool that are over.
-    fn finish<C: Coherence, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
+    fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
         while let Some(asker) = parts.slice_shared.drains.pop_drained(pool) {
             match asker {
                 Asker::Join(join) => self.part_done(join, parts),
@@ -322,7 +316,7 @@ impl Controller {
     }
 
     /// One of the things that a phase here waits for has come.
-    fn part_done<C: Coherence, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
+    fn part_done<C: Below<D>, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[usize::from(join)];
         let Join { waiter, missing } = entry.as_mut().expect("a join is kept until its parts are done");
         *missing -= 1;
@@ -334,7 +328,7 @@ impl Controller {
     }
 
     /// Acknowledges a phase to whoever collects.
-    fn answer<C: Coherence, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
@@ -356,7 +350,7 @@ impl Controller {
     }
 
     /// A member has done its part of a phase of this controller's plan.
-    fn acted<C: Coherence, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
+    fn acted<C: Below<D>, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[usize::from(collection)].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
             self.begin_phase(collection, parts);
@@ -364,7 +358,7 @@ impl Controller {
     }
 
     /// Has slices run what waits for a store credit, each time another one first.
-    fn serve_slices<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let count = parts.slices.len();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {

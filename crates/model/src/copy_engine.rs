@@ -4,6 +4,7 @@
 //! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one engine run one after the other. An
 //! engine sends no faster than its GPU's link. Not modelled: flow control beyond that, several engines of a GPU.
 
+use crate::below::{Below, L2};
 use crate::cargo::Load;
 use crate::departure::Departure;
 use crate::message::Message;
@@ -13,7 +14,6 @@ use crate::site::Site;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use std::ops::Range;
-use tombolo_protocol::Coherence;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
 
 /// Counters of an engine.
@@ -63,7 +63,7 @@ pub struct CopyEngine {
 
 impl CopyEngine {
     /// An idle engine.
-    pub fn new<C: Coherence, D: Contents>(site: &Site<C, D>) -> CopyEngine {
+    pub fn new<C, D: Contents>(site: &Site<C, D>) -> CopyEngine {
         let machine = &site.machine;
         CopyEngine {
             id: site.layout.copy_engine(site.module),
@@ -84,7 +84,7 @@ impl CopyEngine {
     }
 
     /// Handles a message.
-    pub fn handle<C: Coherence, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn handle<C: Below<D>, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match *message {
             Message::Copy { copy, to } => {
                 self.jobs.push_back(Job { copy, to });
@@ -97,7 +97,7 @@ impl CopyEngine {
     }
 
     /// Begins the next copy, unless one is under way.
-    fn begin<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn begin<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         if self.running.is_some() {
             return;
         }
@@ -119,7 +119,7 @@ impl CopyEngine {
     }
 
     /// Reads and sends the next chunk.
-    fn go_on<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn go_on<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let Running { job: Job { copy, to }, next: first, end } = self.running.take().expect("it goes on with a copy");
         let lines = self.chunk.min(end.0 - first.0);
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
@@ -150,7 +150,7 @@ impl CopyEngine {
 
     /// Reads lines: what is whole in the L2 there, all else in memory. Returns when they are there; what they hold and the
     /// flags that they show are on their way.
-    fn read<C: Coherence, D: Contents>(
+    fn read<C: Below<D>, D: Contents>(
         &self,
         copy: CopyName,
         to: Option<ModuleId>,
@@ -191,7 +191,7 @@ impl CopyEngine {
     }
 
     /// A chunk for this module, wholly here at `ready`.
-    pub fn arrive<C: Coherence, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: Below<D>, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Chunk { copy, first, lines, is_last } = chunk;
         let load = parts.site.cargo.unload(copy, first);
         self.store((first, u64::from(lines)), load, ready, parts);
@@ -201,7 +201,7 @@ impl CopyEngine {
     }
 
     /// A page comes from the host.
-    fn take_page<C: Coherence, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
+    fn take_page<C: Below<D>, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
         let lines: Vec<Line> = parts.site.map.page_lines(page).collect();
         let count = lines.len() as u64;
         let ready = self.from_host.send(parts.out.now(), parts.site.weights.copied(count));
@@ -210,7 +210,7 @@ impl CopyEngine {
     }
 
     /// Memory writes lines that are here at `ready`. What the L2 has of them goes, dirty bytes to memory ahead of them.
-    fn store<C: Coherence, D: Contents>(
+    fn store<C: Below<D>, D: Contents>(
         &mut self,
         (first, count): (Line, u64),
         load: Load<D>,
@@ -235,14 +235,14 @@ impl CopyEngine {
     }
 
     /// Tells the driver that a copy is wholly in memory at `at`.
-    fn done<C: Coherence, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+    fn done<C: Below<D>, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
         parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
     }
 }
 
 /// The bytes of a line that change where a copy comes to.
-fn carried<C: Coherence, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
+fn carried<C: Below<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,
         CopyName::Listed(index) => parts.site.schedule.copies[index as usize].written.mask(line),

@@ -8,6 +8,7 @@
 //!
 //! A launch invalidates the L1s of its modules, also where others run: they fetch again what they had.
 
+use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
 use crate::message::Message;
 use crate::pace::{KernelStats, Pace};
@@ -18,7 +19,7 @@ use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::{Coherence, l1};
+use tombolo_protocol::l1;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ComponentId, Ps, Scope};
 
@@ -107,7 +108,7 @@ impl Dispatcher {
     }
 
     /// A kernel starts.
-    pub fn launch<C: Coherence, D: Contents>(
+    pub fn launch<C: Below<D>, D: Contents>(
         &mut self,
         Launch { command, launch, slot }: Launch,
         parts: &mut Parts<'_, '_, C, D>,
@@ -153,7 +154,7 @@ impl Dispatcher {
     }
 
     /// Starts CTAs on all SMs in turn as long as one has room.
-    fn fill<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
             for sm in 0..parts.sms.len() {
@@ -166,7 +167,7 @@ impl Dispatcher {
     }
 
     /// An SM may have ended CTAs: dispatches others in their place.
-    pub fn refill<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
         // A CTA without warps ends as it starts.
         while let Some(slot) = parts.sms[sm].pop_finished() {
             let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
@@ -179,7 +180,7 @@ impl Dispatcher {
     }
 
     /// Starts the module's next CTA on an SM, if there is one left and it fits.
-    fn dispatch<C: Coherence, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
+    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
         let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.end) else { return false };
         if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
             return false;
@@ -204,7 +205,7 @@ impl Dispatcher {
 
     /// When all CTAs of a kernel have run, waits for what the module's SMs have posted: its own stores, and those of others
     /// beside it.
-    fn drain_if_done<C: Coherence, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
+    fn drain_if_done<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         for kernel in &mut self.kernels {
             let left = kernel.next < kernel.end && self.failure.is_none();
             if left || kernel.running > 0 || kernel.draining > 0 {
@@ -220,7 +221,7 @@ impl Dispatcher {
     }
 
     /// One of the things that a kernel's end waits for has come.
-    pub fn drained<C: Coherence, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
         let place = self.kernels.iter().position(|kernel| kernel.slot == slot);
         let place = place.expect("a kernel drains while it is the module's");
         let kernel = &mut self.kernels[place];

@@ -13,6 +13,7 @@
 //! [`credits`], [`dram`].
 
 pub mod actions;
+pub mod below;
 pub mod boundaries;
 mod bytes;
 pub mod cache;

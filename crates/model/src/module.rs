@@ -1,6 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
-use crate::context::{SliceContext, SliceShared, SliceView, SmContext, SmShared};
+use crate::below::{Below, L2};
+use crate::context::{SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::departure::Departure;
@@ -11,42 +12,35 @@ use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
 use crate::parts::Parts;
 use crate::site::Site;
-use crate::slice::{Slice, Wanted};
 use crate::sm::{FillMessage, Sm};
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::Event;
-use tombolo_protocol::Coherence;
-use tombolo_protocol::coherence::Channels;
-use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::{Access, Mapping};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Ps, SmId};
 
 /// One module.
-pub struct Module<C, D: Contents> {
+pub struct Module<C: Below<D>, D: Contents> {
     site: Site<C, D>,
     sms: Vec<Sm<D>>,
     sm_shared: SmShared,
-    slices: Vec<Slice<D>>,
+    slices: Vec<C::Slice>,
     slice_shared: SliceShared<D>,
     controller: Controller,
     copy_engine: CopyEngine,
 }
 
-impl<C: Coherence, D: Contents> Module<C, D> {
+impl<C: Below<D>, D: Contents> Module<C, D> {
     /// An idle module at `site`.
     pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
-        let Channels { up, down, .. } = site.protocol.channels();
-        // All of a line or a region is one slice's.
-        assert!(![up, down].contains(&Delivery::Fifo), "a port orders what one slice sends, not what others do");
         let slice_shared = SliceShared::new(&site, built);
         Module {
             sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
             sm_shared: SmShared::new(&site, &slice_shared.ways),
-            slices: (0..layout.slices).map(|slice| Slice::new(layout.slice(id, slice), &site)).collect(),
+            slices: (0..layout.slices).map(|slice| C::Slice::new(layout.slice(id, slice), &site)).collect(),
             slice_shared,
             controller: Controller::new(
                 layout.controller(id),
@@ -73,7 +67,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
     }
 
     /// Its L2 slices.
-    pub fn slices(&self) -> &[Slice<D>] {
+    pub fn slices(&self) -> &[C::Slice] {
         &self.slices
     }
 
@@ -184,7 +178,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
                 }
             }
             (message, Unit::Slice(slice)) => {
-                parts.at_slice(usize::from(slice), |slice, here| at_slice(slice, message, here));
+                parts.at_slice(usize::from(slice), |slice, here| slice.handle(message, here));
             }
             (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
             (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),
@@ -196,7 +190,7 @@ impl<C: Coherence, D: Contents> Module<C, D> {
 }
 
 /// Hands a packet that is wholly inside at `ready` to the component it is for.
-fn enter<C: Coherence, D: Contents>(
+fn enter<C: Below<D>, D: Contents>(
     unit: Unit,
     source: ModuleId,
     packet: &Packet<D>,
@@ -226,7 +220,7 @@ fn enter<C: Coherence, D: Contents>(
 
 /// A message for an SM.
 #[inline]
-fn at_sm<C: Coherence, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
     match *message {
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here.out),
@@ -238,22 +232,6 @@ fn at_sm<C: Coherence, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: 
         Message::Drained { warp, scope } => sm.drained(warp, scope, here),
         Message::Synced { warp } => sm.synced(warp, here.out),
         other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
-    }
-}
-
-/// A message for a slice.
-#[inline]
-fn at_slice<C: Coherence, D: Contents>(
-    slice: &mut Slice<D>,
-    message: &Message<D>,
-    here: &mut SliceContext<'_, '_, C, D>,
-) {
-    match *message {
-        Message::Local(request) => slice.local(request, here),
-        Message::Fetch { line, mask, register } => slice.fetch_later(Wanted { line, mask, register }, here),
-        Message::Memory { line, mask, register } => slice.memory(Wanted { line, mask, register }, here),
-        Message::Past { target, packet } => slice.answer_past(target, packet, here),
-        other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, slice.id()),
     }
 }
 

@@ -5,17 +5,17 @@
 //! loads under way to it are answered, and every store that the module has sent is taken. That waits for stores to other
 //! pages too. The L2 drops its lines one by one.
 
+use crate::below::{Below, L2};
 use crate::controller::Controller;
 use crate::message::{Message, PagingOrder};
 use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_protocol::paging::Access;
 use tombolo_types::{Page, Ps};
 
 /// Does what the driver orders. The module's map has been told already.
-pub(crate) fn obey<C: Coherence, D: Contents>(page: Page, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
+pub(crate) fn obey<C: Below<D>, D: Contents>(page: Page, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
     match order {
         PagingOrder::Unmap => unmap(page, parts),
         PagingOrder::WriteBack => {
@@ -34,7 +34,7 @@ pub(crate) fn obey<C: Coherence, D: Contents>(page: Page, order: PagingOrder, pa
     }
 }
 
-fn unmap<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
+fn unmap<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
     forget(page, parts);
     let waits_for_loads = rules.awaits_loads && parts.sm_shared.pages.has_loads(page);
@@ -48,7 +48,7 @@ fn unmap<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>)
 }
 
 /// A part of a page's unmapping is over.
-pub(crate) fn quiet<C: Coherence, D: Contents>(
+pub(crate) fn quiet<C: Below<D>, D: Contents>(
     page: Page,
     controller: &mut Controller,
     parts: &mut Parts<'_, '_, C, D>,
@@ -65,7 +65,7 @@ pub(crate) fn quiet<C: Coherence, D: Contents>(
 }
 
 /// Translations of a page are forgotten, and what L1s hold of it with all else.
-fn forget<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
+fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_shared.translation.forget(page);
     if let Some(publisher) = &mut parts.slice_shared.publisher {
         publisher.forget(page);
@@ -76,7 +76,7 @@ fn forget<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>
 }
 
 /// The L2 writes a page's dirty bytes to memory and drops its lines. Returns when memory has taken them.
-pub(crate) fn write_back<C: Coherence, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
+pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
     for line in parts.site.map.page_lines(page) {
         let slice = usize::from(parts.site.map.slice(line));
@@ -86,7 +86,7 @@ pub(crate) fn write_back<C: Coherence, D: Contents>(page: Page, parts: &mut Part
 }
 
 /// Tells the driver that the module's part is done at `at`.
-pub(crate) fn answer<C: Coherence, D: Contents>(page: Page, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+pub(crate) fn answer<C: Below<D>, D: Contents>(page: Page, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
     let layout = parts.site.layout;
     let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
     parts.out.send(at, layout.controller(parts.site.module), layout.driver(), Message::PagingDone { page });

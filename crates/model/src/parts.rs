@@ -1,16 +1,16 @@
 //! A module as its controller sees it: the SMs' side, the slices' side, and what goes from one to the other.
 
+use crate::below::Below;
+use crate::below::L2;
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
 use crate::message::Out;
 use crate::site::Site;
-use crate::slice::Slice;
 use crate::sm::Sm;
 use crate::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_types::ComponentId;
 
 /// A module as its controller sees it: both sides.
-pub struct Parts<'a, 'o, C, D: Contents> {
+pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     /// Its place in the machine.
     pub site: &'a Site<C, D>,
     /// Its SMs.
@@ -18,14 +18,14 @@ pub struct Parts<'a, 'o, C, D: Contents> {
     /// What they share.
     pub sm_shared: &'a mut SmShared,
     /// Its L2 slices.
-    pub slices: &'a mut [Slice<D>],
+    pub slices: &'a mut [C::Slice],
     /// What they share.
     pub slice_shared: &'a mut SliceShared<D>,
     /// Where events go.
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<'o, C: Coherence, D: Contents> Parts<'_, 'o, C, D> {
+impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// What `id` may touch in the place of a slice.
     #[inline]
     pub fn slice_side(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
@@ -43,7 +43,7 @@ impl<'o, C: Coherence, D: Contents> Parts<'_, 'o, C, D> {
     pub fn at_slice<R>(
         &mut self,
         slice: usize,
-        act: impl FnOnce(&mut Slice<D>, &mut SliceContext<'_, 'o, C, D>) -> R,
+        act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
         let slice = &mut self.slices[slice];
         let id = slice.id();

@@ -7,7 +7,6 @@ use crate::packet::{Facts, Packet, Route};
 use crate::site::Site;
 use crate::watch::{Contents, Watch};
 use tombolo_engine::{HOST_LINE, prefetch};
-use tombolo_protocol::Coherence;
 use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 
 /// Shape of a port.
@@ -62,12 +61,7 @@ impl Port {
 
     /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
     /// protocols rely on it line by line and region by region, and each of those has one slice. Returns when it has left.
-    pub fn send<C: Coherence, D: Contents>(
-        &mut self,
-        parcel: Parcel<D>,
-        site: &Site<C, D>,
-        out: &mut Out<'_, D>,
-    ) -> Ps {
+    pub fn send<C, D: Contents>(&mut self, parcel: Parcel<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
         let Parcel { from, departs, target, packet } = parcel;
         let Facts { receiver, traffic, payload } = packet.facts();
         let bytes = site.weights.of(payload);
@@ -76,7 +70,7 @@ impl Port {
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
         let channel = site.source(from) * self.config.modules + usize::from(target.0);
         let late = site.watch.delay(site.module, target, &packet);
-        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.protocol.channels().fills_stay_ahead;
+        let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.routing.fills_stay_ahead;
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
         if site.is_beyond(target) {

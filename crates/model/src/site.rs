@@ -13,8 +13,17 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
 use tombolo_protocol::paging::Paging;
-use tombolo_protocol::{Coherence, Homes, Topology};
+use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
+
+/// What of a protocol decides how its messages travel between modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routing {
+    /// Whether requests go by the GPU home.
+    pub hierarchical: bool,
+    /// Whether an invalidation never passes a fill that was sent before it.
+    pub fills_stay_ahead: bool,
+}
 
 /// A module's place in the machine.
 pub struct Site<C, D: Contents> {
@@ -22,6 +31,8 @@ pub struct Site<C, D: Contents> {
     pub module: ModuleId,
     /// The protocol under test.
     pub protocol: C,
+    /// How its messages travel.
+    pub routing: Routing,
     /// Numbering of components.
     pub layout: Layout,
     /// The machine.
@@ -42,7 +53,7 @@ pub struct Site<C, D: Contents> {
     pub cargo: Cargo<D>,
 }
 
-impl<C: Coherence, D: Contents> Site<C, D> {
+impl<C, D: Contents> Site<C, D> {
     /// The name of a warp slot for those who watch.
     pub fn warp_slot(&self, sm: SmId, slot: usize) -> WarpSlot {
         WarpSlot { gpu: self.map.gpu_of(self.module), module: self.module, sm, slot: slot as u8 }
@@ -101,12 +112,12 @@ impl<C: Coherence, D: Contents> Site<C, D> {
     /// atomic came. Source: HMG, section V-B: as load responses.
     pub fn next_back(&self, line: Line, origin: ModuleId) -> ModuleId {
         let homes = self.map.homes(origin, line);
-        let first = homes.next(origin, self.protocol.is_hierarchical());
+        let first = homes.next(origin, self.routing.hierarchical);
         first.filter(|&home| home != self.module && home != origin).unwrap_or(origin)
     }
 
     /// How a store of `origin` to a line leaves this module.
     pub fn leg(&self, line: Line, origin: ModuleId) -> Leg {
-        Leg::of(&self.map, self.protocol.is_hierarchical(), (self.module, origin), self.homes(line))
+        Leg::of(&self.map, self.routing.hierarchical, (self.module, origin), self.homes(line))
     }
 }

@@ -12,7 +12,7 @@
 //! Where L2s hold lines for others of their GPU (hierarchical protocols on several GPUs), what one module does all of its
 //! GPU do: [`reach`].
 
-use crate::coherence::Coherence;
+use crate::coherence::Protocol;
 use crate::elision::{self, BrokenElision, Holds, Operation, Turn};
 use crate::options::{Facts, Options};
 use crate::plan::{Action, Members, Phase, Plan, Sync};
@@ -118,7 +118,7 @@ impl Steps {
     }
 
     /// The plan at `index` of those that run one after the other; `None` when all have run.
-    pub fn plan(self, protocol: &impl Coherence, index: u8) -> Option<Plan> {
+    pub fn plan(self, protocol: &impl Protocol, index: u8) -> Option<Plan> {
         let acquire = |at: At| at.restrict(protocol.acquire(Sync::Kernel));
         let release = || self.release.restrict(protocol.release(Sync::Kernel));
         const AWAIT_STORES: &[Phase] = &[Phase::new(Members::All, Action::AwaitStores)];
@@ -167,7 +167,7 @@ mod tests {
         run_on(&THREE, steps, &SoftwareFlat::<true>::new(Options::default()))
     }
 
-    fn run_on(machine: &Machine, steps: Steps, protocol: &impl Coherence) -> Vec<(u8, &'static str)> {
+    fn run_on(machine: &Machine, steps: Steps, protocol: &impl Protocol) -> Vec<(u8, &'static str)> {
         let mut done = Vec::new();
         for index in 0.. {
             let Some(plan) = steps.plan(protocol, index) else { break };

@@ -16,12 +16,12 @@ use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::{Below, L2};
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::module::Module;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
 use tombolo_model::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, Ps};
 
@@ -38,7 +38,7 @@ pub(crate) struct Ended<'a> {
 
 impl Ended<'_> {
     /// What was done at kernel boundaries, and its sums.
-    pub(crate) fn boundaries<C: Coherence, D: Contents>(
+    pub(crate) fn boundaries<C: Below<D>, D: Contents>(
         &self,
         known: &Known,
         parts: &[Part<C, D>],
@@ -50,7 +50,7 @@ impl Ended<'_> {
         (records, sum)
     }
 
-    pub(crate) fn record<C: Coherence, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
+    pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
         if let Some(failure) = modules.iter().find_map(|module| module.controller().dispatcher().failure()) {
@@ -124,7 +124,7 @@ impl Ended<'_> {
     }
 
     /// Of the simulated result: every event, and what the machine did by name. Of the statistics: what observes it.
-    fn digests<C: Coherence, D: Contents>(
+    fn digests<C: Below<D>, D: Contents>(
         parts: &[Part<C, D>],
         (sm, l2): (&SmStats, &L2Stats),
         links: &[LinkRecord],
@@ -147,7 +147,7 @@ impl Ended<'_> {
     }
 
     /// Of a design that copies.
-    fn copies<C: Coherence, D: Contents>(
+    fn copies<C: Below<D>, D: Contents>(
         &self,
         modules: &[&Module<C, D>],
         processor: &CommandProcessor,
@@ -161,7 +161,7 @@ impl Ended<'_> {
     }
 
     /// In flits, of a machine with caches in front of memory.
-    fn traffic<C: Coherence, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
+    fn traffic<C: Below<D>, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
         let remote = modules.iter().map(|module| flits(module.slice_shared().port.stats().bytes())).sum();
         let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
@@ -179,7 +179,7 @@ impl Ended<'_> {
         }
     }
 
-    pub(crate) fn timeline<C: Coherence, D: Contents>(
+    pub(crate) fn timeline<C: Below<D>, D: Contents>(
         &self,
         parts: &[Part<C, D>],
         record: &RunRecord,
@@ -218,7 +218,7 @@ impl Ended<'_> {
         Energy::of(&moved, &self.machine.energy)
     }
 
-    fn stuck<C: Coherence, D: Contents>(&self, hub: &Hub<C, D>, modules: &[&Module<C, D>]) -> RunError {
+    fn stuck<C: Below<D>, D: Contents>(&self, hub: &Hub<C, D>, modules: &[&Module<C, D>]) -> RunError {
         let mut lines = vec![hub.command_processor.waiting()];
         lines.extend(hub.driver.waiting());
         for module in modules {

@@ -3,11 +3,11 @@
 use crate::record::{GpuRecord, KernelRecord, LinkRecord};
 use crate::time::{Span, Split, TimeRecord, union};
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::Below;
 use tombolo_model::command_processor::{CommandProcessor, Stretch};
 use tombolo_model::module::Module;
 use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_model::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
 
@@ -31,7 +31,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
 }
 
 /// A record of each launch, in order.
-pub(crate) fn records<C: Coherence, D: Contents>(
+pub(crate) fn records<C: Below<D>, D: Contents>(
     machine: &MachineConfig,
     program: &dyn Program,
     processor: &CommandProcessor,
@@ -65,7 +65,7 @@ pub(crate) fn records<C: Coherence, D: Contents>(
 }
 
 /// A record of each GPU; `modules` and `links` are those of the run.
-pub(crate) fn gpus<C: Coherence, D: Contents>(
+pub(crate) fn gpus<C: Below<D>, D: Contents>(
     machine: &MachineConfig,
     modules: &[&Module<C, D>],
     links: &[LinkRecord],

@@ -4,13 +4,13 @@ use crate::record::LinkRecord;
 use crate::timeline::Track;
 use tombolo_design::Built;
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::Below;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::Layout;
 use tombolo_model::link::LinkStats;
 use tombolo_model::module::Module;
 use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_types::{GpuId, Ps};
 
 /// Both ways of a link, with the ends of their names.
@@ -26,7 +26,7 @@ pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<
 }
 
 /// Each way of each GPU's link, each way of each leaf's uplink, then the way out of each module, of a run that ended at `end`.
-pub(crate) fn records<C: Coherence, D: Contents>(
+pub(crate) fn records<C: Below<D>, D: Contents>(
     machine: &MachineConfig,
     fabric: &Fabric<D>,
     modules: &[&Module<C, D>],

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::{broadcast_latency, host_latency};
 use tombolo_model::driver::Driver;
@@ -15,7 +16,6 @@ use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::stats::Digest;
 use tombolo_model::watch::Contents;
-use tombolo_protocol::Coherence;
 use tombolo_types::{ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
@@ -46,7 +46,7 @@ impl<C, D: Contents> Hub<C, D> {
 }
 
 /// Neighbouring modules, or the hub, or both.
-pub struct Part<C, D: Contents> {
+pub struct Part<C: Below<D>, D: Contents> {
     /// What each component of the machine is, by id.
     places: Arc<[Place]>,
     first: u8,
@@ -58,7 +58,7 @@ pub struct Part<C, D: Contents> {
     pub digest: Digest,
 }
 
-impl<C: Coherence, D: Contents> Partition for Part<C, D> {
+impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
     fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
@@ -97,7 +97,7 @@ impl<C: Coherence, D: Contents> Partition for Part<C, D> {
     }
 }
 
-impl<C, D: Contents> Part<C, D> {
+impl<C: Below<D>, D: Contents> Part<C, D> {
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
@@ -161,7 +161,7 @@ impl Cut {
     }
 
     /// Puts the modules and the hub into their partitions.
-    pub fn partitions<C, D: Contents>(
+    pub fn partitions<C: Below<D>, D: Contents>(
         &self,
         layout: Layout,
         modules: Vec<Module<C, D>>,

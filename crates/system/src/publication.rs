@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::Below;
 use tombolo_model::driver::Driver;
 use tombolo_model::module::Module;
 use tombolo_model::publisher::{Drained, PublicationStats, Publisher};
 use tombolo_model::watch::Contents;
-use tombolo_protocol::Coherence;
 
 /// Lookups in the TLBs of subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct PublicationRecord {
 
 impl PublicationRecord {
     /// What modules and the driver have counted; `None` where nobody publishes.
-    pub(crate) fn new<C: Coherence, D: Contents>(
+    pub(crate) fn new<C: Below<D>, D: Contents>(
         machine: &MachineConfig,
         modules: &[&Module<C, D>],
         driver: &Driver,

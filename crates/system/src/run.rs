@@ -20,6 +20,7 @@ use tombolo_design::placement::Sharing;
 use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, HORIZON};
 use tombolo_machine::MachineConfig;
+use tombolo_model::below::Below;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
@@ -347,7 +348,7 @@ fn driver(
 }
 
 /// The modules, idle.
-fn modules<C: Coherence, D: Contents>(
+fn modules<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
@@ -367,6 +368,7 @@ fn modules<C: Coherence, D: Contents>(
         let site = Site {
             module,
             protocol,
+            routing: protocol.routing(),
             layout,
             map,
             weights: Weights::new(&machine),
@@ -383,7 +385,7 @@ fn modules<C: Coherence, D: Contents>(
 }
 
 /// Puts what is resident into the memory-side caches.
-fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
+fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
     for &Resident { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {
             modules[usize::from(map.home(ModuleId(0), line).0)].warm(line, dirty);
@@ -391,7 +393,7 @@ fn warm<C: Coherence, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resi
     }
 }
 
-fn build<C: Coherence, D: Contents>(
+fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     Beside { fabric, boundaries, driver, schedule }: Beside<D>,

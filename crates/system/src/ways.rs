@@ -1,13 +1,13 @@
 //! How ways of caches were shared.
 
 use crate::record::{LocalWaysRecord, WaysRecord};
+use tombolo_model::below::Below;
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
 use tombolo_model::way_partition::LocalWays;
-use tombolo_protocol::Coherence;
 
 /// Shifts of ways of all modules.
-pub(crate) fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
+pub(crate) fn way_moves<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
     let mut moves = WaysRecord::default();
     for module in modules {
         let (to_remote, to_local) = module.slice_shared().ways.moves();
@@ -18,7 +18,7 @@ pub(crate) fn way_moves<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) ->
 }
 
 /// Local ways over time, module by module.
-pub(crate) fn local_ways<C: Coherence, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
+pub(crate) fn local_ways<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
     let of = |module: &&Module<C, D>| {
         let record = |ways: &LocalWays| LocalWaysRecord {
             module: module.id().to_string(),

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use streams::{Launch, Next, Streams};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
-use tombolo_protocol::{Coherence, Data, Topology};
+use tombolo_protocol::{Data, Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, On, Ps, Serializer};
 
@@ -205,7 +205,7 @@ impl CommandProcessor {
     }
 
     /// Handles an event.
-    pub fn handle<C: Coherence, D: Data>(
+    pub fn handle<C: Protocol, D: Data>(
         &mut self,
         message: Message<D>,
         protocol: &C,
@@ -296,7 +296,7 @@ impl CommandProcessor {
     }
 
     /// Begins all commands that may.
-    fn begin_next<C: Coherence, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_next<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         while !self.released && self.slots.has_room() {
             let Some(next) = self.streams.begin(self.program.commands()) else { return };
             let what = match next {
@@ -324,7 +324,7 @@ impl CommandProcessor {
     }
 
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
-    fn go_through<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn go_through<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         loop {
             let work = self.slots.get(slot);
             work.stage = work.stage.next();
@@ -338,7 +338,7 @@ impl CommandProcessor {
     }
 
     /// Begins the stage that a command is at; returns whether it is over at once.
-    fn begin_stage<C: Coherence, T: Topology, D: Data>(
+    fn begin_stage<C: Protocol, T: Topology, D: Data>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -397,7 +397,7 @@ impl CommandProcessor {
     }
 
     /// Decides what a side of a boundary does and begins that, when it is its turn.
-    fn operate<C: Coherence, T: Topology, D: Data>(
+    fn operate<C: Protocol, T: Topology, D: Data>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -418,7 +418,7 @@ impl CommandProcessor {
     }
 
     /// Decides what the side of a boundary that a command is at does.
-    fn decide<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+    fn decide<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let work = self.slots.get(slot);
         let (command, is_after) = match work.what {
@@ -441,7 +441,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the side at hand; returns whether all have run.
-    fn phase<C: Coherence, T: Topology, D: Data>(
+    fn phase<C: Protocol, T: Topology, D: Data>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -465,7 +465,7 @@ impl CommandProcessor {
     }
 
     /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
-    fn operated<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn operated<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         self.operating = None;
         self.go_through(slot, here);
         while self.operating.is_none()
@@ -519,7 +519,7 @@ impl CommandProcessor {
     }
 
     /// A command has ended.
-    fn end<C: Coherence, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn end<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let Work { what, started, .. } = self.slots.remove(slot);
         match what {

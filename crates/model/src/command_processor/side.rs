@@ -2,7 +2,7 @@
 
 use crate::boundaries::Decision;
 use tombolo_protocol::boundary::Steps;
-use tombolo_protocol::{Action, Coherence, Collector, Topology};
+use tombolo_protocol::{Action, Collector, Protocol, Topology};
 use tombolo_types::ModuleId;
 
 /// One side of a boundary being run: what was decided, the plan at hand and its place among them.
@@ -14,7 +14,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn new(decision: Decision, protocol: &impl Coherence) -> Side {
+    pub(super) fn new(decision: Decision, protocol: &impl Protocol) -> Side {
         let collector = collector(decision.steps, 0, protocol);
         Side { decision, index: 0, collector }
     }
@@ -23,7 +23,7 @@ impl Side {
     /// when all have run.
     pub(super) fn begin_phase(
         &mut self,
-        protocol: &impl Coherence,
+        protocol: &impl Protocol,
         topology: &impl Topology,
         mut send: impl FnMut(ModuleId, Action),
     ) -> bool {
@@ -49,6 +49,6 @@ impl Side {
 }
 
 /// The plan at `index` of `steps`, about to run.
-fn collector(steps: Steps, index: u8, protocol: &impl Coherence) -> Option<Collector> {
+fn collector(steps: Steps, index: u8, protocol: &impl Protocol) -> Option<Collector> {
     steps.plan(protocol, index).map(|plan| Collector::new(plan, ModuleId(0)))
 }

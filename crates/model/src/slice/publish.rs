@@ -21,7 +21,7 @@ use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
 impl<D: Contents> Item<D> {
     /// To whom a request is published: one of an SM of this module, or of another module on its way to the page's home.
-    fn subscribers<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<Subscribers> {
+    fn subscribers<C>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<Subscribers> {
         if self.body.is_published {
             return None;
         }
@@ -194,7 +194,7 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
+impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The subscribers of a line to whom this module publishes: several, or none.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {

@@ -10,7 +10,7 @@ use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
-use tombolo_protocol::{Coherence, Request};
+use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
 
@@ -59,7 +59,7 @@ fn accesses(op: Op) -> Option<(Accesses, bool)> {
 
 impl<D: Contents> Sm<D> {
     /// The access of the instruction at hand, `op`: issues its transactions from where it left off.
-    pub(super) fn access<C: Coherence>(
+    pub(super) fn access<C: Protocol>(
         &mut self,
         slot: usize,
         op: Op,
@@ -119,7 +119,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
-    fn take_slot<C: Coherence>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
+    fn take_slot<C: Protocol>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
         let limit = here.site.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
@@ -181,7 +181,7 @@ impl<D: Contents> Sm<D> {
     /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
     /// others of the warp and of the SM go on (hit under miss). Requests of one page keep their order, for
     /// a later one never has its translation earlier.
-    fn translate<C: Coherence>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Ps {
+    fn translate<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Ps {
         let now = here.out.now();
         let page = Page(line.0 >> self.costs.lines_per_page_shift);
         if let Some(ready) = self.tlb.lookup(now, page) {
@@ -195,7 +195,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
-    fn depart<C: Coherence>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Ps {
+    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Ps {
         let translated = self.translate(line, here);
         let at = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
         self.port.send(at, Bytes(bytes)).max(translated) + here.site.machine.crossbar.latency
@@ -208,7 +208,7 @@ impl<D: Contents> Sm<D> {
         at
     }
 
-    fn load<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn load<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, scope, .. } = transaction;
         let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
@@ -249,7 +249,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// A load finds all its bytes.
-    fn hit<C: Coherence>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
+    fn hit<C: Protocol>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
         self.tell_loaded(transaction, mask, data, here);
         let translated = self.translate(line, here);
@@ -265,7 +265,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// A load finds those of its bytes that are `present`.
-    fn tell_loaded<C: Coherence>(
+    fn tell_loaded<C: Protocol>(
         &self,
         transaction: Transaction,
         present: Mask,
@@ -282,7 +282,7 @@ impl<D: Contents> Sm<D> {
     /// Has a load wait for its line's miss, which begins or grows by `asked`: for its bytes that are not `present`. Says
     /// what the warp waits for instead where there is no room.
     #[inline]
-    fn join<C: Coherence>(
+    fn join<C: Protocol>(
         &mut self,
         transaction: Transaction,
         entry: Option<EntryId>,
@@ -326,7 +326,7 @@ impl<D: Contents> Sm<D> {
 
     /// Sends for bytes that a load waits for, where any are not on their way.
     #[inline]
-    fn send_for<C: Coherence>(
+    fn send_for<C: Protocol>(
         &mut self,
         transaction: Transaction,
         asked: Mask,
@@ -358,12 +358,12 @@ impl<D: Contents> Sm<D> {
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default(), is_published: false }
     }
 
-    fn send<C: Coherence>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+    fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
         let to = here.site.layout.slice(here.site.module, here.site.map.slice(body.line));
         here.out.send(at, self.id, to, Message::Local(body));
     }
 
-    fn store<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn store<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let Some(ticket) = self.credit(slot, here) else {
             return Sent::Waits(Wait::StoreCredit);
@@ -378,7 +378,7 @@ impl<D: Contents> Sm<D> {
         Sent::Yes
     }
 
-    fn atomic<C: Coherence>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn atomic<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
         let Some(ticket) = self.credit(slot, here) else {
             return Sent::Waits(Wait::StoreCredit);
@@ -396,12 +396,12 @@ impl<D: Contents> Sm<D> {
         Sent::Yes
     }
 
-    fn bytes<C: Coherence>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
+    fn bytes<C: Protocol>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
         u64::from(mask.grains()) * here.site.machine.line.grain()
     }
 
     /// Applies what a store or atomic does to its line and to the miss pending on it.
-    fn change_line<C: Coherence>(
+    fn change_line<C: Protocol>(
         &mut self,
         line: Line,
         change: impl FnOnce(&C, &mut Option<l1::L1Line<D>>, &mut Option<L1Pending>),
@@ -419,7 +419,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Takes a store credit for a warp; queues the warp where none is left.
-    fn credit<C: Coherence>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) -> Option<Generation> {
+    fn credit<C: Protocol>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) -> Option<Generation> {
         let called = std::mem::take(&mut self.warps[slot].called);
         if (called || self.credit_queue.is_empty())
             && let Some(credit) = self.posted.try_take(here.out.now())
@@ -433,14 +433,14 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Makes sure that this SM hears of the next credit that comes back.
-    fn await_credit<C: Coherence>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    fn await_credit<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         if let Some(at) = self.posted.await_credit(here.out.now()) {
             here.out.send(at, self.id, self.id, Message::StoreReturned);
         }
     }
 
     /// Store credits have come back: the warps that have waited longest go on.
-    pub fn store_returned<C: Coherence>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn store_returned<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         if !self.posted.told(here.out.now()) {
             // One came back before this one, and has been heard of.
             return;

@@ -8,7 +8,7 @@ use crate::mshr::Freed;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::host::{Bulk, Filling, Waits};
 use tombolo_protocol::l1;
-use tombolo_protocol::{Coherence, Pending};
+use tombolo_protocol::{Pending, Protocol};
 use tombolo_types::Mask;
 
 impl Waits for Waiter {
@@ -30,7 +30,7 @@ pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
     pub(super) fill: FillMessage<D>,
 }
 
-impl<C: Coherence, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
+impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
     type Waiter = Waiter;
     type Held = Freed<Miss, Waiter>;
 

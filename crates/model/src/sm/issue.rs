@@ -6,7 +6,7 @@ use crate::context::SmContext;
 use crate::message::{Message, Out};
 use crate::sm::warp::Wait;
 use crate::watch::{Contents, Watch};
-use tombolo_protocol::Coherence;
+use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_types::stream::Op;
 use tombolo_types::{Order, Ps};
@@ -32,7 +32,7 @@ enum Next {
 
 impl<D: Contents> Sm<D> {
     /// A sub-core's issue event.
-    pub fn issue<C: Coherence>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn issue<C: Protocol>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
         let index = usize::from(sub_core);
         let now = here.out.now();
         self.stats.issues += 1;
@@ -58,7 +58,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
-    fn run<C: Coherence>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
+    fn run<C: Protocol>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats);
         loop {
             match self.instruction(slot, index, at, here) {
@@ -70,7 +70,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Runs one instruction of a warp at `at`, which moves on by its issue time.
-    fn instruction<C: Coherence>(
+    fn instruction<C: Protocol>(
         &mut self,
         slot: usize,
         index: usize,
@@ -141,7 +141,7 @@ impl<D: Contents> Sm<D> {
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
     /// issued it already, so it does not wait for that.
-    pub(super) fn resume<C: Coherence>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats);
         let warp = &mut self.warps[slot];
         warp.wait = Wait::Nothing;
@@ -194,12 +194,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Whether a warp at a barrier waits for loads before it arrives.
-    fn barrier_awaits(&self, slot: usize, protocol: &impl Coherence) -> bool {
+    fn barrier_awaits(&self, slot: usize, protocol: &impl Protocol) -> bool {
         let first = front::stages(protocol, Operation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
-    fn barrier<C: Coherence>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> Next {
+    fn barrier<C: Protocol>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> Next {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -220,7 +220,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Lets the warps of a CTA that are at the barrier go on. `last`: the warp that came last and never waited.
-    fn open_barrier<C: Coherence>(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, C, D>) {
+    fn open_barrier<C: Protocol>(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, C, D>) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
             return;
@@ -237,7 +237,7 @@ impl<D: Contents> Sm<D> {
         here.site.watch.barrier(here.site.warp_slot(self.sm, 0), passing);
     }
 
-    fn end_warp<C: Coherence>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+    fn end_warp<C: Protocol>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // Results nobody uses still come: the slot stays until they have.

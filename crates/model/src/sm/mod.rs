@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
-use tombolo_protocol::Coherence;
+use tombolo_protocol::Protocol;
 use tombolo_protocol::host::{fill, invalidate_bulk};
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
@@ -221,7 +221,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Starts a CTA of a kernel at `at`. The SM must have room for it.
-    pub fn start_cta<C: Coherence>(
+    pub fn start_cta<C: Protocol>(
         &mut self,
         at: Ps,
         kernel: KernelSlot,
@@ -300,7 +300,7 @@ impl<D: Contents> Sm<D> {
 
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
     /// more, its register is free.
-    pub fn fill<C: Coherence>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let site = here.site;
@@ -384,7 +384,7 @@ impl<D: Contents> Sm<D> {
         self.ready.set(slot, Ps::NEVER);
     }
 
-    fn keep_line<C: Coherence>(
+    fn keep_line<C: Protocol>(
         &mut self,
         line: Line,
         before: Option<L1Line<D>>,

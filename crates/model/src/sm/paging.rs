@@ -4,7 +4,7 @@ use super::Sm;
 use crate::context::SmContext;
 use crate::message::Message;
 use crate::watch::Contents;
-use tombolo_protocol::Coherence;
+use tombolo_protocol::Protocol;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::{Accesses, Op, PackedOrder};
 use tombolo_types::{Line, Page, Ps, Scope, Semantics};
@@ -13,7 +13,7 @@ impl<D: Contents> Sm<D> {
     /// Whether the module may not make the next access of a warp's instruction `op`, number `issued` of `accesses`. Then the
     /// warp is called when the page is mapped. The driver is told of every page of the instruction that is missing, once a
     /// page: the walks have found no mapping.
-    pub(super) fn faults<C: Coherence>(
+    pub(super) fn faults<C: Protocol>(
         &mut self,
         slot: usize,
         (accesses, issued): (Accesses, u8),
@@ -41,7 +41,7 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn tell_driver<C: Coherence>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
+    fn tell_driver<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
         let (walked, _) = here.shared.translate(page, here.out.now());
         let at = walked.max(here.out.now()) + crate::convert::host_latency(&here.site.machine);
         let fault = Message::Fault { page, module: self.module, wanted };
@@ -49,7 +49,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// The module may use a page: a warp that has waited for it tries again.
-    pub fn page_mapped<C: Coherence>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
         self.resume(usize::from(warp), here);
     }
 
@@ -60,7 +60,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// The miss of a line is over.
-    pub(super) fn miss_ends<C: Coherence>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn miss_ends<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
         let page = here.site.map.page(line);
         if here.shared.pages.load_ends(page) {
             let controller = here.site.layout.controller(here.site.module);

@@ -9,14 +9,14 @@ use crate::posted::{Drainer, StoreReturn};
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
-use tombolo_protocol::{Coherence, l1};
+use tombolo_protocol::{Protocol, l1};
 use tombolo_types::stream::{AtomicResult, Op};
 use tombolo_types::{ComponentId, Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand, `op`, as far as it goes.
     #[inline]
-    pub(super) fn memory_instruction<C: Coherence>(
+    pub(super) fn memory_instruction<C: Protocol>(
         &mut self,
         slot: usize,
         op: Op,
@@ -31,7 +31,7 @@ impl<D: Contents> Sm<D> {
 
     /// Runs those stages of an instruction that are left, as far as it goes.
     #[inline(never)]
-    fn run_stages<C: Coherence>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn run_stages<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let (operation, order) = describe(op);
         let stages = front::stages(&here.site.protocol, operation, order);
         while let Some(stage) = stages.get(usize::from(self.warps[slot].stage)) {
@@ -44,7 +44,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    fn stage<C: Coherence>(
+    fn stage<C: Protocol>(
         &mut self,
         slot: usize,
         op: Op,
@@ -69,7 +69,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    fn await_result<C: Coherence>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn await_result<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
         if warp.is_pending(result) {
@@ -95,7 +95,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    fn release<C: Coherence>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn release<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         if std::mem::take(&mut self.warps[slot].synced) {
             here.site.watch.released(here.site.warp_slot(self.sm, slot), scope);
             return Progress::Done;
@@ -106,13 +106,13 @@ impl<D: Contents> Sm<D> {
     }
 
     /// `drainer` waits for all that this SM has posted. `by`: the component whose event it is.
-    pub fn drain<C: Coherence>(&mut self, drainer: Drainer, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn drain<C: Protocol>(&mut self, drainer: Drainer, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.drain(drainer);
         self.finish_drains(by, here);
     }
 
     /// A store of this SM has been taken. `by`: the slice that took it.
-    pub fn store_taken<C: Coherence>(
+    pub fn store_taken<C: Protocol>(
         &mut self,
         StoreReturn { credit, at, .. }: StoreReturn,
         by: ComponentId,
@@ -125,7 +125,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Wakes those whose wait for posted stores is over.
-    fn finish_drains<C: Coherence>(&mut self, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
+    fn finish_drains<C: Protocol>(&mut self, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
         while let Some((at, drainer)) = self.posted.pop_drained(here.out.now()) {
             let (to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (self.id, Message::Drained { warp, scope }),
@@ -139,7 +139,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// What was posted before a release has been taken: now its plan runs.
-    pub fn drained<C: Coherence>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         let slot = usize::from(warp);
         if here.site.protocol.release(Sync::Thread(scope)).is_empty() {
             self.synced(warp, here.out);
@@ -148,7 +148,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    fn acquire<C: Coherence>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
+    fn acquire<C: Protocol>(&mut self, slot: usize, scope: Scope, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let done = std::mem::take(&mut self.warps[slot].synced);
         if !done && !here.site.protocol.acquire(Sync::Thread(scope)).is_empty() {
             self.ask(slot, SyncKind::Acquire, scope, here);
@@ -162,7 +162,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Has the controller run a plan for a warp.
-    fn ask<C: Coherence>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
+    fn ask<C: Protocol>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         self.block(slot, Wait::Sync);
         let to = here.site.layout.controller(here.site.module);
         let at = here.out.now() + here.site.machine.crossbar.latency.max(Ps(1));
