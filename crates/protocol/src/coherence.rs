@@ -294,11 +294,11 @@ pub enum Hold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValidInvalid;
 
-impl Types for ValidInvalid {
+impl<D: Data> Types<D> for ValidInvalid {
     type Node = ModuleId;
-    type Message<D: Data> = Message<D>;
-    type Answer<D: Data> = Reply<D>;
-    type Access<D: Data> = MemoryAccess<D>;
+    type Message = Message<D>;
+    type Answer = Reply<D>;
+    type Access = MemoryAccess<D>;
     type Hold = Hold;
 }
 
@@ -313,8 +313,8 @@ pub enum Refusal {
 
 /// What is asked of a protocol whatever its caches are: by threads, by L1s, by those who run its plans.
 pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
-    /// The types that it owns.
-    type Types: Types;
+    /// The family that it belongs to, which owns its types: its [`Types`] with any contents.
+    type Types: Copy + Send + std::marker::Sync + 'static;
 
     /// What lists and designs know of it.
     const FACTS: Facts;

@@ -5,7 +5,7 @@
 //! State lives in the host; a function sees one slot of it by value, changes that, and names its effects.
 //! No time, no counters, no randomness here.
 //!
-//! - [`data`]: what a message carries: nothing when timing, values when checking.
+//! - [`data`]: what a message carries: nothing when timing, values when checking. [`block`]: the same of blocks, and their bytes.
 //! - [`node`]: what every protocol is made of: types of its own, four effects, channels. [`coherence`]: the boundary of
 //!   valid/invalid caches: [`Coherence`], its types and refusals.
 //! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
@@ -25,6 +25,7 @@
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
 
+pub mod block;
 pub mod boundary;
 pub mod broken_rule;
 pub mod catalogue;
@@ -55,6 +56,7 @@ pub mod topology;
 pub mod vi;
 pub mod viper;
 
+pub use block::{BlockData, ByteSet};
 pub use broken_rule::BrokenRule;
 pub use catalogue::PROTOCOLS;
 pub use coherence::{

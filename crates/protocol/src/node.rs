@@ -3,34 +3,35 @@
 //! A protocol names its [`Types`]. A host keeps what its nodes hold, hands one slot with an event to a step, and carries
 //! out the [`Effects`]. It never asks which protocol it hosts.
 
-use crate::data::Data;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// The types that a protocol owns.
-pub trait Types: Copy + Send + Sync + 'static {
+/// The types that a family of protocols owns, where contents are `D`: of lines or of blocks.
+///
+/// Messages may be large, and need not be [`Copy`].
+pub trait Types<D>: Copy + Send + Sync + 'static {
     /// Who takes part.
     type Node: Copy + Eq + Hash + Debug;
     /// What nodes tell each other.
-    type Message<D: Data>: Copy + Eq + Debug;
+    type Message: Clone + Eq + Debug;
     /// What a node answers to who asked for the event at hand.
-    type Answer<D: Data>: Copy + Eq + Debug;
+    type Answer: Clone + Eq + Debug;
     /// What a node wants of its memory.
-    type Access<D: Data>: Copy + Eq + Debug;
+    type Access: Clone + Eq + Debug;
     /// How the request at hand is held back.
     type Hold: Copy + Eq + Debug;
 }
 
 /// What a step asks its host to do, in this order.
-pub trait Effects<T: Types, D: Data> {
+pub trait Effects<T: Types<D>, D> {
     /// Sends a message to another node.
-    fn send(&mut self, to: T::Node, message: T::Message<D>);
+    fn send(&mut self, to: T::Node, message: T::Message);
 
     /// Answers the request at hand.
-    fn answer(&mut self, answer: T::Answer<D>);
+    fn answer(&mut self, answer: T::Answer);
 
     /// Reads or writes the memory of this node.
-    fn memory(&mut self, access: T::Access<D>);
+    fn memory(&mut self, access: T::Access);
 
     /// Holds the request at hand back.
     fn hold(&mut self, how: T::Hold);

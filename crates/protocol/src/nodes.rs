@@ -6,7 +6,8 @@
 //! 1. Messages of a [`Class`] between two nodes keep the order that [`Nodes::CHANNELS`] declares, among those of one block.
 //!    All but requests are taken whatever else waits: a step never refuses them, and no request stands before them.
 //! 2. An event refused with [`Refusal::Stall`] has changed nothing. It runs again when its block has no transaction under
-//!    way there ([`Nodes::is_busy`]).
+//!    way there ([`Nodes::is_busy`]). Only where one is under way may a step refuse: what asks a client, and requests to a
+//!    home. A host that asks before need not keep a copy of what it hands over.
 //! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
 //!    other request of the block, as soon as the client is not busy.
 //! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
@@ -17,13 +18,13 @@
 //! 7. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
 //!    when no block [owes](Nodes::owes) anything.
 
-use crate::coherence::{Protocol, Refusal, Reply, Request};
-use crate::data::Data;
+use crate::block::BlockData;
+use crate::coherence::{Protocol, Refusal};
 use crate::node::{Delivery, Effects, Types};
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::marker::PhantomData;
-use tombolo_types::{Mask, ModuleId};
+use tombolo_types::{ModuleId, Scope};
 
 /// Who takes part in the coherence of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,11 +36,60 @@ pub enum Node {
     Home,
 }
 
+/// What a client's own SMs or cores ask of a block: bytes of one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request<B: BlockData> {
+    /// Bytes wanted.
+    Read {
+        /// Which.
+        set: B::Set,
+        /// `Cta` for a weak load.
+        scope: Scope,
+    },
+    /// A store.
+    Write {
+        /// Bytes written.
+        set: B::Set,
+        /// `Cta` for a weak store.
+        scope: Scope,
+        /// Contents in `set`.
+        data: B,
+    },
+    /// A read-modify-write.
+    Atomic {
+        /// Bytes updated.
+        set: B::Set,
+        /// Scope.
+        scope: Scope,
+        /// The operation.
+        update: B::Update,
+        /// Whether the old value is wanted.
+        returns: bool,
+    },
+}
+
+/// What a client answers to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<B: BlockData> {
+    /// The bytes of a read.
+    Fill {
+        /// Which.
+        set: B::Set,
+        /// Contents in `set`.
+        data: B,
+    },
+    /// The bytes of an atomic as they were.
+    Old {
+        /// Contents in the set of the request.
+        data: B,
+    },
+}
+
 /// What happens at a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<M, D: Data> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<M, B: BlockData> {
     /// A client's own SMs or cores ask for bytes of the block.
-    Asked(Request<D>),
+    Asked(Request<B>),
     /// Another node says something.
     Told {
         /// Who.
@@ -48,9 +98,9 @@ pub enum Event<M, D: Data> {
         message: M,
     },
     /// The block as memory holds it.
-    Read(D),
+    Read(B),
     /// These bytes make room in the cache that is above a client's memory.
-    EvictAbove(Mask),
+    EvictAbove(B::Set),
     /// The block must make room.
     Evict,
     /// A release, or a launch that owes it: what others may not have seen is merged.
@@ -103,17 +153,33 @@ impl Channels {
 }
 
 /// What a home wants of its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access<D> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access<B: BlockData> {
     /// The whole block.
     Read,
     /// These bytes are written.
     Write {
         /// Which.
-        mask: Mask,
-        /// Contents in `mask`.
-        data: D,
+        set: B::Set,
+        /// Contents in `set`.
+        data: B,
     },
+    /// The whole block is written.
+    WriteAll {
+        /// Contents.
+        data: B,
+    },
+}
+
+/// What a message takes across a link, besides its kind and its block's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried<'a, S> {
+    /// Nothing.
+    Nothing,
+    /// The whole block. No mask is needed.
+    Block,
+    /// These bytes, at least one, and masks that say which of their lines they are.
+    Masked(&'a S),
 }
 
 /// How the request at hand is held back.
@@ -127,29 +193,25 @@ pub enum Hold {
 #[derive(Clone, Copy, Debug)]
 pub struct Of<P>(PhantomData<fn() -> P>);
 
-impl<P: Nodes> Types for Of<P> {
+impl<P: Nodes, B: BlockData> Types<B> for Of<P> {
     type Node = Node;
-    type Message<D: Data> = P::Message<D>;
-    type Answer<D: Data> = Reply<D>;
-    type Access<D: Data> = Access<D>;
+    type Message = P::Message<B>;
+    type Answer = Answer<B>;
+    type Access = Access<B>;
     type Hold = Hold;
 }
 
-/// How a client and its home stand to a block, for the properties that hold of every such protocol.
+/// How a client stands to a block, for the properties that hold of every such protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Whether it may read the block.
+pub struct Standing<S> {
+    /// Whether it may read the block: every byte of it.
     pub holds: bool,
     /// Whether no other client may hold it.
     pub excludes: bool,
     /// Whether it answers for the block.
     pub owns: bool,
-    /// Bytes that may be read: all where it holds the block.
-    pub valid: Mask,
     /// Bytes that the home's memory lacks.
-    pub dirty: Mask,
-    /// Bytes in the cache above its memory.
-    pub above: Mask,
+    pub dirty: S,
 }
 
 /// What a home takes the clients of a block to be.
@@ -164,51 +226,67 @@ pub struct Known {
 /// A protocol between clients that hold blocks, and the homes of the blocks.
 pub trait Nodes: Protocol<Types = Of<Self>> {
     /// What a node holds of a block.
-    type Slot<D: Data>: Copy + Eq + Hash + Debug + Send;
+    type Slot<B: BlockData>: Clone + Eq + Hash + Debug + Send;
     /// What nodes tell each other.
-    type Message<D: Data>: Copy + Eq + Hash + Debug + Send;
+    type Message<B: BlockData>: Clone + Eq + Hash + Debug + Send;
+    /// How a client holds a block. Reports print its name.
+    type State: Copy + Eq + Hash + Debug + Display + Send + Sync + 'static;
+    /// Every state, in the order of reports.
+    const STATES: &'static [Self::State];
     /// The order that its messages need.
     const CHANNELS: Channels;
 
     /// The slot of a node that knows nothing of a block.
-    fn empty<D: Data>(at: Node) -> Self::Slot<D>;
+    fn empty<B: BlockData>(at: Node) -> Self::Slot<B>;
 
     /// One transition of a block at a node.
     ///
     /// # Errors
     /// [`Refusal::Stall`] leaves everything as it was.
-    fn step<D: Data>(
+    fn step<B: BlockData>(
         &self,
         at: Node,
-        slot: &mut Self::Slot<D>,
-        event: Event<Self::Message<D>, D>,
-        effects: &mut impl Effects<Of<Self>, D>,
+        slot: &mut Self::Slot<B>,
+        event: Event<Self::Message<B>, B>,
+        effects: &mut impl Effects<Of<Self>, B>,
     ) -> Result<(), Refusal>;
 
     /// The class of a message.
-    fn class<D: Data>(message: &Self::Message<D>) -> Class;
+    fn class<B: BlockData>(message: &Self::Message<B>) -> Class;
+
+    /// What a message takes across a link.
+    fn carries<B: BlockData>(message: &Self::Message<B>) -> Carried<'_, B::Set>;
 
     /// Whether it changes nothing but what a release of its receiver waits for.
-    fn only_tells<D: Data>(message: &Self::Message<D>) -> bool;
+    fn only_tells<B: BlockData>(message: &Self::Message<B>) -> bool;
 
     /// Whether a transaction is under way.
-    fn is_busy<D: Data>(slot: &Self::Slot<D>) -> bool;
+    fn is_busy<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
     /// Whether a release of this client still has to merge the block, or to wait for it.
-    fn owes<D: Data>(&self, slot: &Self::Slot<D>) -> bool;
+    fn owes<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
 
     /// Whether a release waits for what it merges.
     fn awaits_merges(&self) -> bool;
 
     /// Whether the client's copy goes unseen when it makes room.
-    fn leaves_silently<D: Data>(&self, slot: &Self::Slot<D>) -> bool;
+    fn leaves_silently<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
+
+    /// How a client holds the block; `None` of a home.
+    fn state<B: BlockData>(slot: &Self::Slot<B>) -> Option<Self::State>;
+
+    /// Bytes in the cache above a client's memory; `None` of a home, which has no such cache.
+    fn above<B: BlockData>(slot: &Self::Slot<B>) -> Option<&B::Set>;
+
+    /// Whether a client has bytes that the home's memory lacks.
+    fn is_dirty<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
     /// How a client stands to the block, where no transaction of its own is under way.
-    fn standing<D: Data>(slot: &Self::Slot<D>) -> Standing;
+    fn standing<B: BlockData>(slot: &Self::Slot<B>) -> Standing<B::Set>;
 
     /// What a client holds of the block, with what the cache above its memory has.
-    fn contents<D: Data>(slot: &Self::Slot<D>) -> D;
+    fn contents<B: BlockData>(slot: &Self::Slot<B>) -> B;
 
     /// What a home knows, where no transaction is under way.
-    fn known<D: Data>(slot: &Self::Slot<D>) -> Known;
+    fn known<B: BlockData>(slot: &Self::Slot<B>) -> Known;
 }

@@ -2,11 +2,13 @@
 
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
-use crate::coherence::{Refusal, Reply, Request};
-use crate::data::Data;
+use crate::block::{BlockData, ByteSet};
+use crate::coherence::Refusal;
 use crate::node::Effects;
-use crate::nodes::{Event, Hold, Node, Of, Standing};
-use tombolo_types::{Mask, ModuleId, Scope};
+use crate::nodes::{Answer, Event, Hold, Node, Of, Request, Standing};
+use std::fmt;
+use std::mem;
+use tombolo_types::{ModuleId, Scope};
 
 /// How a client holds a block. Source: UMH, section 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,6 +28,17 @@ pub enum State {
     N,
 }
 
+impl State {
+    /// Every state, in the order of Table II.
+    pub const ALL: [State; 6] = [State::N, State::M, State::O, State::E, State::S, State::I];
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waiting {
@@ -41,61 +54,65 @@ pub enum Waiting {
 }
 
 /// A block at a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Block<D> {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Block<B: BlockData> {
     /// How it is held.
     pub state: State,
     /// The transaction under way.
     pub waiting: Option<Waiting>,
     /// What memory here holds of it: all of it, unless the state is I.
-    pub data: D,
+    pub data: B,
     /// Bytes of these that the host's memory lacks.
-    pub dirty: Mask,
+    pub dirty: B::Set,
     /// Bytes in the L2.
-    pub above: Mask,
+    pub above: B::Set,
     /// Bytes of these that memory here lacks.
-    pub fresh: Mask,
+    pub fresh: B::Set,
     /// What the L2 holds.
-    pub l2: D,
+    pub l2: B,
     /// Whether bytes that it has given up may be lacking in others' copies still.
     pub given: bool,
 }
 
-impl<D: Data> Block<D> {
+impl<B: BlockData> Block<B> {
     fn answers(&self) -> bool {
         matches!(self.state, State::M | State::O | State::E)
     }
 
     /// Brings memory here up to date: every answer looks up the L2's lines of the block.
     fn settle(&mut self) {
-        self.data.merge(self.l2, self.fresh);
-        self.dirty |= self.fresh;
-        self.fresh = Mask::NONE;
+        let fresh = mem::take(&mut self.fresh);
+        self.data.merge(&self.l2, &fresh);
+        self.dirty.add(&fresh);
     }
 
     /// Gives up the block, and its lines in the L2 with it.
     fn leave<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
+        let Block { waiting, given, above, l2, .. } = mem::take(self);
         let keeps_l2 = protocol.is_broken(BrokenNmoesi::InvalidationMissesL2);
-        let (above, l2) = if keeps_l2 { (self.above, self.l2) } else { Default::default() };
-        *self = Block { waiting: self.waiting, above, l2, given: self.given, ..Block::default() };
+        let (above, l2) = if keeps_l2 { (above, l2) } else { Default::default() };
+        *self = Block { waiting, given, above, l2, ..Block::default() };
     }
 
     /// The block as it is told to be, in the place of whatever was here.
-    fn install<const BREAKABLE: bool>(&mut self, state: State, data: D, protocol: &Nmoesi<BREAKABLE>) {
+    fn install<const BREAKABLE: bool>(&mut self, state: State, data: B, protocol: &Nmoesi<BREAKABLE>) {
         self.leave(protocol);
-        *self = Block { state, data, waiting: None, ..*self };
+        self.state = state;
+        self.data = data;
+        self.waiting = None;
     }
 
     /// Has these bytes in the L2.
-    fn raise(&mut self, mask: Mask) {
-        self.l2.merge(self.data, mask & !self.above);
-        self.above |= mask;
+    fn raise(&mut self, set: &B::Set) {
+        let lacking = set.without(&self.above);
+        self.l2.merge(&self.data, &lacking);
+        self.above.add(&lacking);
     }
 
-    fn put(&mut self, mask: Mask, data: D) {
-        self.l2.merge(data, mask);
-        self.above |= mask;
-        self.fresh |= mask;
+    fn put(&mut self, set: &B::Set, data: &B) {
+        self.l2.merge(data, set);
+        self.above.add(set);
+        self.fresh.add(set);
     }
 
     /// Whether a release has bytes of it to merge: others may hold the block without them.
@@ -110,34 +127,39 @@ impl<D: Data> Block<D> {
     }
 
     /// What it holds, whichever of the two has it.
-    pub(super) fn contents(&self) -> D {
-        let mut data = self.data;
-        data.merge(self.l2, self.fresh);
+    pub(super) fn contents(&self) -> B {
+        let mut data = self.data.clone();
+        data.merge(&self.l2, &self.fresh);
         data
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    /// Whether it has bytes that the host's memory lacks.
+    pub(super) fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty() || !self.fresh.is_empty()
+    }
+
+    pub(super) fn standing(&self) -> Standing<B::Set> {
         let excludes = matches!(self.state, State::E | State::M);
-        let holds = self.state != State::I;
-        let valid = if holds { Mask::ALL } else { Mask::NONE };
-        Standing { holds, excludes, owns: self.answers(), valid, dirty: self.dirty | self.fresh, above: self.above }
+        let mut dirty = self.dirty.clone();
+        dirty.add(&self.fresh);
+        Standing { holds: self.state != State::I, excludes, owns: self.answers(), dirty }
     }
 }
 
-pub(super) fn step<const BREAKABLE: bool, D: Data>(
+pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
-    block: &mut Block<D>,
-    event: Event<Message<D>, D>,
-    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, D>,
+    block: &mut Block<B>,
+    event: Event<Message<B>, B>,
+    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
     let mut client = Client { protocol, block, effects };
     match event {
         Event::Asked(_) | Event::Evict | Event::Merge { .. } if client.block.waiting.is_some() => Err(Refusal::Stall),
-        Event::Asked(Request::Read { mask, scope }) => client.load(mask, scope),
-        Event::Asked(Request::Write { mask, scope, data, .. }) => client.store(mask, scope, data),
-        Event::Asked(Request::Atomic { mask, update, returns, .. }) => client.atomic(mask, update, returns),
-        Event::EvictAbove(mask) => {
-            client.evict_above(mask);
+        Event::Asked(Request::Read { set, scope }) => client.load(set, scope),
+        Event::Asked(Request::Write { set, scope, data }) => client.store(&set, scope, &data),
+        Event::Asked(Request::Atomic { set, update, returns, scope: _ }) => client.atomic(&set, update, returns),
+        Event::EvictAbove(set) => {
+            client.evict_above(&set);
             Ok(())
         }
         Event::Evict => {
@@ -153,31 +175,32 @@ pub(super) fn step<const BREAKABLE: bool, D: Data>(
     }
 }
 
-struct Client<'a, E, D, const BREAKABLE: bool> {
+struct Client<'a, E, B: BlockData, const BREAKABLE: bool> {
     protocol: &'a Nmoesi<BREAKABLE>,
-    block: &'a mut Block<D>,
+    block: &'a mut Block<B>,
     effects: &'a mut E,
 }
 
-impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Client<'_, E, D, BREAKABLE> {
+impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> Client<'_, E, B, BREAKABLE> {
     fn is_broken(&self, rule: BrokenNmoesi) -> bool {
         self.protocol.is_broken(rule)
     }
 
-    fn load(&mut self, mask: Mask, scope: Scope) -> Result<(), Refusal> {
+    fn load(&mut self, set: B::Set, scope: Scope) -> Result<(), Refusal> {
         let coherent = scope == Scope::Sys && !self.is_broken(BrokenNmoesi::CoherentLoadHitsShared);
         match (self.block.state, coherent) {
             (State::I, false) => self.ask(Message::Read, Waiting::Read { overtaken: false }),
             (State::I | State::S | State::N | State::O, true) => self.ask_alone(),
             (State::S | State::N | State::O, false) | (State::E | State::M, _) => {
-                self.block.raise(mask);
-                self.effects.answer(Reply::Fill { mask, data: self.block.l2 });
+                self.block.raise(&set);
+                let data = self.block.l2.only(&set);
+                self.effects.answer(Answer::Fill { set, data });
                 Ok(())
             }
         }
     }
 
-    fn store(&mut self, mask: Mask, scope: Scope, data: D) -> Result<(), Refusal> {
+    fn store(&mut self, set: &B::Set, scope: Scope, data: &B) -> Result<(), Refusal> {
         let coherent = scope != Scope::Cta && !self.is_broken(BrokenNmoesi::CoherentStoreShares);
         let state = match (self.block.state, coherent) {
             (State::I, false) => return self.ask(Message::Read, Waiting::Read { overtaken: false }),
@@ -188,28 +211,28 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
             (State::E | State::M, _) => State::M,
         };
         self.block.state = state;
-        self.block.put(mask, data);
+        self.block.put(set, data);
         Ok(())
     }
 
-    fn atomic(&mut self, mask: Mask, update: D::Update, returns: bool) -> Result<(), Refusal> {
+    fn atomic(&mut self, set: &B::Set, update: B::Update, returns: bool) -> Result<(), Refusal> {
         let state = match self.block.state {
             State::E | State::M => State::M,
             State::S | State::N if self.is_broken(BrokenNmoesi::AtomicShares) => State::N,
             State::I | State::S | State::N | State::O => return self.ask_alone(),
         };
         self.block.state = state;
-        self.block.raise(mask);
-        let data = self.block.l2.update(update, mask);
-        self.block.fresh |= mask;
+        self.block.raise(set);
+        let data = self.block.l2.update(update, set);
+        self.block.fresh.add(set);
         if returns {
-            self.effects.answer(Reply::Old { data });
+            self.effects.answer(Answer::Old { data });
         }
         Ok(())
     }
 
     /// Asks the home, and holds the request at hand until it answers.
-    fn ask(&mut self, message: Message<D>, waiting: Waiting) -> Result<(), Refusal> {
+    fn ask(&mut self, message: Message<B>, waiting: Waiting) -> Result<(), Refusal> {
         self.block.waiting = Some(waiting);
         self.effects.send(Node::Home, message);
         self.effects.hold(Hold::Park);
@@ -220,12 +243,12 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         self.ask(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
     }
 
-    fn evict_above(&mut self, mask: Mask) {
-        let written = self.block.fresh & mask;
-        self.block.data.merge(self.block.l2, written);
-        self.block.dirty |= written;
-        self.block.fresh = self.block.fresh & !mask;
-        self.block.above = self.block.above & !mask;
+    fn evict_above(&mut self, set: &B::Set) {
+        let written = set.within(&self.block.fresh);
+        self.block.data.merge(&self.block.l2, &written);
+        self.block.dirty.add(&written);
+        self.block.fresh.remove(&written);
+        self.block.above.remove(set);
     }
 
     fn evict(&mut self) {
@@ -249,20 +272,22 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
 
     fn send_back(&mut self, keep: bool) {
         self.block.settle();
-        let Block { dirty: mask, data, .. } = *self.block;
         self.block.waiting = Some(Waiting::Back);
-        self.effects.send(Node::Home, Message::Back { mask, data, keep });
+        let set = self.block.dirty.clone();
+        let data = self.block.data.only(&set);
+        self.effects.send(Node::Home, Message::Back { set, data, keep });
     }
 
-    fn told(&mut self, message: Message<D>) -> Result<(), Refusal> {
+    fn told(&mut self, message: Message<B>) -> Result<(), Refusal> {
         match (message, self.block.waiting) {
             (Message::Shared { data }, Some(Waiting::Read { .. })) => {
                 self.block.install(State::S, data, self.protocol);
             }
-            (Message::Exclusive { data, .. }, Some(Waiting::Read { .. })) => {
+            (Message::Exclusive { data }, Some(Waiting::Read { .. })) => {
                 self.block.install(State::E, data, self.protocol);
             }
-            (Message::Exclusive { mask, data }, Some(Waiting::Write)) => self.is_alone(mask, data),
+            (Message::Exclusive { data }, Some(Waiting::Write)) => self.gets_all(data),
+            (Message::Alone { set, data }, Some(Waiting::Write)) => self.gets_lacking(set, &data),
             (Message::Peer { data }, Some(Waiting::Read { overtaken })) => {
                 if overtaken && !self.is_broken(BrokenNmoesi::PeerOvertakenInstalls) {
                     self.block.waiting = None;
@@ -279,7 +304,11 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
             (Message::Share, _) => self.share(),
             (Message::Forward { to }, _) => self.forward(to),
             (
-                Message::Shared { .. } | Message::Exclusive { .. } | Message::Peer { .. } | Message::Taken { .. },
+                Message::Shared { .. }
+                | Message::Exclusive { .. }
+                | Message::Alone { .. }
+                | Message::Peer { .. }
+                | Message::Taken { .. },
                 Some(_) | None,
             ) => return Err(Refusal::Unexpected("a client was answered what it has not asked")),
             (
@@ -295,19 +324,36 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         Ok(())
     }
 
-    /// The block is this client's alone: what others have written goes below its own bytes in N, on top of them in O.
-    fn is_alone(&mut self, mask: Mask, data: D) {
+    /// Whether its own bytes stay on top of what others have written: in N, and not in O.
+    fn keeps_own(&self) -> bool {
+        self.block.state == State::N && !self.is_broken(BrokenNmoesi::OthersOverOwn)
+    }
+
+    /// The block is this client's alone, and comes whole.
+    fn gets_all(&mut self, mut data: B) {
         self.block.settle();
-        let own = match self.block.state {
-            State::N if self.is_broken(BrokenNmoesi::OthersOverOwn) => Mask::NONE,
-            State::N => self.block.dirty,
-            State::I | State::S | State::E | State::M | State::O => Mask::NONE,
-        };
-        let theirs = mask & !own;
-        self.block.data.merge(data, theirs);
-        self.block.dirty = self.block.dirty & !theirs;
+        let own = mem::take(&mut self.block.dirty);
+        let own = if self.keeps_own() { own } else { B::Set::default() };
+        data.merge(&self.block.data, &own);
+        self.block.data = data;
+        // What the L2 holds of the rest is older now.
+        self.block.above = self.block.above.within(&own);
+        self.block.dirty = own;
+        self.is_alone();
+    }
+
+    /// The block is this client's alone; what others have written comes.
+    fn gets_lacking(&mut self, set: B::Set, data: &B) {
+        self.block.settle();
+        let theirs = if self.keeps_own() { set.without(&self.block.dirty) } else { set };
+        self.block.data.merge(data, &theirs);
+        self.block.dirty.remove(&theirs);
         // What the L2 holds of these is older now.
-        self.block.above = self.block.above & !theirs;
+        self.block.above.remove(&theirs);
+        self.is_alone();
+    }
+
+    fn is_alone(&mut self) {
         self.block.state = if self.block.dirty.is_empty() { State::E } else { State::M };
         self.block.waiting = None;
     }
@@ -316,7 +362,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         self.block.waiting = None;
         if kept && self.block.state != State::I {
             self.block.state = State::S;
-            self.block.dirty = Mask::NONE;
+            self.block.dirty = B::Set::default();
         } else {
             self.block.leave(self.protocol);
         }
@@ -328,27 +374,28 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
             self.block.settle();
         }
         let gone = self.block.waiting == Some(Waiting::Back) && self.is_broken(BrokenNmoesi::SentBackAnswersNothing);
-        let (mask, data) = if gone { (Mask::NONE, D::default()) } else { (self.block.dirty, self.block.data) };
+        let held = (mem::take(&mut self.block.dirty), mem::take(&mut self.block.data));
+        let (set, data) = if gone { Default::default() } else { held };
         if let Some(Waiting::Read { overtaken }) = &mut self.block.waiting {
             *overtaken = true;
         }
         let waits = matches!(self.block.state, State::N | State::O);
         self.block.given |= waits;
         self.block.leave(self.protocol);
-        self.effects.send(Node::Home, Message::Bytes { mask, data, stays: false, waits });
+        self.effects.send(Node::Home, Message::Bytes { set, data, stays: false, waits });
     }
 
     fn share(&mut self) {
         self.block.settle();
-        let (mask, data) = (self.block.dirty, self.block.data);
+        let set = mem::take(&mut self.block.dirty);
+        let data = self.block.data.only(&set);
         let stays = self.block.answers() && self.block.waiting != Some(Waiting::Back);
         if stays {
             self.block.state = State::S;
-            self.block.dirty = Mask::NONE;
         } else {
             self.block.leave(self.protocol);
         }
-        self.effects.send(Node::Home, Message::Bytes { mask, data, stays, waits: false });
+        self.effects.send(Node::Home, Message::Bytes { set, data, stays, waits: false });
     }
 
     fn forward(&mut self, to: ModuleId) {
@@ -361,7 +408,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Clien
         if self.block.state != State::E {
             self.block.settle();
         }
-        self.effects.send(Node::Client(to), Message::Peer { data: self.block.data });
+        self.effects.send(Node::Client(to), Message::Peer { data: self.block.data.clone() });
         self.block.state = match self.block.state {
             State::M | State::O => State::O,
             State::E => State::S,

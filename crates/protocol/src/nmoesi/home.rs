@@ -2,42 +2,42 @@
 
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
+use crate::block::{BlockData, ByteSet};
 use crate::coherence::Refusal;
-use crate::data::Data;
 use crate::node::Effects;
 use crate::nodes::{Access, Event, Node, Of};
-use tombolo_types::{Mask, ModuleId};
+use tombolo_types::ModuleId;
 
 /// What a home knows of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Entry<D> {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Entry<B: BlockData> {
     /// Clients that hold it, or have left without a word: bit `i` is client `i`.
     pub holders: u32,
     /// Who answers for it.
     pub owner: Option<ModuleId>,
     /// The transaction under way.
-    pub transaction: Option<Transaction<D>>,
+    pub transaction: Option<Transaction<B>>,
 }
 
 /// Bytes of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bytes<D> {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bytes<B: BlockData> {
     /// Which.
-    pub mask: Mask,
-    /// Contents in `mask`.
-    pub data: D,
+    pub set: B::Set,
+    /// Contents in `set`.
+    pub data: B,
 }
 
-impl<D: Data> Bytes<D> {
-    fn put(&mut self, top: Bytes<D>) {
-        self.data.merge(top.data, top.mask);
-        self.mask |= top.mask;
+impl<B: BlockData> Bytes<B> {
+    fn put(&mut self, top: &Bytes<B>) {
+        self.data.merge(&top.data, &top.set);
+        self.set.add(&top.set);
     }
 }
 
 /// What a home is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transaction<D> {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Transaction<B: BlockData> {
     /// Memory is read for a client.
     Reading {
         /// Which.
@@ -56,22 +56,26 @@ pub enum Transaction<D> {
         to: ModuleId,
     },
     /// Clients give up the block.
-    Taking {
-        /// For what.
-        goal: Goal,
-        /// Those that have not answered.
-        from: u32,
-        /// What the owner had.
-        of_owner: Bytes<D>,
-        /// What the others had, on top.
-        of_others: Bytes<D>,
-        /// What the client had whose bytes go back, on top of all.
-        own: Bytes<D>,
-        /// Whether one that has answered had bytes that memory lacked.
-        had_bytes: bool,
-        /// Those that are to hear when all have answered.
-        waiting: u32,
-    },
+    Taking(Taking<B>),
+}
+
+/// Clients that give up a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Taking<B: BlockData> {
+    /// For what.
+    pub goal: Goal,
+    /// Those that have not answered.
+    pub from: u32,
+    /// What the owner had.
+    pub of_owner: Bytes<B>,
+    /// What the others had, on top.
+    pub of_others: Bytes<B>,
+    /// What the client had whose bytes go back, on top of all.
+    pub own: Bytes<B>,
+    /// Whether one that has answered had bytes that memory lacked.
+    pub had_bytes: bool,
+    /// Those that are to hear when all have answered.
+    pub waiting: u32,
 }
 
 /// Why clients give up a block.
@@ -102,11 +106,11 @@ fn clients(set: u32) -> impl Iterator<Item = ModuleId> {
     (0..u32::BITS as u8).map(ModuleId).filter(move |client| set & bit(*client) != 0)
 }
 
-pub(super) fn step<const BREAKABLE: bool, D: Data>(
+pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
     protocol: &Nmoesi<BREAKABLE>,
-    entry: &mut Entry<D>,
-    event: Event<Message<D>, D>,
-    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, D>,
+    entry: &mut Entry<B>,
+    event: Event<Message<B>, B>,
+    effects: &mut impl Effects<Of<Nmoesi<BREAKABLE>>, B>,
 ) -> Result<(), Refusal> {
     let mut home = Home { protocol, entry, effects };
     match event {
@@ -120,35 +124,35 @@ pub(super) fn step<const BREAKABLE: bool, D: Data>(
     }
 }
 
-struct Home<'a, E, D, const BREAKABLE: bool> {
+struct Home<'a, E, B: BlockData, const BREAKABLE: bool> {
     protocol: &'a Nmoesi<BREAKABLE>,
-    entry: &'a mut Entry<D>,
+    entry: &'a mut Entry<B>,
     effects: &'a mut E,
 }
 
-impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<'_, E, D, BREAKABLE> {
+impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> Home<'_, E, B, BREAKABLE> {
     fn is_broken(&self, rule: BrokenNmoesi) -> bool {
         self.protocol.is_broken(rule)
     }
 
-    fn told(&mut self, from: ModuleId, message: Message<D>) -> Result<(), Refusal> {
-        match (message, self.entry.transaction) {
+    fn told(&mut self, from: ModuleId, message: Message<B>) -> Result<(), Refusal> {
+        match (message, self.entry.transaction.as_ref()) {
             (Message::Read | Message::Write { .. } | Message::Back { .. }, Some(_)) => return Err(Refusal::Stall),
             (Message::Read, None) => self.wanted(from),
             (Message::Write { holds }, None) => self.wanted_alone(from, holds),
-            (Message::Back { mask, data, keep }, None) => self.comes_back(from, Bytes { mask, data }, keep),
-            (Message::Bytes { mask, data, waits, .. }, Some(Transaction::Taking { .. })) => {
-                self.given_up(from, Bytes { mask, data }, waits);
+            (Message::Back { set, data, keep }, None) => self.comes_back(from, Bytes { set, data }, keep),
+            (Message::Bytes { set, data, waits, .. }, Some(Transaction::Taking(_))) => {
+                self.given_up(from, &Bytes { set, data }, waits);
             }
-            (Message::Bytes { mask, data, stays, .. }, Some(Transaction::Sharing { to })) => {
-                self.write(Bytes { mask, data });
+            (Message::Bytes { set, data, stays, .. }, Some(&Transaction::Sharing { to })) => {
+                self.write(Bytes { set, data });
                 self.entry.owner = None;
                 if !stays {
                     self.forget(from);
                 }
                 self.supply(to);
             }
-            (Message::Sent { owns }, Some(Transaction::Forwarding { to })) => {
+            (Message::Sent { owns }, Some(&Transaction::Forwarding { to })) => {
                 self.entry.transaction = None;
                 if !self.is_broken(BrokenNmoesi::HolderNotRecorded) {
                     self.entry.holders |= bit(to);
@@ -157,7 +161,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
                     self.entry.owner = None;
                 }
             }
-            (Message::Refused, Some(Transaction::Forwarding { to })) => {
+            (Message::Refused, Some(&Transaction::Forwarding { to })) => {
                 self.forget(from);
                 self.supply(to);
             }
@@ -168,6 +172,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
                 Message::Peer { .. }
                 | Message::Shared { .. }
                 | Message::Exclusive { .. }
+                | Message::Alone { .. }
                 | Message::Taken { .. }
                 | Message::Merged
                 | Message::Take
@@ -211,7 +216,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         self.effects.memory(Access::Read);
     }
 
-    fn read(&mut self, data: D) -> Result<(), Refusal> {
+    fn read(&mut self, data: B) -> Result<(), Refusal> {
         let Some(Transaction::Reading { to, alone }) = self.entry.transaction else {
             return Err(Refusal::Unexpected("a home that has asked nothing of its memory was answered"));
         };
@@ -221,7 +226,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         }
         let message = if alone {
             self.entry.owner = Some(to);
-            Message::Exclusive { mask: Mask::ALL, data }
+            Message::Exclusive { data }
         } else {
             Message::Shared { data }
         };
@@ -239,7 +244,7 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         self.take(Goal::Alone { to: by, holds }, others, Bytes::default(), Bytes::default());
     }
 
-    fn comes_back(&mut self, from: ModuleId, bytes: Bytes<D>, keep: bool) {
+    fn comes_back(&mut self, from: ModuleId, bytes: Bytes<B>, keep: bool) {
         let is_named = self.entry.holders & bit(from) != 0 || self.is_broken(BrokenNmoesi::StaleWriteBackCounts);
         if !is_named {
             self.effects.send(Node::Client(from), Message::Taken { kept: false });
@@ -247,75 +252,66 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         }
         let is_owner = self.entry.owner == Some(from);
         let others = self.entry.holders & !bit(from);
-        let others = if bytes.mask.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) { 0 } else { others };
+        let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) { 0 } else { others };
         let none = Bytes::default();
         let (of_owner, own) = if is_owner { (bytes, none) } else { (none, bytes) };
         self.take(Goal::Merged { from, keep }, others, of_owner, own);
     }
 
-    fn take(&mut self, goal: Goal, others: u32, of_owner: Bytes<D>, own: Bytes<D>) {
+    fn take(&mut self, goal: Goal, others: u32, of_owner: Bytes<B>, own: Bytes<B>) {
         let of_others = Bytes::default();
-        let taking = Transaction::Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: 0 };
-        self.entry.transaction = Some(taking);
+        let taking = Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: 0 };
         for client in clients(others) {
             self.effects.send(Node::Client(client), Message::Take);
         }
         let at_once = matches!(goal, Goal::Alone { .. }) && self.is_broken(BrokenNmoesi::GrantedBeforeGivenUp);
         if others == 0 || at_once {
-            self.taken();
+            self.taken(taking);
+        } else {
+            self.entry.transaction = Some(Transaction::Taking(taking));
         }
     }
 
-    fn given_up(&mut self, by: ModuleId, bytes: Bytes<D>, waits: bool) {
+    fn given_up(&mut self, by: ModuleId, bytes: &Bytes<B>, waits: bool) {
         let is_owner = self.entry.owner == Some(by);
         self.forget(by);
         let last = self.is_broken(BrokenNmoesi::OwnerMergedLast);
-        if let Some(Transaction::Taking { from, of_owner, of_others, had_bytes, waiting, .. }) =
-            &mut self.entry.transaction
+        let Some(Transaction::Taking(taking)) = &mut self.entry.transaction else { return };
+        taking.from &= !bit(by);
+        taking.waiting |= if waits { bit(by) } else { 0 };
+        taking.had_bytes |= !bytes.set.is_empty();
+        let level = if is_owner && !last { &mut taking.of_owner } else { &mut taking.of_others };
+        level.put(bytes);
+        if taking.from == 0
+            && let Some(Transaction::Taking(taking)) = self.entry.transaction.take()
         {
-            *from &= !bit(by);
-            *waiting |= if waits { bit(by) } else { 0 };
-            *had_bytes |= !bytes.mask.is_empty();
-            if is_owner && !last {
-                of_owner.put(bytes);
-            } else {
-                of_others.put(bytes);
-            }
-            if *from != 0 {
-                return;
-            }
+            self.taken(taking);
         }
-        self.taken();
     }
 
     /// All have answered.
-    fn taken(&mut self) {
-        let Some(Transaction::Taking { goal, of_owner, of_others, own, had_bytes, waiting, .. }) =
-            self.entry.transaction
-        else {
-            return;
-        };
+    fn taken(&mut self, taking: Taking<B>) {
+        let Taking { goal, of_owner: mut merged, of_others, own, had_bytes, waiting, .. } = taking;
         for client in clients(waiting) {
             self.effects.send(Node::Client(client), Message::Merged);
         }
-        let mut merged = of_owner;
-        merged.put(of_others);
-        merged.put(own);
-        self.write(merged);
+        merged.put(&of_others);
+        merged.put(&own);
         match goal {
             Goal::Alone { to, holds: true } => {
-                self.entry.transaction = None;
+                self.write(merged.clone());
                 self.entry.owner = Some(to);
-                let Bytes { mask, data } = merged;
-                self.effects.send(Node::Client(to), Message::Exclusive { mask, data });
+                let Bytes { set, data } = merged;
+                self.effects.send(Node::Client(to), Message::Alone { set, data });
             }
             Goal::Alone { to, holds: false } => {
+                self.write(merged);
                 self.forget(to);
                 self.entry.transaction = Some(Transaction::Reading { to, alone: true });
                 self.effects.memory(Access::Read);
             }
             Goal::Merged { from, keep } => {
-                self.entry.transaction = None;
+                self.write(merged);
                 let kept = keep && (!had_bytes || self.is_broken(BrokenNmoesi::MergeKeepsOwnCopy));
                 if self.entry.owner == Some(from) {
                     self.entry.owner = None;
@@ -328,11 +324,12 @@ impl<const BREAKABLE: bool, D: Data, E: Effects<Of<Nmoesi<BREAKABLE>>, D>> Home<
         }
     }
 
-    fn write(&mut self, bytes: Bytes<D>) {
-        if bytes.mask.is_empty() {
+    fn write(&mut self, bytes: Bytes<B>) {
+        let Bytes { set, data } = bytes;
+        if set.is_empty() {
             return;
         }
-        let mask = if self.is_broken(BrokenNmoesi::MergeIgnoresMask) { Mask::ALL } else { bytes.mask };
-        self.effects.memory(Access::Write { mask, data: bytes.data });
+        let ignores_mask = self.is_broken(BrokenNmoesi::MergeIgnoresMask);
+        self.effects.memory(if ignores_mask { Access::WriteAll { data } } else { Access::Write { set, data } });
     }
 }

@@ -49,17 +49,17 @@ mod home;
 #[cfg(test)]
 mod tests;
 
+use crate::block::{BlockData, ByteSet};
 use crate::coherence::{Protocol, Refusal};
-use crate::data::Data;
 use crate::elision::Holds;
 use crate::node::{Delivery, Effects};
-use crate::nodes::{Channels, Class, Event, Known, Node, Nodes, Of, Standing};
+use crate::nodes::{Carried, Channels, Class, Event, Known, Node, Nodes, Of, Standing};
 use crate::options::{Choice, Facts, Options};
 use crate::plan::{Action, Members, Phase, Sync};
 pub use broken::BrokenNmoesi;
 pub use client::{Block, State, Waiting};
-pub use home::{Entry, Goal, Transaction};
-use tombolo_types::{Mask, ModuleId, Promise, Scope};
+pub use home::{Bytes, Entry, Goal, Taking, Transaction};
+use tombolo_types::{ModuleId, Promise, Scope};
 
 /// What a design chooses within NMOESI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,8 +91,8 @@ pub enum KernelEnd {
 }
 
 /// What nodes tell each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Message<D> {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Message<B: BlockData> {
     /// Client to home: the block is wanted.
     Read,
     /// Client to home: it is wanted alone.
@@ -103,18 +103,18 @@ pub enum Message<D> {
     /// Client to home: bytes go back.
     Back {
         /// Which.
-        mask: Mask,
-        /// Contents in `mask`.
-        data: D,
+        set: B::Set,
+        /// Contents in `set`.
+        data: B,
         /// Whether the client would keep the block, clean.
         keep: bool,
     },
     /// Client to home: the answer to [`Message::Take`] and [`Message::Share`].
     Bytes {
         /// What memory lacks.
-        mask: Mask,
-        /// Contents in `mask`.
-        data: D,
+        set: B::Set,
+        /// Contents in `set`.
+        data: B,
         /// Whether the client holds the block still.
         stays: bool,
         /// Whether the client wants to hear when nobody holds the block without them any more.
@@ -130,19 +130,24 @@ pub enum Message<D> {
     /// Client to client: the block.
     Peer {
         /// Contents.
-        data: D,
+        data: B,
     },
     /// Home to client: the block, which others hold too.
     Shared {
         /// Contents.
-        data: D,
+        data: B,
     },
-    /// Home to client: the block, or what of it is lacking, which no other holds.
+    /// Home to client: the block, which no other holds.
     Exclusive {
-        /// Bytes carried.
-        mask: Mask,
-        /// Contents in `mask`.
-        data: D,
+        /// Contents.
+        data: B,
+    },
+    /// Home to client: what others have written of a block that it holds, and no other any more.
+    Alone {
+        /// Which.
+        set: B::Set,
+        /// Contents in `set`.
+        data: B,
     },
     /// Home to client: what went back has been taken.
     Taken {
@@ -163,12 +168,12 @@ pub enum Message<D> {
 }
 
 /// What a node holds of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Slot<D> {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Slot<B: BlockData> {
     /// A client.
-    Client(Block<D>),
+    Client(Block<B>),
     /// A home.
-    Home(Entry<D>),
+    Home(Entry<B>),
 }
 
 /// The protocol.
@@ -247,8 +252,11 @@ impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
 }
 
 impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
-    type Slot<D: Data> = Slot<D>;
-    type Message<D: Data> = Message<D>;
+    type Slot<B: BlockData> = Slot<B>;
+    type Message<B: BlockData> = Message<B>;
+    type State = State;
+
+    const STATES: &'static [State] = &State::ALL;
 
     /// What a home takes away never passes what it has granted before. A client's answers and its requests pass each other.
     const CHANNELS: Channels = Channels {
@@ -258,19 +266,19 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         peer: Delivery::Unordered,
     };
 
-    fn empty<D: Data>(at: Node) -> Slot<D> {
+    fn empty<B: BlockData>(at: Node) -> Slot<B> {
         match at {
             Node::Client(_) => Slot::Client(Block::default()),
             Node::Home => Slot::Home(Entry::default()),
         }
     }
 
-    fn step<D: Data>(
+    fn step<B: BlockData>(
         &self,
         _: Node,
-        slot: &mut Slot<D>,
-        event: Event<Message<D>, D>,
-        effects: &mut impl Effects<Of<Self>, D>,
+        slot: &mut Slot<B>,
+        event: Event<Message<B>, B>,
+        effects: &mut impl Effects<Of<Self>, B>,
     ) -> Result<(), Refusal> {
         match slot {
             Slot::Client(block) => client::step(self, block, event, effects),
@@ -278,11 +286,12 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn class<D: Data>(message: &Message<D>) -> Class {
+    fn class<B: BlockData>(message: &Message<B>) -> Class {
         match message {
             Message::Read | Message::Write { .. } | Message::Back { .. } => Class::Request,
             Message::Shared { .. }
             | Message::Exclusive { .. }
+            | Message::Alone { .. }
             | Message::Taken { .. }
             | Message::Merged
             | Message::Take
@@ -293,18 +302,40 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
-    fn only_tells<D: Data>(message: &Message<D>) -> bool {
+    fn carries<B: BlockData>(message: &Message<B>) -> Carried<'_, B::Set> {
+        match message {
+            Message::Back { set, .. } | Message::Bytes { set, .. } | Message::Alone { set, .. } => {
+                if set.is_empty() {
+                    Carried::Nothing
+                } else {
+                    Carried::Masked(set)
+                }
+            }
+            Message::Peer { .. } | Message::Shared { .. } | Message::Exclusive { .. } => Carried::Block,
+            Message::Read
+            | Message::Write { .. }
+            | Message::Sent { .. }
+            | Message::Refused
+            | Message::Taken { .. }
+            | Message::Merged
+            | Message::Take
+            | Message::Share
+            | Message::Forward { .. } => Carried::Nothing,
+        }
+    }
+
+    fn only_tells<B: BlockData>(message: &Message<B>) -> bool {
         matches!(message, Message::Merged)
     }
 
-    fn is_busy<D: Data>(slot: &Slot<D>) -> bool {
+    fn is_busy<B: BlockData>(slot: &Slot<B>) -> bool {
         match slot {
             Slot::Client(block) => block.waiting.is_some(),
             Slot::Home(entry) => entry.transaction.is_some(),
         }
     }
 
-    fn owes<D: Data>(&self, slot: &Slot<D>) -> bool {
+    fn owes<B: BlockData>(&self, slot: &Slot<B>) -> bool {
         match slot {
             Slot::Client(block) => block.owes(self),
             Slot::Home(_) => false,
@@ -315,28 +346,49 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         !self.is_broken(BrokenNmoesi::EndsWithoutMerge)
     }
 
-    fn leaves_silently<D: Data>(&self, slot: &Slot<D>) -> bool {
+    fn leaves_silently<B: BlockData>(&self, slot: &Slot<B>) -> bool {
         match slot {
             Slot::Client(block) => self.nmoesi().silent_eviction && matches!(block.state, State::E | State::S),
             Slot::Home(_) => false,
         }
     }
 
-    fn standing<D: Data>(slot: &Slot<D>) -> Standing {
+    fn state<B: BlockData>(slot: &Slot<B>) -> Option<State> {
+        match slot {
+            Slot::Client(block) => Some(block.state),
+            Slot::Home(_) => None,
+        }
+    }
+
+    fn above<B: BlockData>(slot: &Slot<B>) -> Option<&B::Set> {
+        match slot {
+            Slot::Client(block) => Some(&block.above),
+            Slot::Home(_) => None,
+        }
+    }
+
+    fn is_dirty<B: BlockData>(slot: &Slot<B>) -> bool {
+        match slot {
+            Slot::Client(block) => block.is_dirty(),
+            Slot::Home(_) => false,
+        }
+    }
+
+    fn standing<B: BlockData>(slot: &Slot<B>) -> Standing<B::Set> {
         match slot {
             Slot::Client(block) => block.standing(),
             Slot::Home(_) => Standing::default(),
         }
     }
 
-    fn contents<D: Data>(slot: &Slot<D>) -> D {
+    fn contents<B: BlockData>(slot: &Slot<B>) -> B {
         match slot {
             Slot::Client(block) => block.contents(),
-            Slot::Home(_) => D::default(),
+            Slot::Home(_) => B::default(),
         }
     }
 
-    fn known<D: Data>(slot: &Slot<D>) -> Known {
+    fn known<B: BlockData>(slot: &Slot<B>) -> Known {
         match slot {
             Slot::Client(_) => Known::default(),
             Slot::Home(entry) => Known { holders: entry.holders, owner: entry.owner },

@@ -55,7 +55,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 let client = Node::Client(self.scene.sms[sm as usize].module);
                 (sm as usize, self.lifeline(client), format!("{what} {}", self.names(|of| of == line)))
             }
-            Body::Told { from, to, block, message } => {
+            Body::Told { from, to, block, ref message } => {
                 (self.lifeline(from), self.lifeline(to), format!("{message:?} {}", self.names_of_block(block)))
             }
             Body::Fill { sm, line, data, .. } => {

@@ -7,8 +7,8 @@ use super::NodeMachine;
 use super::state::{Asked, BlockValues, Body, CELLS_OF_BLOCK, NodeState, block_with, line_of};
 use crate::litmus::Value;
 use tombolo_protocol::node::Effects;
-use tombolo_protocol::nodes::{Access, Class, Event, Hold, Node, Nodes, Of};
-use tombolo_protocol::{Data, Refusal, Reply, Request};
+use tombolo_protocol::nodes::{self, Access, Answer, Class, Event, Hold, Node, Nodes, Of};
+use tombolo_protocol::{Data, Refusal, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// Carries out the effects of one step.
@@ -19,7 +19,7 @@ struct Sink<'a, P: Nodes> {
     /// Whether the node's memory was asked.
     reads: bool,
     held: bool,
-    reply: Option<Reply<BlockValues>>,
+    reply: Option<Answer<BlockValues>>,
     effects: u32,
 }
 
@@ -33,7 +33,7 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
         self.state.messages.push(Body::Told { from: self.at, to, block, message });
     }
 
-    fn answer(&mut self, answer: Reply<BlockValues>) {
+    fn answer(&mut self, answer: Answer<BlockValues>) {
         self.effects += 1;
         self.reply = Some(answer);
     }
@@ -42,7 +42,8 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
         self.effects += 1;
         match access {
             Access::Read => self.reads = true,
-            Access::Write { mask, data } => self.state.memory[self.block].merge(data, mask),
+            Access::Write { set, data } => self.state.memory[self.block].merge(data, set),
+            Access::WriteAll { data } => self.state.memory[self.block] = data,
         }
     }
 
@@ -57,7 +58,7 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
 /// What a step has come to.
 pub(super) struct Stepped {
     pub(super) held: bool,
-    pub(super) reply: Option<Reply<BlockValues>>,
+    pub(super) reply: Option<Answer<BlockValues>>,
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
@@ -70,20 +71,22 @@ impl<P: Nodes> NodeMachine<'_, P> {
         event: Event<P::Message<BlockValues>, BlockValues>,
     ) -> Option<Stepped> {
         let index = self.index(at, block);
-        let before = state.slots[index];
-        let mut slot = before;
+        let mut slot = state.slots[index].clone();
         let mut sink = Sink { state, at, block, reads: false, held: false, reply: None, effects: 0 };
         let result = self.protocol.step(at, &mut slot, event, &mut sink);
         let Sink { reads, held, reply, effects, .. } = sink;
-        state.slots[index] = slot;
         match result {
             Ok(()) => {}
             Err(Refusal::Unexpected(what)) => state.break_with(Violation::Unexpected(what)),
-            Err(Refusal::Stall) if slot != before || effects > 0 => {
+            Err(Refusal::Stall) if !P::is_busy(&state.slots[index]) => {
+                state.break_with(Violation::Unexpected("a refusal where no transaction is under way"));
+            }
+            Err(Refusal::Stall) if slot != state.slots[index] || effects > 0 => {
                 state.break_with(Violation::Unexpected("a refusal that changed something"));
             }
             Err(Refusal::Stall) => return None,
         }
+        state.slots[index] = slot;
         if reads {
             let data = state.memory[block];
             self.step_at(state, at, block, Event::Read(data));
@@ -104,11 +107,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
             state.held[self.client_index(client, block)] = Some(asked);
         }
         match (reply, asked.sm) {
-            (Some(Reply::Fill { mask, data }), Some(sm)) => {
-                let mask = Mask(mask.0 >> first);
+            (Some(Answer::Fill { set, data }), Some(sm)) => {
+                let mask = Mask(set.0 >> first);
                 state.messages.push(Body::Fill { sm, line: asked.line, mask, data: line_of(&data, first) });
             }
-            (Some(Reply::Old { data }), Some(_)) => match asked.result {
+            (Some(Answer::Old { data }), Some(_)) => match asked.result {
                 // Nothing else can happen to the register.
                 Some(register) => self.take_result(state, register, line_of(&data, first)),
                 None => state.break_with(Violation::Unexpected("a result that nobody wants")),
@@ -139,8 +142,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
         message: P::Message<BlockValues>,
     ) -> bool {
         let block = block as usize;
+        let class = P::class(&message);
         let taken = self.step_at(state, to, block, Event::Told { from, message }).is_some();
-        if !taken && P::class(&message) != Class::Request {
+        if !taken && class != Class::Request {
             state.break_with(Violation::Unexpected("a node refuses what waits for nothing"));
         }
         if let (true, Node::Client(client)) = (taken, to) {
@@ -157,7 +161,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     /// The L2 above a client makes room for the lines of a block.
     pub(super) fn evict_above(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let node = Node::Client(ModuleId(client));
-        let above = P::standing(&state.slots[self.index(node, block)]).above;
+        let above = P::above(&state.slots[self.index(node, block)]).copied().unwrap_or_default();
         self.step_at(state, node, block, Event::EvictAbove(above));
     }
 
@@ -210,15 +214,15 @@ impl<P: Nodes> NodeMachine<'_, P> {
 const NOBODYS: Value = Value::MIN;
 
 /// A request of a line that begins at cell `first`, as one of its block.
-fn of_block(request: Request<Values>, first: usize) -> Request<BlockValues> {
+fn of_block(request: Request<Values>, first: usize) -> nodes::Request<BlockValues> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {
-        Request::Read { mask, scope } => Request::Read { mask: shifted(mask), scope },
-        Request::Write { mask, scope, data, tracked } => {
-            Request::Write { mask: shifted(mask), scope, data: block_with(data, first), tracked }
+        Request::Read { mask, scope } => nodes::Request::Read { set: shifted(mask), scope },
+        Request::Write { mask, scope, data, tracked: _ } => {
+            nodes::Request::Write { set: shifted(mask), scope, data: block_with(data, first) }
         }
         Request::Atomic { mask, scope, update, returns } => {
-            Request::Atomic { mask: shifted(mask), scope, update, returns }
+            nodes::Request::Atomic { set: shifted(mask), scope, update, returns }
         }
     }
 }

@@ -26,8 +26,12 @@ impl<P: Nodes> NodeMachine<'_, P> {
         (0..self.clients).map(ModuleId)
     }
 
-    fn standing(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Standing {
+    fn standing(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Standing<Mask> {
         P::standing(&state.slots[self.client_index(client.0, block)])
+    }
+
+    fn above(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> Mask {
+        P::above(&state.slots[self.client_index(client.0, block)]).copied().unwrap_or_default()
     }
 
     fn wrong_with_block(&self, state: &NodeState<P>, block: usize) -> Option<Violation> {
@@ -42,10 +46,11 @@ impl<P: Nodes> NodeMachine<'_, P> {
         if standings().any(|(_, at)| at.excludes) && standings().filter(|(_, at)| at.holds).count() > 1 {
             return wrong("a client holds a block that another holds alone");
         }
-        if all().any(|(_, at)| !at.valid.contains(at.dirty)) {
+        if all().any(|(_, at)| !at.holds && !at.dirty.is_empty()) {
             return wrong("a client has written bytes that it does not hold");
         }
-        if all().any(|(_, at)| !at.valid.contains(at.above)) {
+        let has_above = |client| !self.above(state, client, block).is_empty();
+        if all().any(|(client, at)| !at.holds && has_above(client)) {
             return wrong("an L2 holds lines of a block that is not below it");
         }
         let home = &state.slots[self.home_index(block)];

@@ -43,7 +43,7 @@ pub(super) struct Asked {
 }
 
 /// What is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body<M> {
     /// From an SM to its client.
     Asked(Asked),

@@ -137,11 +137,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return;
         }
         steps.push(deliver(MakesRoom::Nothing));
-        let standing = P::standing(slot);
-        if self.config.evictions != Evictions::Never && standing.holds && !busy {
+        if self.config.evictions != Evictions::Never && P::standing(slot).holds && !busy {
             steps.push(deliver(MakesRoom::Block));
         }
-        if self.config.evictions == Evictions::Spontaneous && !standing.above.is_empty() {
+        if self.config.evictions == Evictions::Spontaneous && P::above(slot).is_some_and(|above| !above.is_empty()) {
             steps.push(deliver(MakesRoom::Above));
         }
     }

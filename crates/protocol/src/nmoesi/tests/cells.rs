@@ -1,9 +1,9 @@
 //! Table II, cell by cell.
 
 use super::world::{Bytes, Done, atomic, coherent_load, coherent_store, count, load, rules, store};
+use crate::Refusal;
 use crate::nmoesi::{Block, Message, NmoesiOptions, Slot, State};
-use crate::nodes::{Event, Node, Nodes};
-use crate::{Refusal, Request};
+use crate::nodes::{Event, Node, Nodes, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
 /// UMH's Table II as it is here: what a client sends, and its state after.
@@ -30,8 +30,6 @@ E | I          | -               | -               | Peer+Sent, S | Bytes(0), S 
 S | I          | -               | -               | never        | never         | Bytes(0), I
 I | -          | -               | -               | Refused      | Bytes(0)      | Bytes(0)
 ";
-
-const STATES: [State; 6] = [State::N, State::M, State::O, State::E, State::S, State::I];
 
 /// A column of the first part: what its own SMs ask of a client.
 type Asked = (&'static str, fn() -> Request<Bytes>);
@@ -90,7 +88,7 @@ fn try_step(
     silent_eviction: bool,
 ) -> Result<Done, Refusal> {
     let options = NmoesiOptions { silent_eviction, ..NmoesiOptions::default() };
-    let (mut slot, mut done) = (Slot::Client(*block), Done::default());
+    let (mut slot, mut done) = (Slot::Client(block.clone()), Done::default());
     rules(options).step(Node::Client(ModuleId(0)), &mut slot, event, &mut done)?;
     match slot {
         Slot::Client(after) => *block = after,
@@ -99,10 +97,10 @@ fn try_step(
     Ok(done)
 }
 
-fn name(message: Message<Bytes>) -> String {
+fn name(message: &Message<Bytes>) -> String {
     match message {
-        Message::Back { mask, .. } => format!("Back({})", count(mask)),
-        Message::Bytes { mask, .. } => format!("Bytes({})", count(mask)),
+        Message::Back { set, .. } => format!("Back({})", count(*set)),
+        Message::Bytes { set, .. } => format!("Bytes({})", count(*set)),
         Message::Read
         | Message::Write { .. }
         | Message::Sent { .. }
@@ -110,6 +108,7 @@ fn name(message: Message<Bytes>) -> String {
         | Message::Peer { .. }
         | Message::Shared { .. }
         | Message::Exclusive { .. }
+        | Message::Alone { .. }
         | Message::Taken { .. }
         | Message::Merged
         | Message::Take
@@ -121,17 +120,18 @@ fn name(message: Message<Bytes>) -> String {
 }
 
 /// What the home may answer.
-fn answers(message: Message<Bytes>) -> Vec<Message<Bytes>> {
+fn answers(message: &Message<Bytes>) -> Vec<Message<Bytes>> {
     let data = Bytes([5, 6, 7, 8]);
     match message {
-        Message::Read => vec![Message::Shared { data }, Message::Exclusive { mask: Mask::ALL, data }],
-        Message::Write { holds: true } => vec![Message::Exclusive { mask: Mask::NONE, data: Bytes::default() }],
-        Message::Write { holds: false } => vec![Message::Exclusive { mask: Mask::ALL, data }],
+        Message::Read => vec![Message::Shared { data }, Message::Exclusive { data }],
+        Message::Write { holds: true } => vec![Message::Alone { set: Mask::NONE, data: Bytes::default() }],
+        Message::Write { holds: false } => vec![Message::Exclusive { data }],
         Message::Back { keep: true, .. } => vec![Message::Taken { kept: true }, Message::Taken { kept: false }],
         Message::Back { keep: false, .. } => vec![Message::Taken { kept: false }],
         Message::Bytes { .. } | Message::Sent { .. } | Message::Refused | Message::Peer { .. } => Vec::new(),
         Message::Shared { .. }
         | Message::Exclusive { .. }
+        | Message::Alone { .. }
         | Message::Taken { .. }
         | Message::Merged
         | Message::Take
@@ -141,14 +141,14 @@ fn answers(message: Message<Bytes>) -> Vec<Message<Bytes>> {
 }
 
 /// One cell of the table.
-fn cell(before: Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> String {
-    let mut block = before;
-    let Ok(done) = try_step(&mut block, event, silent_eviction) else { return "never".to_owned() };
-    let sent = done.sent.iter().map(|(_, message)| name(*message)).collect::<Vec<_>>().join("+");
-    let answers: Vec<_> = done.sent.iter().flat_map(|(_, message)| answers(*message)).collect();
+fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> String {
+    let mut block = before.clone();
+    let Ok(done) = try_step(&mut block, event.clone(), silent_eviction) else { return "never".to_owned() };
+    let sent = done.sent.iter().map(|(_, message)| name(message)).collect::<Vec<_>>().join("+");
+    let answers: Vec<_> = done.sent.iter().flat_map(|(_, message)| answers(message)).collect();
     let mut states = vec![block.state];
     if !answers.is_empty() {
-        states = answers.into_iter().map(|answer| answered(block, answer, event, done.is_held)).collect();
+        states = answers.into_iter().map(|answer| answered(block.clone(), answer, event, done.is_held)).collect();
     }
     let is_hit = sent.is_empty() && matches!(event, Event::Asked(_));
     let sent = if is_hit { "hit".to_owned() } else { sent };
@@ -163,10 +163,15 @@ fn cell(before: Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_evicti
 }
 
 /// The state after an answer, and after the request that it was for has run again.
-fn answered(mut block: Block<Bytes>, answer: Message<Bytes>, event: Event<Message<Bytes>, Bytes>, held: bool) -> State {
+fn answered(
+    mut block: Block<Bytes>,
+    answer: Message<Bytes>,
+    event: &Event<Message<Bytes>, Bytes>,
+    held: bool,
+) -> State {
     step(&mut block, told(answer), true);
     if held {
-        let done = step(&mut block, event, true);
+        let done = step(&mut block, event.clone(), true);
         assert!(!done.is_held && done.sent.is_empty(), "a request that was answered hits");
     }
     block.state
@@ -176,8 +181,8 @@ fn answered(mut block: Block<Bytes>, answer: Message<Bytes>, event: Event<Messag
 fn table(columns: &[(&str, Event<Message<Bytes>, Bytes>)], written: Written) -> String {
     let mut rows =
         vec![[" ".to_owned()].into_iter().chain(columns.iter().map(|(name, _)| (*name).to_owned())).collect()];
-    for state in STATES {
-        let cells = columns.iter().map(|(_, event)| cell(block(state, written), *event, true));
+    for state in State::ALL {
+        let cells = columns.iter().map(|(_, event)| cell(&block(state, written), event, true));
         rows.push([format!("{state:?}")].into_iter().chain(cells).collect::<Vec<_>>());
     }
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
@@ -208,18 +213,18 @@ fn bytes_that_are_in_the_l2_alone_count_as_written() {
 
 #[test]
 fn e_and_s_tell_the_home_that_they_leave_where_the_design_says_so() {
-    let left = |state| cell(block(state, Written::InMemory), Event::Evict, false);
-    assert_eq!(STATES.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
+    let left = |state| cell(&block(state, Written::InMemory), &Event::Evict, false);
+    assert_eq!(State::ALL.map(left), ["Back(1), I", "Back(1), I", "Back(1), I", "Back(0), I", "Back(0), I", "-"]);
 }
 
 #[test]
 fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
     let asks = |state| {
         let mut block = block(state, Written::InMemory);
-        step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.first().map(|(_, message)| *message)
+        step(&mut block, Event::Asked(coherent_store(1, 9)), true).sent.into_iter().next().map(|(_, message)| message)
     };
     let write = |holds| Some(Message::Write { holds });
-    assert_eq!(STATES.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
+    assert_eq!(State::ALL.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
 }
 
 /// Whether a client in S asks for the block alone, by the scope of the request: `.cta`, `.gpu`, `.sys`.
@@ -232,8 +237,8 @@ fn asks_alone(request: impl Fn(Scope) -> Request<Bytes>) -> [bool; 3] {
 
 #[test]
 fn the_scope_says_what_asks_for_the_block_alone() {
-    let (mask, data) = (Mask(1), Bytes::default());
-    assert_eq!(asks_alone(|scope| Request::Read { mask, scope }), [false, false, true]);
-    assert_eq!(asks_alone(|scope| Request::Write { mask, scope, data, tracked: false }), [false, true, true]);
-    assert_eq!(asks_alone(|scope| Request::Atomic { mask, scope, update: 1, returns: false }), [true; 3]);
+    let (set, data) = (Mask(1), Bytes::default());
+    assert_eq!(asks_alone(|scope| Request::Read { set, scope }), [false, false, true]);
+    assert_eq!(asks_alone(|scope| Request::Write { set, scope, data }), [false, true, true]);
+    assert_eq!(asks_alone(|scope| Request::Atomic { set, scope, update: 1, returns: false }), [true; 3]);
 }

@@ -22,8 +22,8 @@ fn asked_of_owner(options: NmoesiOptions, is_written: bool) -> World {
 }
 
 /// Messages of this kind that have been taken.
-fn count(world: &World, kind: fn(Message<Bytes>) -> bool) -> usize {
-    world.taken.iter().filter(|one| kind(one.message)).count()
+fn count(world: &World, kind: fn(&Message<Bytes>) -> bool) -> usize {
+    world.taken.iter().filter(|one| kind(&one.message)).count()
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn an_owner_that_has_left_clean_refuses_and_memory_supplies() {
         world.run();
         assert_eq!((world.found(1, 0), world.reads), (0, 2));
         assert_eq!((world.states(), world.owner()), (vec![I, E, I], Some(1)), "nobody else holds it");
-        assert_eq!(count(&world, |message| message == Message::Refused), usize::from(options.peer_transfer));
+        assert_eq!(count(&world, |message| *message == Message::Refused), usize::from(options.peer_transfer));
         assert_eq!(count(&world, |message| matches!(message, Message::Peer { .. })), 0);
     }
 }

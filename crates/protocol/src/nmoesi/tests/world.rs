@@ -1,10 +1,9 @@
 //! A machine made by hand: clients, one home, one block of four bytes.
 
-use crate::coherence::{Reply, Request};
 use crate::data::Data;
 use crate::nmoesi::{Block, BrokenNmoesi, Entry, Message, Nmoesi, NmoesiOptions, Slot, State};
 use crate::node::Effects;
-use crate::nodes::{Access, Event, Hold, Node, Nodes, Of};
+use crate::nodes::{Access, Answer, Event, Hold, Node, Nodes, Of, Request};
 use crate::options::Options;
 use crate::plan::{Action, Members, Phase, Sync};
 use crate::{Protocol, Refusal};
@@ -45,16 +44,16 @@ impl Data for Bytes {
 
 /// A weak load of one byte by a GPU.
 pub(super) fn load(byte: usize) -> Request<Bytes> {
-    Request::Read { mask: Mask(1 << byte), scope: Scope::Cta }
+    Request::Read { set: Mask(1 << byte), scope: Scope::Cta }
 }
 
 /// A load of one byte by the host, or one of `.sys` scope.
 pub(super) fn coherent_load(byte: usize) -> Request<Bytes> {
-    Request::Read { mask: Mask(1 << byte), scope: Scope::Sys }
+    Request::Read { set: Mask(1 << byte), scope: Scope::Sys }
 }
 
 fn write(byte: usize, value: u8, scope: Scope) -> Request<Bytes> {
-    Request::Write { mask: Mask(1 << byte), scope, data: Bytes([value; BYTES]), tracked: false }
+    Request::Write { set: Mask(1 << byte), scope, data: Bytes([value; BYTES]) }
 }
 
 /// A weak store of one byte by a GPU: the paper's n-store.
@@ -69,14 +68,14 @@ pub(super) fn coherent_store(byte: usize, value: u8) -> Request<Bytes> {
 
 /// An atomic add to one byte.
 pub(super) fn atomic(byte: usize, add: u8) -> Request<Bytes> {
-    Request::Atomic { mask: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
+    Request::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
 }
 
 /// What one step has asked for.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) sent: Vec<(Node, Message<Bytes>)>,
-    pub(super) answer: Option<Reply<Bytes>>,
+    pub(super) answer: Option<Answer<Bytes>>,
     pub(super) accesses: Vec<Access<Bytes>>,
     pub(super) is_held: bool,
 }
@@ -86,7 +85,7 @@ impl Effects<Of<Nmoesi>, Bytes> for Done {
         self.sent.push((to, message));
     }
 
-    fn answer(&mut self, answer: Reply<Bytes>) {
+    fn answer(&mut self, answer: Answer<Bytes>) {
         self.answer = Some(answer);
     }
 
@@ -117,7 +116,7 @@ pub(super) fn rules(options: NmoesiOptions) -> Nmoesi {
 }
 
 /// A message under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct UnderWay {
     pub(super) from: Node,
     pub(super) to: Node,
@@ -129,7 +128,7 @@ pub(super) struct World {
     rules: Nmoesi,
     clients: Vec<Block<Bytes>>,
     held: Vec<Option<Request<Bytes>>>,
-    answers: Vec<Option<Reply<Bytes>>>,
+    answers: Vec<Option<Answer<Bytes>>>,
     home: Entry<Bytes>,
     pub(super) memory: Bytes,
     pub(super) under_way: VecDeque<UnderWay>,
@@ -179,11 +178,11 @@ impl World {
     /// A step at a node; what it sends is under way. False, with nothing changed, where it must wait.
     fn step(&mut self, at: Node, event: Event<Message<Bytes>, Bytes>) -> bool {
         let before = match at {
-            Node::Client(client) => Slot::Client(self.clients[usize::from(client.0)]),
-            Node::Home => Slot::Home(self.home),
+            Node::Client(client) => Slot::Client(self.clients[usize::from(client.0)].clone()),
+            Node::Home => Slot::Home(self.home.clone()),
         };
-        let (mut slot, mut done) = (before, Done::default());
-        match self.rules.step(at, &mut slot, event, &mut done) {
+        let (mut slot, mut done) = (before.clone(), Done::default());
+        match self.rules.step(at, &mut slot, event.clone(), &mut done) {
             Ok(()) => {}
             Err(Refusal::Stall) => {
                 assert!(slot == before && done.sent.is_empty(), "a refusal changes nothing");
@@ -198,21 +197,24 @@ impl World {
                 if let Event::Asked(request) = event {
                     self.held[client] = done.is_held.then_some(request);
                 }
-                self.answers[client] = done.answer.or(self.answers[client]);
+                if done.answer.is_some() {
+                    self.answers[client] = done.answer;
+                }
             }
             (Node::Home, Slot::Home(entry)) => self.home = entry,
             (Node::Client(_) | Node::Home, Slot::Client(_) | Slot::Home(_)) => panic!("a slot changes its kind"),
         }
-        self.under_way.extend(done.sent.iter().map(|&(to, message)| UnderWay { from: at, to, message }));
+        self.under_way.extend(done.sent.into_iter().map(|(to, message)| UnderWay { from: at, to, message }));
         for access in done.accesses {
-            self.access(access);
+            self.access(&access);
         }
         true
     }
 
-    fn access(&mut self, access: Access<Bytes>) {
+    fn access(&mut self, access: &Access<Bytes>) {
         match access {
-            Access::Write { mask, data } => self.memory.merge(data, mask),
+            Access::Write { set, data } => self.memory.merge(*data, *set),
+            Access::WriteAll { data } => self.memory = *data,
             Access::Read => {
                 self.reads += 1;
                 assert!(self.step(Node::Home, Event::Read(self.memory)), "memory's answer waits for nothing");
@@ -244,13 +246,14 @@ impl World {
     }
 
     fn deliver_at(&mut self, at: usize) -> bool {
-        let one = self.under_way[at];
-        let is_taken = self.step(one.to, Event::Told { from: one.from, message: one.message });
+        let one = self.under_way[at].clone();
+        let is_taken = self.step(one.to, Event::Told { from: one.from, message: one.message.clone() });
         if is_taken {
             // What the step has sent is behind.
             self.under_way.remove(at);
+            let to = one.to;
             self.taken.push(one);
-            self.resume(one.to);
+            self.resume(to);
         }
         is_taken
     }
@@ -281,10 +284,10 @@ impl World {
 
     /// The value that the last load or atomic of a client has found.
     pub(super) fn found(&self, client: usize, byte: usize) -> u8 {
-        match self.answers[client] {
-            Some(Reply::Fill { mask, data }) if mask.0 >> byte & 1 != 0 => data.0[byte],
-            Some(Reply::Old { data }) => data.0[byte],
-            Some(Reply::Fill { .. }) | None => panic!("client {client} has not found byte {byte}"),
+        match &self.answers[client] {
+            Some(Answer::Fill { set, data }) if set.0 >> byte & 1 != 0 => data.0[byte],
+            Some(Answer::Old { data }) => data.0[byte],
+            Some(Answer::Fill { .. }) | None => panic!("client {client} has not found byte {byte}"),
         }
     }
 
@@ -314,8 +317,8 @@ impl World {
     /// How many messages that carry bytes to the home have been taken, and how many bytes of the block these carried.
     pub(super) fn carried(&self) -> (usize, usize) {
         let carried = self.taken.iter().filter_map(|one| {
-            let (Message::Back { mask, .. } | Message::Bytes { mask, .. }) = one.message else { return None };
-            Some(count(mask)).filter(|count| *count > 0)
+            let (Message::Back { set, .. } | Message::Bytes { set, .. }) = one.message else { return None };
+            Some(count(set)).filter(|count| *count > 0)
         });
         carried.fold((0, 0), |(messages, bytes), more| (messages + 1, bytes + more))
     }
