@@ -73,11 +73,18 @@ impl Links {
     /// Why the links of `machine` cannot do so.
     pub(crate) fn refused_by(self, machine: &MachineConfig) -> Option<&'static str> {
         let link = &machine.gpu_link;
-        match (link.lanes, link.rate.is_infinite()) {
-            _ if !self.turn() || machine.topology.gpus == 1 => None,
-            _ if machine.fabric.shape == FabricShape::Tree => {
-                Some("fabric.shape is a tree, whose uplinks keep their lanes")
+        if !self.turn() || machine.topology.gpus == 1 {
+            return None;
+        }
+        match machine.fabric.shape {
+            FabricShape::Switch => {}
+            FabricShape::Tree => return Some("fabric.shape is a tree, whose uplinks keep their lanes"),
+            FabricShape::Shared => {
+                return Some("fabric.shape is one medium for all, which has no lanes of one GPU to turn");
             }
+            FabricShape::Pairs => return Some("fabric.shape is links from each GPU to each, which no switch watches"),
+        }
+        match (link.lanes, link.rate.is_infinite()) {
             (1, _) => Some("gpu_link.lanes is 1, and each way keeps one"),
             (_, true) => Some("gpu_link.rate is infinite, and no way is ever saturated"),
             (_, false) => None,
@@ -95,7 +102,7 @@ impl Links {
         if machine.topology.modules_per_gpu == 1 {
             (machine.module_link.rate, machine.module_link.latency) = (Rate::INFINITE, Ps::ZERO);
         }
-        if machine.topology.gpus == 1 {
+        if !machine.crosses_fabric() {
             (machine.gpu_link.rate, machine.gpu_link.latency) = (Rate::INFINITE, Ps::ZERO);
         }
         machine

@@ -1,7 +1,7 @@
 //! What must hold between the values of a machine.
 
 use crate::error::ConfigError;
-use crate::machine::{FabricShape, MachineConfig, SetIndex};
+use crate::machine::{DramConfig, FabricShape, MachineConfig, SetIndex};
 use crate::tree::Table;
 use tombolo_types::Ps;
 
@@ -32,9 +32,9 @@ impl Conflict {
 const OTHER_COMPONENTS: u64 = 8;
 /// Most lines of all caches of a kind, and entries of all directories: assumed, 8 GB of 128-byte lines, whose tags
 /// would fill the memory of the machine that simulates them.
-const LINES_LIMIT: u64 = 1 << 26;
+pub(crate) const LINES_LIMIT: u64 = 1 << 26;
 /// Most ways of a cache, a directory or a TLB: what one tag array of the model searches at once.
-const WAYS_LIMIT: u64 = 32;
+pub(crate) const WAYS_LIMIT: u64 = 32;
 /// Most lanes of a link each way: assumed, twice those of the widest PCI Express link.
 const LANES_LIMIT: u64 = 64;
 /// Most bytes of a part of a message: assumed, sixteen times the largest line. A whole message, with its header, its mask
@@ -43,7 +43,7 @@ const MESSAGE_LIMIT: u64 = 4096;
 /// Most bytes that a copy moves at a time: half of what the model has room to count in a message, for the headers.
 const CHUNK_LIMIT: u64 = 1 << 15;
 /// Most entries of a queue or a buffer of one unit: assumed, far beyond hardware.
-const QUEUE_LIMIT: u64 = 1 << 16;
+pub(crate) const QUEUE_LIMIT: u64 = 1 << 16;
 /// Most entries of a module's TLB: assumed, those that cover 16 GB with pages of 64 KB.
 const TLB_LIMIT: u64 = 1 << 18;
 /// Most miss registers of a cache, and most requests that wait on one: as many as the model has names for.
@@ -52,21 +52,41 @@ pub const MISS_LIMIT: u64 = (1 << 16) - 1;
 /// Levels of requests at an L2 slice, each of which must find a miss register that the others leave it.
 pub const MISS_LEVELS: u32 = 3;
 
+/// The paths of the keys of a section that describes a memory.
+pub(crate) struct MemoryKeys {
+    pub(crate) bytes: &'static str,
+    pub(crate) channels: &'static str,
+    pub(crate) banks: &'static str,
+    pub(crate) row_bytes: &'static str,
+    pub(crate) burst_bytes: &'static str,
+    pub(crate) queue_depth: &'static str,
+}
+
+/// Those of a module's memory.
+const DRAM_KEYS: MemoryKeys = MemoryKeys {
+    bytes: "dram.bytes",
+    channels: "dram.channels",
+    banks: "dram.banks",
+    row_bytes: "dram.row_bytes",
+    burst_bytes: "dram.burst_bytes",
+    queue_depth: "dram.queue_depth",
+};
+
 /// `Some` conflict unless `holds`.
-fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Conflict> {
+pub(crate) fn demand(holds: bool, key: &'static str, reason: impl FnOnce() -> String) -> Option<Conflict> {
     (!holds).then(|| Conflict { key, reason: reason() })
 }
 
-fn at_most(value: u64, limit: u64, key: &'static str) -> Option<Conflict> {
+pub(crate) fn at_most(value: u64, limit: u64, key: &'static str) -> Option<Conflict> {
     demand(value <= limit, key, || format!("at most {limit} is supported"))
 }
 
-fn power_of_two(value: u64, key: &'static str) -> Option<Conflict> {
+pub(crate) fn power_of_two(value: u64, key: &'static str) -> Option<Conflict> {
     demand(value.is_power_of_two(), key, || "it must be a power of two".to_owned())
 }
 
 /// The sets of each of `caches` of `bytes` in `parts` equal parts of `ways` ways, and what is wrong with them.
-fn sets(
+pub(crate) fn sets(
     keys: [&'static str; 3],
     (caches, bytes): (u64, u64),
     (parts, ways, line): (u64, u64, u64),
@@ -100,6 +120,7 @@ impl MachineConfig {
             .or_else(|| self.network_conflict())
             .or_else(|| self.dram_conflict())
             .or_else(|| self.queue_conflict())
+            .or_else(|| self.host_conflict())
     }
 
     fn topology_conflict(&self) -> Option<Conflict> {
@@ -192,7 +213,7 @@ impl MachineConfig {
         positive(true, self.crossbar.latency, "crossbar.latency")
             .or_else(|| positive(true, self.host.command_latency, "host.command_latency"))
             .or_else(|| positive(self.topology.modules_per_gpu > 1, self.module_link.latency, "module_link.latency"))
-            .or_else(|| positive(self.topology.gpus > 1, self.gpu_link.latency, "gpu_link.latency"))
+            .or_else(|| positive(self.crosses_fabric(), self.gpu_link.latency, "gpu_link.latency"))
             .or_else(|| at_most(self.gpu_link.lanes.into(), LANES_LIMIT, "gpu_link.lanes"))
             .or_else(|| self.fabric_conflict())
             .or_else(|| self.message_conflict())
@@ -201,7 +222,7 @@ impl MachineConfig {
     fn fabric_conflict(&self) -> Option<Conflict> {
         let (gpus, fabric) = (self.topology.gpus, &self.fabric);
         let divides = fabric.gpus_per_leaf > 0 && gpus.is_multiple_of(fabric.gpus_per_leaf);
-        demand(fabric.shape == FabricShape::Switch || divides, "fabric.gpus_per_leaf", || {
+        demand(fabric.shape != FabricShape::Tree || divides, "fabric.gpus_per_leaf", || {
             format!("{gpus} GPUs cannot be shared equally among leaves of as many")
         })
     }
@@ -252,32 +273,39 @@ impl MachineConfig {
     }
 
     fn dram_conflict(&self) -> Option<Conflict> {
-        let (dram, line, modules) = (&self.dram, self.line.bytes(), self.topology.modules() as u64);
-        demand(dram.row_bytes.is_power_of_two() && dram.row_bytes >= line, "dram.row_bytes", || {
+        let (line, modules) = (self.line.bytes(), self.topology.modules() as u64);
+        self.memory_conflict(&self.dram, &DRAM_KEYS)
+            .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
+            .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT / modules * line, "memory_cache.bytes"))
+            // The TLB of an SM has as many ways as entries.
+            .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))
+            .or_else(|| at_most(self.tlb.l2_ways.into(), WAYS_LIMIT, "tlb.l2_ways"))
+            .or_else(|| {
+                demand(self.tlb.l2_entries.is_multiple_of(self.tlb.l2_ways), "tlb.l2_entries", || {
+                    format!("it must be a multiple of the {} ways", self.tlb.l2_ways)
+                })
+            })
+    }
+
+    /// What is wrong with a memory whose keys are `keys`.
+    pub(crate) fn memory_conflict(&self, memory: &DramConfig, keys: &MemoryKeys) -> Option<Conflict> {
+        let line = self.line.bytes();
+        demand(memory.row_bytes.is_power_of_two() && memory.row_bytes >= line, keys.row_bytes, || {
             format!("expected a power of two, at least the line of {line} bytes")
         })
         .or_else(|| {
-            demand(dram.burst_bytes.is_power_of_two() && dram.burst_bytes <= line, "dram.burst_bytes", || {
+            demand(memory.burst_bytes.is_power_of_two() && memory.burst_bytes <= line, keys.burst_bytes, || {
                 format!("expected a power of two, at most the line of {line} bytes")
             })
         })
         .or_else(|| {
-            demand(dram.bytes.is_multiple_of(self.page_bytes), "dram.bytes", || {
+            demand(memory.bytes.is_multiple_of(self.page_bytes), keys.bytes, || {
                 format!("it must hold whole pages of {} bytes", self.page_bytes)
             })
         })
-        .or_else(|| at_most(dram.channels.into(), 1024, "dram.channels"))
-        .or_else(|| at_most(self.memory_cache.ways.into(), WAYS_LIMIT, "memory_cache.ways"))
-        .or_else(|| at_most(self.memory_cache.bytes.0, LINES_LIMIT / modules * line, "memory_cache.bytes"))
-        .or_else(|| at_most(dram.banks.into(), 1024, "dram.banks"))
-        // The TLB of an SM has as many ways as entries.
-        .or_else(|| at_most(self.tlb.l1_entries.into(), WAYS_LIMIT, "tlb.l1_entries"))
-        .or_else(|| at_most(self.tlb.l2_ways.into(), WAYS_LIMIT, "tlb.l2_ways"))
-        .or_else(|| {
-            demand(self.tlb.l2_entries.is_multiple_of(self.tlb.l2_ways), "tlb.l2_entries", || {
-                format!("it must be a multiple of the {} ways", self.tlb.l2_ways)
-            })
-        })
+        .or_else(|| at_most(memory.channels.into(), 1024, keys.channels))
+        .or_else(|| at_most(memory.banks.into(), 1024, keys.banks))
+        .or_else(|| at_most(memory.queue_depth.into(), QUEUE_LIMIT, keys.queue_depth))
     }
 
     fn queue_conflict(&self) -> Option<Conflict> {
@@ -290,7 +318,6 @@ impl MachineConfig {
         let queues = [
             ("sm.posted_stores", self.sm.posted_stores),
             ("l2.posted_stores", self.l2.posted_stores),
-            ("dram.queue_depth", self.dram.queue_depth),
             ("tlb.l1_entries", self.tlb.l1_entries),
             ("tlb.walkers", self.tlb.walkers),
         ];

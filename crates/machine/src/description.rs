@@ -19,6 +19,15 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// The line of a file that has none and builds on nothing.
 pub const NO_DESCRIPTION: &str = "no description";
 
+/// A section that a description may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionalSection {
+    /// Its name.
+    pub name: &'static str,
+    /// The sections that must be there for it to mean anything, itself possibly among them.
+    pub needs: &'static [&'static str],
+}
+
 /// What a description describes: a machine or a design.
 pub trait Described: Sized {
     /// `machine` or `design`: also the prefix of its settings.
@@ -27,6 +36,11 @@ pub trait Described: Sized {
     /// Every section by name, with its keys; the keys outside any section first, under the empty name. A section that is
     /// a choice has the keys of all its options.
     fn sections() -> Vec<(&'static str, &'static [Key])>;
+
+    /// The sections that a description may leave out.
+    fn optional_sections() -> &'static [OptionalSection] {
+        &[]
+    }
 
     /// The sections that are a choice between options.
     fn axes() -> Vec<AxisInfo> {
@@ -120,11 +134,33 @@ impl<T: Described> Description<T> {
         let setting: Arc<str> = format!("{path}={value}").into();
         let Spelled { path, note } = spelling::in_full::<T>(inner::<T>(path));
         refuse_unknown_path::<T>(&path, &setting)?;
+        self.refuse_absent_section(&path, &setting)?;
         self.notes.extend(note.map(|note| format!("setting {setting}: {note}")));
         let text = tree::setting(value);
         let source = format!("set by {setting}");
         self.tree.put(&path, Leaf { text, source, place: Place::Setting(setting), below: None });
         Ok(())
+    }
+
+    /// Whether the section called `name` is there, or one that is always there.
+    pub fn has_section(&self, name: &str) -> bool {
+        let is_optional = T::optional_sections().iter().any(|section| section.name == name);
+        !is_optional || self.tree.entries.contains_key(name)
+    }
+
+    /// An error where `path` is of a section that the description leaves out.
+    fn refuse_absent_section(&self, path: &str, setting: &Arc<str>) -> Result<(), ConfigError> {
+        let name = path.split('.').next().unwrap_or_default();
+        match T::optional_sections().iter().find(|section| section.name == name) {
+            Some(section) if !self.has_section(name) => Err(ConfigError::AbsentSection {
+                place: Place::Setting(setting.clone()),
+                key: path.to_owned(),
+                kind: T::KIND,
+                section: section.name,
+                needs: section.needs,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Undoes a setting of a key that the option chosen on its axis does not read; whether it was one.

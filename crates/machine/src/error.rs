@@ -98,6 +98,23 @@ pub enum ConfigError {
         /// All keys there.
         keys: Vec<String>,
     },
+    /// A setting of a section that the description leaves out.
+    #[error(
+        "{place}: {key}: this {kind} has no section {section}; a file adds one, and the sections that belong to it: {}",
+        needs.join(", ")
+    )]
+    AbsentSection {
+        /// The setting.
+        place: Place,
+        /// Dotted path.
+        key: String,
+        /// `machine` or `design`.
+        kind: &'static str,
+        /// The section.
+        section: &'static str,
+        /// Sections without which it would mean nothing.
+        needs: &'static [&'static str],
+    },
     /// A key that must be given is not.
     #[error("{place}: key {key} is missing; it takes {expected}")]
     Missing {

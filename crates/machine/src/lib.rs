@@ -25,8 +25,13 @@
 
 mod blame;
 mod check;
+pub mod coherent_host;
 pub mod description;
+pub mod directory_cost;
+mod energy;
 pub mod error;
+mod fabric;
+mod host_check;
 pub mod machine;
 pub mod preset;
 pub mod quantity;
@@ -38,7 +43,8 @@ pub mod spelling;
 pub mod tree;
 
 pub use check::{Conflict, MISS_LEVELS, MISS_LIMIT};
-pub use description::{Described, DescribedValue, Description, Listed, list, list_machines, machine};
+pub use coherent_host::CoherentHost;
+pub use description::{Described, DescribedValue, Description, Listed, OptionalSection, list, list_machines, machine};
 pub use error::ConfigError;
 pub use machine::MachineConfig;
 pub use quantity::{Form, Fraction};

@@ -3,8 +3,13 @@
 //! Capacities are in bytes, times in picoseconds ([`Ps`]), rates in bytes a second ([`Rate`]; infinite where
 //! the file says so). "A module" is the NUMA unit inside a GPU; where a GPU is not divided it is the GPU.
 
-use crate::description::{Described, NO_DESCRIPTION};
+use crate::coherent_host::{
+    CoherentHost, CpuConfig, HostDirectoryConfig, HostLinkConfig, LlcConfig, OPTIONAL_SECTIONS, StackConfig,
+};
+use crate::description::{Described, NO_DESCRIPTION, OptionalSection};
+pub use crate::energy::EnergyConfig;
 use crate::error::ConfigError;
+pub use crate::fabric::{FabricConfig, FabricShape};
 use crate::preset::{MACHINES, Preset};
 use crate::quantity::{Fraction, Quantity, choice};
 use crate::scale::Scale;
@@ -13,7 +18,7 @@ use crate::sharing::{CopyConfig, PagingConfig, PublicationConfig};
 use crate::tree::Table;
 use serde::ser::SerializeStruct;
 use tombolo_types::stream::ComputeClass;
-use tombolo_types::{Attojoules, Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
+use tombolo_types::{Bytes, Clock, GpuId, LineSize, ModuleId, Ps, Rate};
 
 /// A whole machine, resolved and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +69,18 @@ pub struct MachineConfig {
     pub publication: PublicationConfig,
     /// What moving data takes, by component.
     pub energy: EnergyConfig,
+    /// The host's CPU, where its memory is modelled; it and the four sections that follow come together.
+    pub cpu: Option<CpuConfig>,
+    /// The last-level cache of the CPU.
+    pub llc: Option<LlcConfig>,
+    /// The memory of the host, all of it together.
+    pub host_memory: Option<DramConfig>,
+    /// The directories in front of the host's memory.
+    pub host_directory: Option<HostDirectoryConfig>,
+    /// Between the host and the GPUs.
+    pub host_link: Option<HostLinkConfig>,
+    /// The memory of a GPU as a cache of the host's.
+    pub stack: Option<StackConfig>,
     /// The fraction of the described machine that this one is.
     pub scale: Scale,
 }
@@ -274,39 +291,14 @@ section! {
     }
 }
 
-choice! {
-    /// What joins the links of the GPUs.
-    pub enum FabricShape {
-        /// One switch.
-        Switch = "switch",
-        /// Switches of a few neighbouring GPUs each, the leaves, which a root joins.
-        Tree = "tree",
-    }
-}
-
 section! {
-    /// What joins the links of the GPUs.
-    pub struct FabricConfig {
-        /// One switch, or a tree of switches. Source of the default: as NVSwitch, and as NUMA-aware GPUs, Figure 1.
-        shape: FabricShape = FabricShape::Switch,
-        /// GPUs of a leaf of a tree; it divides the GPUs of the machine. Source of the default: not used by one switch.
-        gpus_per_leaf: u8 = 1,
-        /// Uplink of a leaf, each way, which its GPUs share. Source of the default: not used by one switch.
-        uplink_rate: Rate = Rate::INFINITE,
-        /// One way of an uplink and the switch at its end, without queueing or serialisation. From leaf to leaf it comes
-        /// twice on top of `gpu_link.latency`. Source of the default: not used by one switch.
-        uplink_latency: Ps = Ps::ZERO,
-    }
-}
-
-section! {
-    /// The DRAM of a module.
+    /// Memory: the DRAM of a module, or that of the host.
     pub struct DramConfig {
-        /// Capacity of a module, in bytes.
+        /// Capacity of a module, or of the host, in bytes.
         bytes: u64,
-        /// All channels of a module together.
+        /// All its channels together.
         rate: Rate,
-        /// Channels of a module; lines are spread over them.
+        /// Channels; lines are spread over them.
         channels: u16,
         /// Banks of a channel.
         banks: u32,
@@ -406,41 +398,6 @@ section! {
     }
 }
 
-section! {
-    /// Energy of the memory subsystem, by component and access. A cache is charged the whole line at each lookup, and what
-    /// comes back of a miss by `l2_fill_per_bit` alone. Nothing leaks, and arithmetic is not counted.
-    pub struct EnergyConfig {
-        /// A fetch from an L1 instruction cache.
-        l1i_per_fetch: Attojoules = Attojoules::ZERO,
-        /// Warp instructions that a fetch brings: there are as many fetches as warp instructions over this.
-        l1i_instructions_per_fetch: u32 = 1,
-        /// A bit of a line at an L1 data cache, to or from registers. Source of the default: Arunkumar et al.,
-        /// "Understanding the Future of Energy Efficiency in Multi-Module GPUs", HPCA 2019, measured on a Kepler GPU
-        /// (5.85 pJ/bit).
-        l1_per_bit: Attojoules = Attojoules::from_fj(5850),
-        /// A conflict-free pass of the scratchpad, all banks together.
-        scratchpad_per_pass: Attojoules = Attojoules::ZERO,
-        /// A bit of a line at an L2 slice, to or from L1 caches. The default contains the crossbar. Source of the default:
-        /// Arunkumar et al., HPCA 2019, as `l1_per_bit` (15.48 pJ/bit).
-        l2_per_bit: Attojoules = Attojoules::from_fj(15_480),
-        /// A bit that comes back to an L2 slice for a miss, or that it reads to write it back.
-        l2_fill_per_bit: Attojoules = Attojoules::ZERO,
-        /// A bit of a line at a cache in front of memory.
-        l3_per_bit: Attojoules = Attojoules::ZERO,
-        /// A bit of a message between SMs and the L2 slices of their module, header included.
-        l1_l2_per_bit: Attojoules = Attojoules::ZERO,
-        /// A bit of a message between L2 slices and memory or the cache in front of it, header included.
-        l2_l3_per_bit: Attojoules = Attojoules::ZERO,
-        /// A bit between memory and its die. Source of the default: O'Connor et al., "Fine-Grained DRAM", MICRO 2017, HBM2
-        /// (3.92 pJ/bit).
-        dram_per_bit: Attojoules = Attojoules::from_fj(3920),
-        /// A bit between modules of a GPU. Source of the default: HMG, reference 12 (0.54 pJ/bit).
-        module_link_per_bit: Attojoules = Attojoules::from_fj(540),
-        /// A bit between GPUs, links and switch together. Source of the default: NUMA-aware GPUs, section 6 (10 pJ/bit).
-        gpu_link_per_bit: Attojoules = Attojoules::from_fj(10_000),
-    }
-}
-
 impl Topology {
     /// Modules of the whole machine. At most 256 once checked.
     pub fn modules(&self) -> usize {
@@ -455,21 +412,6 @@ impl Topology {
     /// The GPU that holds `module`.
     pub fn gpu_of(&self, module: ModuleId) -> GpuId {
         GpuId(module.0 / self.modules_per_gpu)
-    }
-}
-
-impl FabricConfig {
-    /// The leaf of a tree that `gpu` hangs from; of one switch, 0.
-    pub fn leaf_of(&self, gpu: GpuId) -> u8 {
-        match self.shape {
-            FabricShape::Switch => 0,
-            FabricShape::Tree => gpu.0 / self.gpus_per_leaf,
-        }
-    }
-
-    /// What the uplinks between two GPUs add to `gpu_link.latency`, one way.
-    pub fn detour(&self, from: GpuId, to: GpuId) -> Ps {
-        if self.leaf_of(from) == self.leaf_of(to) { Ps::ZERO } else { self.uplink_latency + self.uplink_latency }
     }
 }
 
@@ -488,6 +430,17 @@ impl SmConfig {
 }
 
 impl MachineConfig {
+    /// The host and its memory, where the machine describes them.
+    pub fn coherent_host(&self) -> Option<CoherentHost<'_>> {
+        Some(CoherentHost {
+            cpu: self.cpu.as_ref()?,
+            llc: self.llc.as_ref()?,
+            memory: self.host_memory.as_ref()?,
+            directory: self.host_directory.as_ref()?,
+            link: self.host_link.as_ref()?,
+        })
+    }
+
     /// Bytes that one directory entry tracks.
     pub fn region_bytes(&self) -> u64 {
         self.line.bytes() * u64::from(self.directory.lines_per_entry)
@@ -537,14 +490,31 @@ macro_rules! sections {
     };
 }
 
+/// Applies `$each` to every section that a machine may leave out: its name and its type.
+macro_rules! optional_sections {
+    ($each:ident) => {
+        $each! {
+            cpu: CpuConfig, llc: LlcConfig, host_memory: DramConfig, host_directory: HostDirectoryConfig,
+            host_link: HostLinkConfig, stack: StackConfig,
+        }
+    };
+}
+
 impl Described for MachineConfig {
     const KIND: &'static str = "machine";
 
     fn sections() -> Vec<(&'static str, &'static [Key])> {
+        let mut all: Vec<(&'static str, &'static [Key])> = vec![("", OWN_KEYS)];
         macro_rules! listed {
-            ($($name:ident: $Type:ty,)+) => { vec![("", OWN_KEYS), $((stringify!($name), <$Type>::KEYS)),+] };
+            ($($name:ident: $Type:ty,)+) => { all.extend([$((stringify!($name), <$Type>::KEYS)),+]) };
         }
-        sections!(listed)
+        sections!(listed);
+        optional_sections!(listed);
+        all
+    }
+
+    fn optional_sections() -> &'static [OptionalSection] {
+        OPTIONAL_SECTIONS
     }
 
     fn presets() -> &'static [Preset] {
@@ -567,6 +537,12 @@ impl Described for MachineConfig {
                     line: reader.get("line", None)?,
                     page_bytes: reader.get("page_bytes", None)?,
                     $($name: reader.section::<$Type>(stringify!($name))?,)+
+                    cpu: reader.optional_section("cpu")?,
+                    llc: reader.optional_section("llc")?,
+                    host_memory: reader.optional_section("host_memory")?,
+                    host_directory: reader.optional_section("host_directory")?,
+                    host_link: reader.optional_section("host_link")?,
+                    stack: reader.optional_section("stack")?,
                     scale: Scale::FULL,
                 }
             };
@@ -578,7 +554,10 @@ impl Described for MachineConfig {
 
 impl serde::Serialize for MachineConfig {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sections = Self::sections().len() - 1;
+        macro_rules! absent {
+            ($($name:ident: $Type:ty,)+) => { [$(self.$name.is_none()),+].into_iter().filter(|absent| *absent).count() };
+        }
+        let sections = Self::sections().len() - 1 - optional_sections!(absent);
         let mut fields = serializer.serialize_struct("MachineConfig", OWN_KEYS.len() + sections + 1)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("description", &self.description)?;
@@ -588,6 +567,13 @@ impl serde::Serialize for MachineConfig {
             ($($name:ident: $Type:ty,)+) => { $(fields.serialize_field(stringify!($name), &self.$name)?;)+ };
         }
         sections!(write_all);
+        macro_rules! write_present {
+            ($($name:ident: $Type:ty,)+) => { $(match &self.$name {
+                Some(section) => fields.serialize_field(stringify!($name), section)?,
+                None => fields.skip_field(stringify!($name))?,
+            })+ };
+        }
+        optional_sections!(write_present);
         fields.serialize_field("scale", &self.scale.to_string())?;
         fields.end()
     }

@@ -39,7 +39,7 @@ impl<T: Described> Description<T> {
         self.check()?;
         let tree = spelling::without_replaced::<T>(self.tree());
         let mut values = Vec::new();
-        for (section, keys) in T::sections() {
+        for (section, keys) in T::sections().into_iter().filter(|(section, _)| self.has_section(section)) {
             let chosen = AxisInfo::named::<T>(section).zip(tree.find(&format!("{section}.{KIND}")));
             let is_read = |key: &Key| chosen.as_ref().is_none_or(|(axis, kind)| axis.reads(kind.text(), key.name));
             values.extend(keys.iter().filter(|key| is_read(key)).filter_map(|key| resolve(&tree, section, *key)));
@@ -95,9 +95,10 @@ mod tests {
 
     #[test]
     fn every_key_of_every_preset_has_a_value() {
-        let keys: usize = MachineConfig::sections().iter().map(|(_, keys)| keys.len()).sum();
         for listed in list::<MachineConfig>() {
             let described = Description::<MachineConfig>::named(listed.name).unwrap();
+            let there = MachineConfig::sections().into_iter().filter(|(section, _)| described.has_section(section));
+            let keys: usize = there.map(|(_, keys)| keys.len()).sum();
             assert_eq!(described.resolved().unwrap().len(), keys, "{}", listed.name);
         }
     }

@@ -5,10 +5,12 @@
 //! | SMs of a module | what an SM holds: L1, warps, MSHRs, scratchpad, its crossbar port |
 //! | L2, L3 and DRAM capacity in whole sets or pages, L2 MSHRs, stores posted by a module, directory entries | ways, entries of TLBs |
 //! | rates of links, L2, L3, DRAM and copies: fewer slices and channels, down to one, then their rate | latencies |
-//! | page size: the largest power of two not above, at least a directory region | GPUs and modules |
+//! | page size: the largest power of two not above, at least a directory region and a block | GPUs and modules |
+//! | the host's memory, last-level cache and its directory, and stacks, likewise; links to the host | blocks, the host's directories |
+//! | outstanding misses of the CPU, down to one, and its line accesses a cycle | CPU clock |
 
 use crate::error::ConfigError;
-use crate::machine::MachineConfig;
+use crate::machine::{DramConfig, MachineConfig};
 use crate::quantity::Fraction;
 use std::fmt;
 use tombolo_types::{Bytes, Rate};
@@ -86,6 +88,11 @@ impl Units {
         Units { count, above: total, below: scale.denominator() * u64::from(count) }
     }
 
+    /// One unit that becomes slower.
+    fn one(scale: Scale) -> Units {
+        Units::scaled(1, scale)
+    }
+
     /// The share of a count or rate that a unit keeps: nearest, at least 1.
     fn share(&self, value: u64) -> u64 {
         nearest(u128::from(value) * u128::from(self.above), self.below).max(1)
@@ -119,6 +126,13 @@ fn power_of_two_below(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
 }
 
+/// Fewer channels, their rate, and whole pages.
+fn shrink_memory(memory: &mut DramConfig, page_bytes: u64, scale: Scale) {
+    memory.channels = Units::scaled(memory.channels, scale).count;
+    memory.rate = rate(memory.rate, scale);
+    memory.bytes = in_grains(memory.bytes, page_bytes, scale);
+}
+
 impl MachineConfig {
     /// The scales at which a module keeps a whole number of SMs, smallest first; the last is 1.
     pub fn allowed_scales(&self) -> Vec<Scale> {
@@ -145,6 +159,8 @@ impl MachineConfig {
         small.shrink_pages(scale);
         small.shrink_l2(scale);
         small.shrink_dram(scale);
+        small.shrink_host(scale);
+        small.shrink_stack(scale);
         small.module_link.rate = rate(self.module_link.rate, scale);
         small.gpu_link.rate = rate(self.gpu_link.rate, scale);
         small.fabric.uplink_rate = rate(self.fabric.uplink_rate, scale);
@@ -158,7 +174,8 @@ impl MachineConfig {
     }
 
     fn shrink_pages(&mut self, scale: Scale) {
-        self.page_bytes = power_of_two_below(scale.of(self.page_bytes)).max(self.region_bytes());
+        let block = self.stack.as_ref().map_or(1, |stack| stack.block_bytes);
+        self.page_bytes = power_of_two_below(scale.of(self.page_bytes)).max(self.region_bytes()).max(block);
     }
 
     fn shrink_l2(&mut self, scale: Scale) {
@@ -182,14 +199,44 @@ impl MachineConfig {
     }
 
     fn shrink_dram(&mut self, scale: Scale) {
-        self.dram.channels = Units::scaled(self.dram.channels, scale).count;
-        self.dram.rate = rate(self.dram.rate, scale);
-        self.dram.bytes = in_grains(self.dram.bytes, self.page_bytes, scale);
+        shrink_memory(&mut self.dram, self.page_bytes, scale);
         let cache = &mut self.memory_cache;
         if cache.bytes > Bytes(0) {
             cache.bytes = Bytes(in_grains(cache.bytes.0, u64::from(cache.ways) * self.line.bytes(), scale));
         }
         self.memory_cache.rate = rate(self.memory_cache.rate, scale);
+    }
+
+    fn shrink_host(&mut self, scale: Scale) {
+        let (line, page) = (self.line.bytes(), self.page_bytes);
+        if let Some(cpu) = &mut self.cpu {
+            cpu.outstanding = count(cpu.outstanding, scale);
+            cpu.issue_cycles = Units::one(scale).stretch(cpu.issue_cycles);
+        }
+        if let Some(llc) = &mut self.llc {
+            let ways = u64::from(llc.ways);
+            llc.bytes = in_grains(llc.bytes, ways * line, scale);
+            llc.rate = rate(llc.rate, scale);
+            let blocks = in_grains(llc.directory_blocks.into(), ways, scale);
+            llc.directory_blocks = u32::try_from(blocks).unwrap_or(llc.directory_blocks);
+        }
+        if let Some(memory) = &mut self.host_memory {
+            shrink_memory(memory, page, scale);
+        }
+        if let Some(link) = &mut self.host_link {
+            link.rate = rate(link.rate, scale);
+        }
+    }
+
+    /// Stacks that are all of a module's memory shrink with it.
+    fn shrink_stack(&mut self, scale: Scale) {
+        let (slices, memory) = (u64::from(self.l2.slices), self.dram.bytes);
+        if let Some(stack) = &mut self.stack
+            && stack.bytes > Bytes(0)
+        {
+            let set = slices * u64::from(stack.ways) * stack.block_bytes;
+            stack.bytes = Bytes(in_grains(stack.bytes.0, set, scale).min((memory / set).max(1) * set));
+        }
     }
 
     fn not_at(&self, scale: Scale, reason: String) -> ConfigError {

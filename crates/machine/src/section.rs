@@ -112,6 +112,11 @@ impl Reader<'_> {
         S::read(&reader)
     }
 
+    /// The table of section `name`, read as `S`; `None` where there is none.
+    pub fn optional_section<S: Section>(&self, name: &'static str) -> Result<Option<S>, ConfigError> {
+        if self.table.entries.contains_key(name) { self.section(name).map(Some) } else { Ok(None) }
+    }
+
     /// An error for the first key that is not in `known`.
     pub fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), ConfigError> {
         match self.table.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {

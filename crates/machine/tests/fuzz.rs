@@ -126,6 +126,7 @@ proptest! {
         }
         let known: Vec<String> = <MachineConfig as tombolo_machine::Described>::sections()
             .into_iter()
+            .filter(|(section, _)| description.has_section(section))
             .flat_map(|(section, keys)| keys.iter().map(move |key| format!("{section}.{}", key.name)))
             .filter(|path| !path.starts_with('.'))
             .collect();

@@ -74,7 +74,8 @@ fn every_key_can_be_set_to_its_own_value_and_is_documented() {
     for config in machines() {
         let record = serde_json::to_value(&config).unwrap();
         let mut again = machine(&config.name).unwrap();
-        for (section, keys) in MachineConfig::sections() {
+        let there = |section: &str| section.is_empty() || record.get(section).is_some();
+        for (section, keys) in MachineConfig::sections().into_iter().filter(|(section, _)| there(section)) {
             for key in keys.iter().filter(|key| !matches!(key.name, "name" | "description")) {
                 assert!(key.doc.len() > 3 && key.expected.len() > 3, "{section}.{} is not documented", key.name);
                 let (path, value) = match section {

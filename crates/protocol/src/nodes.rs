@@ -9,7 +9,7 @@
 //!    way there ([`Nodes::is_busy`]). Only where one is under way may a step refuse: what asks a client, and requests to a
 //!    home. A host that asks before need not keep a copy of what it hands over.
 //! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
-//!    other request of the block, as soon as the client is not busy.
+//!    other request of the block, as soon as the client is not busy. The host makes it anew: the step has kept nothing of it.
 //! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
 //! 5. What the host accesses is of `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). So is a store that covers less than a byte of the
 //!    masks.
@@ -164,7 +164,7 @@ pub enum Access<B: BlockData> {
         /// Contents in `set`.
         data: B,
     },
-    /// The whole block is written.
+    /// The whole block is written. Only broken rules ask for it.
     WriteAll {
         /// Contents.
         data: B,

@@ -11,7 +11,7 @@ pub(crate) fn schema<T: Described>() -> Value {
     let kind = T::KIND;
     let base = "A preset, or the path of a .toml file from this one's folder, that this file builds on.";
     let mut properties = Map::from_iter([("base".to_owned(), json!({ "type": "string", "description": base }))]);
-    let (mut required, mut inner) = (Vec::new(), Map::new());
+    let (mut required, mut inner, mut together) = (Vec::new(), Map::new(), Map::new());
     for (section, keys) in T::sections() {
         // A file's own name is that of its preset or its path where it has no other.
         let needed: Vec<&str> =
@@ -25,8 +25,10 @@ pub(crate) fn schema<T: Described>() -> Value {
             let of_axis = |kind: &Key| json!({ "anyOf": [of_key(kind), table.clone()] });
             let kind = keys.iter().find(|key| key.name == KIND && T::axes().iter().any(|axis| axis.name == section));
             properties.insert(section.to_owned(), kind.map_or_else(|| table.clone(), of_axis));
+            let optional = T::optional_sections().iter().find(|optional| optional.name == section);
+            together.extend(optional.map(|optional| (section.to_owned(), json!(optional.needs))));
             if !needed.is_empty() {
-                required.push(section);
+                required.extend(optional.is_none().then_some(section));
                 inner.insert(section.to_owned(), json!({ "required": needed }));
             }
         }
@@ -40,7 +42,7 @@ pub(crate) fn schema<T: Described>() -> Value {
         ("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema")),
         ("title".to_owned(), json!(format!("A {kind} of Tombolo"))),
         ("if".to_owned(), json!({ "not": { "required": ["base"] } })),
-        ("then".to_owned(), json!({ "required": required, "properties": inner })),
+        ("then".to_owned(), json!({ "required": required, "properties": inner, "dependentRequired": together })),
     ]);
     Value::Object(schema)
 }

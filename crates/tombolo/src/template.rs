@@ -23,18 +23,32 @@ pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> 
     text += &format!("base = {}\n", quoted(base));
     let values = description.resolved()?;
     for (section, keys) in T::sections() {
-        if !section.is_empty() {
-            text += &format!("\n[{section}]");
-        }
+        let is_there = description.has_section(section);
+        text += &heading::<T>(section, is_there);
         for key in keys {
             text += &format!("\n{}", comment(&meaning(key)));
             text += &match values.iter().find(|value| value.section == section && value.key.name == key.name) {
                 Some(value) => format!("#{} = {}\n", key.name, written(value, name, base, &checked)),
-                None => comment(&format!("{}: of an option that the base does not choose.", key.name)),
+                None if is_there => comment(&format!("{}: of an option that the base does not choose.", key.name)),
+                None => comment(&format!("{}: of a section that the base does not have.", key.name)),
             };
         }
     }
     Ok(text)
+}
+
+/// What begins a section: its name, or as a comment which others a file would add with it.
+fn heading<T: Described>(section: &str, is_there: bool) -> String {
+    if section.is_empty() {
+        return String::new();
+    }
+    match T::optional_sections().iter().find(|optional| optional.name == section) {
+        Some(optional) if !is_there => {
+            let about = format!("[{section}]: the base does not have it. It needs {}.", optional.needs.join(", "));
+            format!("\n{}", comment(&about).trim_end())
+        }
+        _ => format!("\n[{section}]"),
+    }
 }
 
 /// What a key means, takes and is by default.
@@ -119,9 +133,12 @@ mod tests {
             assert_eq!(read::<T>(&template), base, "{}", listed.name);
             assert_eq!(read::<T>(&uncommented(&template)), base, "{}", listed.name);
             for (section, keys) in T::sections() {
-                assert!(section.is_empty() || template.contains(&format!("\n[{section}]\n")), "{section}");
+                let begins =
+                    [format!("\n[{section}]\n"), format!("\n# [{section}]: the base does not have it. It needs ")];
+                assert!(section.is_empty() || begins.iter().any(|line| template.contains(line)), "{section}");
                 for key in keys {
-                    let stands = [format!("\n#{} = ", key.name), format!("\n# {}: of an option", key.name)];
+                    let stands = ["#{} = ", "# {}: of an option", "# {}: of a section"];
+                    let stands = stands.map(|line| format!("\n{}", line.replace("{}", key.name)));
                     assert!(stands.iter().any(|line| template.contains(line)), "{section}.{}", key.name);
                 }
             }

@@ -35,6 +35,11 @@ fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
             "required" => {
                 !value.is_object() || list().iter().all(|key| value.get(key.as_str().expect("a key")).is_some())
             }
+            "dependentRequired" => {
+                let needed = said.as_object().into_iter().flatten().filter(|(key, _)| value.get(key).is_some());
+                let mut needed = needed.flat_map(|(_, keys)| keys.as_array().expect("a list"));
+                needed.all(|key| value.get(key.as_str().expect("a key")).is_some())
+            }
             "if" => {
                 let then = if self::faults(said, value, at).is_empty() { &schema["then"] } else { &Value::Bool(true) };
                 if then.is_object() {
@@ -93,6 +98,21 @@ fn values_in_any_unit_are_what_the_schema_says() {
     let text = "base = \"hmg-4x4\"\npage_bytes = 4096\n[l2]\nbytes = \"1.5 MB\"\nrate = \"64B/cycle\"\nrequest_cycles = 0.5\n\
                 [gpu_link]\nrate = \"infinite\"\nlatency = \"12.5 cycles\"\n[sm]\nclock = \"1380MHz\"\nfp32_cycles = \"1/2\"\n";
     assert_eq!(of_text("machine", text), Vec::<String>::new());
+}
+
+#[test]
+fn sections_of_a_host_come_together_in_a_file_that_builds_on_none() {
+    let whole = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../machine/presets/machines/hmg-4x4.toml"));
+    let whole = whole.expect("it ships");
+    assert_eq!(of_text("machine", &whole), Vec::<String>::new());
+    let of_cpu = "[cpu]\nclock = \"3GHz\"\nissue_cycles = 1\n";
+    let faults = of_text("machine", &format!("{whole}{of_cpu}"));
+    assert!(faults.len() == 1 && faults[0].contains("dependentRequired"), "{faults:?}");
+    assert_eq!(
+        of_text("machine", &format!("base = \"hmg-4x4\"\n{of_cpu}")),
+        Vec::<String>::new(),
+        "a base may have it"
+    );
 }
 
 #[test]

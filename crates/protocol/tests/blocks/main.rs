@@ -1,0 +1,153 @@
+//! Blocks that do not fit one mask: contents and byte sets of this crate's own are coherent by the same rules, step by step,
+//! and what hits costs no more than it names.
+
+mod sparse;
+mod world;
+
+use sparse::{Lines, Sparse, cost};
+use std::fmt::Debug;
+use tombolo_protocol::nmoesi::{Nmoesi, NmoesiOptions, State};
+use tombolo_protocol::nodes::{Event, Nodes, Request};
+use tombolo_protocol::options::Options;
+use tombolo_protocol::{BlockData, ByteSet, Data};
+use tombolo_types::{Mask, Scope};
+use world::{BYTES, Bytewise, World, random_run};
+
+/// A block that fits one mask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Dense([u8; BYTES]);
+
+fn named(mask: Mask) -> impl Iterator<Item = usize> {
+    (0..BYTES).filter(move |byte| mask.0 >> byte & 1 != 0)
+}
+
+impl Data for Dense {
+    type Update = u8;
+
+    fn merge(&mut self, from: Dense, mask: Mask) {
+        named(mask).for_each(|byte| self.0[byte] = from.0[byte]);
+    }
+
+    fn update(&mut self, add: u8, mask: Mask) -> Dense {
+        let before = *self;
+        named(mask).for_each(|byte| self.0[byte] = self.0[byte].wrapping_add(add));
+        before
+    }
+}
+
+impl Bytewise for Dense {
+    fn set(bytes: &[usize]) -> Mask {
+        Mask(bytes.iter().fold(0, |mask, byte| mask | 1 << byte))
+    }
+
+    fn bytes(set: &Mask) -> Vec<usize> {
+        named(*set).collect()
+    }
+
+    fn filled(value: u8) -> Dense {
+        Dense([value; BYTES])
+    }
+
+    fn byte(&self, byte: usize) -> u8 {
+        self.0[byte]
+    }
+}
+
+type Rules = Nmoesi<true>;
+
+fn rules(nmoesi: NmoesiOptions) -> Rules {
+    Nmoesi::new(Options { nmoesi, ..Options::default() })
+}
+
+/// The sparse contents lose whatever a message is not about.
+#[test]
+fn a_sparse_block_does_what_a_masked_one_does() {
+    for (peer_transfer, silent_eviction) in [(true, true), (true, false), (false, true), (false, false)] {
+        let rules = rules(NmoesiOptions { peer_transfer, silent_eviction, ..NmoesiOptions::default() });
+        for seed in 1..=100 {
+            let dense = random_run::<_, Dense>(rules, seed);
+            assert_eq!(dense, random_run::<_, Sparse>(rules, seed), "seed {seed}");
+        }
+    }
+}
+
+/// What every kind of byte set must do. `one` and `two` share some bytes and each has others.
+fn holds_to_the_contract<S: ByteSet>(one: &S, two: &S) {
+    let (both, only_one, only_two) = (one.within(two), one.without(two), two.without(one));
+    assert!(S::default().is_empty() && ![&both, &only_one, &only_two].into_iter().any(S::is_empty));
+    assert_eq!(both, two.within(one));
+    assert!(only_one.within(two).is_empty());
+    let (mut all, mut sum) = (one.clone(), S::default());
+    all.add(two);
+    [&only_two, &both, &only_one].into_iter().for_each(|part| sum.add(part));
+    assert_eq!(all, sum, "the parts make up the whole, and equal sets are equal however they came about");
+    all.remove(two);
+    assert_eq!(all, only_one);
+    all.remove(one);
+    assert_eq!(all, S::default());
+}
+
+#[test]
+fn byte_sets_hold_to_their_contract() {
+    let (one, two) = ([0, 1, 2, 9], [1, 2, 3, 20]);
+    holds_to_the_contract(&Dense::set(&one), &Dense::set(&two));
+    holds_to_the_contract(&Sparse::set(&one), &Sparse::set(&two));
+}
+
+/// What every kind of contents must do: in the bytes of a set, and in no other.
+fn merges_and_updates<B: Bytewise + BlockData<Update = u8>>() {
+    let (set, mut block) = (B::set(&[1, 5]), B::filled(7));
+    block.merge(&B::filled(9).only(&set), &set);
+    assert_eq!([0, 1, 5, 6].map(|byte| block.byte(byte)), [7, 9, 9, 7]);
+    let before = block.update(3, &B::set(&[0, 1]));
+    assert_eq!([0, 1].map(|byte| before.byte(byte)), [7, 9]);
+    assert_eq!([0, 1, 5].map(|byte| block.byte(byte)), [10, 12, 9]);
+}
+
+#[test]
+fn contents_hold_to_their_contract() {
+    merges_and_updates::<Dense>();
+    merges_and_updates::<Sparse>();
+}
+
+/// Lines that a client has written. Source: a block of 16 KB has 256 lines of 64 B.
+const WRITTEN: u16 = 256;
+
+/// A client with a block that it has written all over, one half in the L2 alone.
+fn written_all_over() -> World<Rules, Sparse> {
+    let mut world = World::new(rules(NmoesiOptions::default()), 1, Sparse::of_lines(WRITTEN));
+    for line in 0..WRITTEN {
+        let (set, data) = (Lines::of_line(line), Sparse::of_line(line, 1));
+        world.ask(0, Request::Write { set, scope: Scope::Cta, data });
+        if line % 2 == 0 {
+            world.at_client(0, Event::EvictAbove(Lines::of_line(line)));
+        }
+    }
+    assert_eq!(Rules::state(world.slot(0)), Some(State::M));
+    assert!(Rules::is_dirty(world.slot(0)));
+    world
+}
+
+/// Lines and bytes that the step of a line may look at. Source: assumed; some ten operations on one line of four bytes.
+const FRUGAL: u64 = 60;
+
+#[test]
+fn a_hit_costs_what_it_names_and_not_what_the_block_has() {
+    let mut world = written_all_over();
+    for line in [100, 101] {
+        let set = || Lines::of_line(line);
+        let (scope, data) = (Scope::Cta, Sparse::of_line(line, 2));
+        let events = [
+            Event::Asked(Request::Read { set: set(), scope }),
+            Event::Asked(Request::Write { set: set(), scope, data }),
+            Event::Asked(Request::Atomic { set: set(), scope: Scope::Sys, update: 1, returns: true }),
+            Event::EvictAbove(set()),
+        ];
+        for event in events {
+            let (before, what) = (cost(), format!("{event:?}"));
+            world.at_client(0, event);
+            let took = cost() - before;
+            assert!(took < FRUGAL, "{what} looks at {took} lines and bytes of {WRITTEN} lines");
+        }
+    }
+}

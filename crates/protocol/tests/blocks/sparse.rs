@@ -1,0 +1,163 @@
+//! Contents and byte sets that hold what they name and no more, and count what they look at.
+
+use super::world::{BYTES, Bytewise};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use tombolo_protocol::{BlockData, ByteSet};
+
+/// Bytes of a line.
+const LINE: usize = 4;
+
+/// What is read where there is nothing: no test writes it.
+const NOTHING: u8 = 0xEE;
+
+thread_local! {
+    static COST: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Lines of sets and bytes of contents that this thread has looked at.
+pub(super) fn cost() -> u64 {
+    COST.get()
+}
+
+fn pay(for_what: usize) {
+    COST.set(COST.get() + for_what as u64);
+}
+
+/// Bytes by line: a bit for each, at least one.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Lines(BTreeMap<u16, u8>);
+
+impl Lines {
+    /// The bytes of one line.
+    pub(super) fn of_line(line: u16) -> Lines {
+        Lines(BTreeMap::from([(line, 0b1111)]))
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = usize> {
+        let of_line = |(line, bits): (&u16, &u8)| {
+            let (line, bits) = (usize::from(*line), *bits);
+            (0..LINE).filter(move |at| bits >> at & 1 != 0).map(move |at| line * LINE + at)
+        };
+        self.0.iter().flat_map(of_line)
+    }
+
+    /// Of each line the bits that `chosen` makes of these and of those of `other`.
+    fn of_each(&self, other: &Lines, chosen: fn(u8, u8) -> u8) -> Lines {
+        pay(self.0.len());
+        let bits = |line: &u16| other.0.get(line).copied().unwrap_or(0);
+        let left = self.0.iter().map(|(line, own)| (*line, chosen(*own, bits(line))));
+        Lines(left.filter(|(_, bits)| *bits != 0).collect())
+    }
+}
+
+impl Clone for Lines {
+    fn clone(&self) -> Lines {
+        pay(self.0.len());
+        Lines(self.0.clone())
+    }
+}
+
+impl ByteSet for Lines {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, other: &Lines) {
+        pay(other.0.len());
+        for (line, bits) in &other.0 {
+            *self.0.entry(*line).or_default() |= bits;
+        }
+    }
+
+    fn remove(&mut self, other: &Lines) {
+        pay(other.0.len());
+        for (line, bits) in &other.0 {
+            if let Some(own) = self.0.get_mut(line) {
+                *own &= !bits;
+                if *own == 0 {
+                    self.0.remove(line);
+                }
+            }
+        }
+    }
+
+    fn within(&self, other: &Lines) -> Lines {
+        self.of_each(other, |own, others| own & others)
+    }
+
+    fn without(&self, other: &Lines) -> Lines {
+        self.of_each(other, |own, others| own & !others)
+    }
+}
+
+/// Contents by byte.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Sparse(BTreeMap<usize, u8>);
+
+impl Sparse {
+    /// This many lines of noughts.
+    pub(super) fn of_lines(lines: u16) -> Sparse {
+        Sparse((0..usize::from(lines) * LINE).map(|byte| (byte, 0)).collect())
+    }
+
+    /// One line of this value.
+    pub(super) fn of_line(line: u16, value: u8) -> Sparse {
+        Sparse(Lines::of_line(line).bytes().map(|byte| (byte, value)).collect())
+    }
+}
+
+impl Clone for Sparse {
+    fn clone(&self) -> Sparse {
+        pay(self.0.len());
+        Sparse(self.0.clone())
+    }
+}
+
+impl BlockData for Sparse {
+    type Set = Lines;
+    type Update = u8;
+
+    fn merge(&mut self, from: &Sparse, set: &Lines) {
+        for byte in set.bytes() {
+            pay(1);
+            self.0.insert(byte, from.byte(byte));
+        }
+    }
+
+    fn update(&mut self, add: u8, set: &Lines) -> Sparse {
+        let before = self.only(set);
+        for byte in set.bytes() {
+            self.0.insert(byte, before.byte(byte).wrapping_add(add));
+        }
+        before
+    }
+
+    fn only(&self, set: &Lines) -> Sparse {
+        let bytes: Vec<usize> = set.bytes().collect();
+        pay(bytes.len());
+        Sparse(bytes.into_iter().map(|byte| (byte, self.byte(byte))).collect())
+    }
+}
+
+impl Bytewise for Sparse {
+    fn set(bytes: &[usize]) -> Lines {
+        let mut lines = Lines::default();
+        for byte in bytes {
+            *lines.0.entry((byte / LINE) as u16).or_default() |= 1 << (byte % LINE);
+        }
+        lines
+    }
+
+    fn bytes(set: &Lines) -> Vec<usize> {
+        set.bytes().collect()
+    }
+
+    fn filled(value: u8) -> Sparse {
+        Sparse((0..BYTES).map(|byte| (byte, value)).collect())
+    }
+
+    fn byte(&self, byte: usize) -> u8 {
+        self.0.get(&byte).copied().unwrap_or(NOTHING)
+    }
+}

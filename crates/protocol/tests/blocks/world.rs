@@ -1,0 +1,254 @@
+//! Clients, one home and one block of any contents, under any protocol of the boundary.
+
+use std::collections::VecDeque;
+use tombolo_protocol::nodes::{Access, Answer, Carried, Class, Event, Hold, Node, Nodes, Of, Request};
+use tombolo_protocol::{BlockData, Effects};
+use tombolo_types::{ModuleId, Scope};
+
+/// Bytes of the blocks that random runs are about.
+pub(super) const BYTES: usize = 32;
+
+/// Bytes that a request names at most: those of a line.
+const LINE: usize = 4;
+
+/// Contents and byte sets that a test can look into.
+pub(super) trait Bytewise: BlockData<Update = u8> {
+    fn set(bytes: &[usize]) -> Self::Set;
+    fn bytes(set: &Self::Set) -> Vec<usize>;
+    fn filled(value: u8) -> Self;
+    fn byte(&self, byte: usize) -> u8;
+}
+
+/// What a run comes to, whatever the contents are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Bytes and what was found there.
+    Found(Vec<(usize, u8)>),
+    /// A message, and which bytes it carries; none where that is not for it to say.
+    Sent(Node, Node, Class, Option<Vec<usize>>),
+    /// How each client holds the block at last, and what memory has.
+    End(Vec<String>, Vec<u8>),
+}
+
+struct Done<P: Nodes, B: BlockData> {
+    sent: Vec<(Node, P::Message<B>)>,
+    answer: Option<Answer<B>>,
+    accesses: Vec<Access<B>>,
+    is_held: bool,
+}
+
+impl<P: Nodes, B: BlockData> Effects<Of<P>, B> for Done<P, B> {
+    fn send(&mut self, to: Node, message: P::Message<B>) {
+        self.sent.push((to, message));
+    }
+
+    fn answer(&mut self, answer: Answer<B>) {
+        self.answer = Some(answer);
+    }
+
+    fn memory(&mut self, access: Access<B>) {
+        self.accesses.push(access);
+    }
+
+    fn hold(&mut self, how: Hold) {
+        match how {
+            Hold::Park => self.is_held = true,
+        }
+    }
+}
+
+struct UnderWay<M> {
+    from: Node,
+    to: Node,
+    message: M,
+}
+
+pub(super) struct World<P: Nodes, B: BlockData> {
+    protocol: P,
+    /// Those of the clients, and the home's.
+    slots: Vec<P::Slot<B>>,
+    held: Vec<Option<Request<B>>>,
+    memory: B,
+    under_way: VecDeque<UnderWay<P::Message<B>>>,
+    seen: Vec<Seen>,
+}
+
+impl<P: Nodes, B: Bytewise> World<P, B> {
+    pub(super) fn new(protocol: P, clients: usize, memory: B) -> World<P, B> {
+        let slots = (0..clients).map(client).chain([Node::Home]).map(P::empty).collect();
+        World { protocol, slots, held: vec![None; clients], memory, under_way: VecDeque::new(), seen: Vec::new() }
+    }
+
+    fn index(&self, at: Node) -> usize {
+        match at {
+            Node::Client(client) => usize::from(client.0),
+            Node::Home => self.held.len(),
+        }
+    }
+
+    pub(super) fn slot(&self, client: usize) -> &P::Slot<B> {
+        &self.slots[client]
+    }
+
+    /// A step that need not wait. Whether its request is held.
+    fn step(&mut self, at: Node, event: Event<P::Message<B>, B>) -> bool {
+        let index = self.index(at);
+        let mut done = Done { sent: Vec::new(), answer: None, accesses: Vec::new(), is_held: false };
+        let result = self.protocol.step::<B>(at, &mut self.slots[index], event, &mut done);
+        assert_eq!(result, Ok(()), "a step refuses only where a transaction is under way");
+        for (to, message) in done.sent {
+            let carried = match P::carries(&message) {
+                Carried::Nothing => Some(Vec::new()),
+                Carried::Masked(set) => Some(B::bytes(set)),
+                Carried::Block => None,
+            };
+            self.seen.push(Seen::Sent(at, to, P::class(&message), carried));
+            self.under_way.push_back(UnderWay { from: at, to, message });
+        }
+        if let Some(Answer::Fill { set, data }) = done.answer {
+            let found = B::bytes(&set).into_iter().map(|byte| (byte, data.byte(byte)));
+            self.seen.push(Seen::Found(found.collect()));
+        }
+        for access in done.accesses {
+            match access {
+                Access::Read => {
+                    self.step(at, Event::Read(self.memory.clone()));
+                }
+                Access::Write { set, data } => self.memory.merge(&data, &set),
+                Access::WriteAll { .. } => panic!("no broken rule is here"),
+            }
+        }
+        done.is_held
+    }
+
+    fn is_busy(&self, at: Node) -> bool {
+        P::is_busy(&self.slots[self.index(at)])
+    }
+
+    /// An event that the client takes at once and without a message.
+    pub(super) fn at_client(&mut self, client: usize, event: Event<P::Message<B>, B>) {
+        assert!(!self.step(self::client(client), event) && self.under_way.is_empty());
+    }
+
+    fn begin(&mut self, client: usize, request: Request<B>) {
+        if self.step(self::client(client), Event::Asked(request.clone())) {
+            self.held[client] = Some(request);
+        }
+    }
+
+    /// A request, to its end.
+    pub(super) fn ask(&mut self, client: usize, request: Request<B>) {
+        self.begin(client, request);
+        while self.deliver(0) {}
+    }
+
+    /// Messages that can arrive: the first of each sender, receiver and class; no request where the home is busy.
+    fn ready(&self) -> Vec<usize> {
+        let channel = |at: usize| {
+            let UnderWay { from, to, message } = &self.under_way[at];
+            (*from, *to, P::class(message))
+        };
+        let can_arrive = |&at: &usize| {
+            let own = channel(at);
+            let waits = own.2 == Class::Request && self.is_busy(own.1);
+            !waits && (0..at).all(|earlier| channel(earlier) != own)
+        };
+        (0..self.under_way.len()).filter(can_arrive).collect()
+    }
+
+    /// One of the messages that can arrive does. False where there is none.
+    fn deliver(&mut self, which: usize) -> bool {
+        let ready = self.ready();
+        if ready.is_empty() {
+            assert!(self.under_way.is_empty(), "nothing can arrive");
+            return false;
+        }
+        let at = ready[which % ready.len()];
+        let UnderWay { from, to, message } = self.under_way.remove(at).expect("it is under way");
+        self.step(to, Event::Told { from, message });
+        if let Node::Client(id) = to
+            && !self.is_busy(to)
+            && let Some(request) = self.held[usize::from(id.0)].take()
+        {
+            self.begin(usize::from(id.0), request);
+        }
+        true
+    }
+
+    /// Everything arrives, every client gives up the block, and memory has it all.
+    fn end(mut self) -> Vec<Seen> {
+        while self.deliver(0) {}
+        for client in 0..self.held.len() {
+            self.step(self::client(client), Event::Evict);
+            while self.deliver(0) {}
+        }
+        let states = self.slots.iter().filter_map(|slot| P::state(slot)).map(|state| state.to_string());
+        let memory = (0..BYTES).map(|byte| self.memory.byte(byte));
+        self.seen.push(Seen::End(states.collect(), memory.collect()));
+        self.seen
+    }
+}
+
+fn client(client: usize) -> Node {
+    Node::Client(ModuleId(client as u8))
+}
+
+/// Numbers that a seed decides. Source: Marsaglia, "Xorshift RNGs", 2003, 64 bits, shifts 13, 7, 17.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % end
+    }
+
+    /// Some bytes of one line.
+    fn bytes(&mut self) -> Vec<usize> {
+        let (line, bits) = (self.below(BYTES / LINE), self.below((1 << LINE) - 1) + 1);
+        (0..LINE).filter(|at| bits >> at & 1 != 0).map(|at| line * LINE + at).collect()
+    }
+
+    fn event<M, B: Bytewise>(&mut self) -> Event<M, B> {
+        let (bytes, value) = (self.bytes(), self.below(100) as u8);
+        let (set, scope) = (B::set(&bytes), [Scope::Cta, Scope::Cta, Scope::Sys][self.below(3)]);
+        match self.below(10) {
+            0..3 => Event::Asked(Request::Read { set, scope }),
+            3..6 => Event::Asked(Request::Write { data: B::filled(value).only(&set), set, scope }),
+            6 => Event::Asked(Request::Atomic { set, scope, update: value, returns: true }),
+            7 => Event::EvictAbove(set),
+            8 => Event::Evict,
+            _ => Event::Merge { all: value % 2 == 0 },
+        }
+    }
+}
+
+/// Clients of random runs.
+const CLIENTS: usize = 3;
+
+/// Events of a random run.
+const EVENTS: usize = 300;
+
+/// What random events at clients come to, with messages that arrive in a random order between them.
+pub(super) fn random_run<P: Nodes, B: Bytewise>(protocol: P, seed: u64) -> Vec<Seen> {
+    let (mut world, mut random) = (World::<P, B>::new(protocol, CLIENTS, B::filled(0)), Random(seed));
+    for _ in 0..EVENTS {
+        let (at, event) = (random.below(CLIENTS), random.event());
+        match event {
+            Event::EvictAbove(_) => {
+                world.step(client(at), event);
+            }
+            _ if world.is_busy(client(at)) => {}
+            Event::Asked(request) => world.begin(at, request),
+            Event::Evict | Event::Merge { .. } | Event::Told { .. } | Event::Read(_) => {
+                world.step(client(at), event);
+            }
+        }
+        for _ in 0..random.below(4) {
+            let which = random.below(CLIENTS * CLIENTS);
+            world.deliver(which);
+        }
+    }
+    world.end()
+}
