@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
+use tombolo_machine::coherent_host::HostPath;
 use tombolo_machine::description::Described;
+use tombolo_machine::machine::FabricShape;
 use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_machine::{list_machines, machine};
 use tombolo_types::{Ps, Rate};
@@ -302,6 +304,67 @@ fn table_1_of_gps_and_the_links_of_its_figures() {
         (alone.gpu_link, alone.messages, alone.fabric) = (links.gpu_link, links.messages, links.fabric);
         assert_eq!(alone, one, "{name}");
     }
+}
+
+#[test]
+fn table_iii_of_umh() {
+    let m = machine("umh-4-pcie").unwrap().check().unwrap();
+    assert_eq!((m.topology.gpus, m.topology.modules_per_gpu, m.topology.sms_per_module), (4, 1, 16));
+    assert_eq!((m.sm.clock.hz(), m.sm.warp_width, m.sm.warps, m.sm.sub_cores), (800_000_000, 64, 40, 4));
+    assert_eq!((m.l1.bytes, m.l2.bytes, m.l2.slices, m.line.bytes()), (16 << 10, 4 * (128 << 10), 4, 64));
+    assert_eq!((m.dram.rate, m.dram.bytes, m.dram.channels), (Rate(4 * 32 * 1_200_000_000), 4 << 30, 4));
+    let (host, stack) = (m.coherent_host().unwrap(), m.stack.as_ref().unwrap());
+    assert_eq!((host.memory.rate, host.directory.controllers), (Rate(38_400_000_000), 2));
+    assert_eq!((host.llc.bytes, host.cpu.outstanding, stack.block_bytes), (2 << 20, 10, 4096));
+    assert_eq!(stack.capacity(m.dram.bytes) / m.stacks_per_gpu(), 1 << 30, "a stack");
+    assert!(u64::from(m.tlb.l2_entries) * m.page_bytes >= host.memory.bytes, "translation is free");
+    let nvlink = machine("umh-4-nvlink").unwrap().check().unwrap();
+    assert_eq!((m.gpu_link.rate, m.fabric.shape), (Rate(16_000_000_000), FabricShape::Shared));
+    assert_eq!((nvlink.gpu_link.rate, nvlink.fabric.shape), (Rate(80_000_000_000), FabricShape::Pairs));
+}
+
+#[test]
+fn directories_of_umhs_machine_cost_what_it_says() {
+    let m = machine("umh-4-nvlink").unwrap().check().unwrap();
+    let (stack, host, llc) = (m.stack_directory_cost(), m.host_directory_cost(false), m.llc_directory_cost());
+    assert_eq!((stack.unwrap().bits, stack.unwrap().bytes()), (35 + 64, 3_244_032), "section 5: 3.09 MiB");
+    assert_eq!((host.unwrap().bits, host.unwrap().bytes()), (12, 3 << 20), "section 5.2");
+    assert_eq!(llc.unwrap().bytes(), 7 << 10, "section 5.3");
+    let mut lines = machine("umh-1-nvlink").unwrap();
+    lines.set("stack.block_bytes", "64B").unwrap();
+    let cost = lines.check().unwrap().stack_directory_cost().unwrap();
+    assert_eq!((cost.tag_bits, cost.bits, cost.bytes()), (32, 36, 72 << 20), "section 5");
+    for (gpus, bits) in [("umh-1-nvlink", 2 + 2), ("umh-2-nvlink", 3 + 4)] {
+        let fewer = machine(gpus).unwrap().check().unwrap();
+        assert_eq!(fewer.host_directory_cost(false).unwrap().bits, bits, "{gpus}");
+    }
+}
+
+#[test]
+fn umhs_machines_with_fewer_gpus_differ_in_nothing_else() {
+    for link in ["pcie", "nvlink"] {
+        let four = machine(&format!("umh-4-{link}")).unwrap().check().unwrap();
+        for gpus in [1, 2] {
+            let name = format!("umh-{gpus}-{link}");
+            let mut fewer = machine(&name).unwrap().check().unwrap();
+            assert_eq!((fewer.topology.gpus, &fewer.name), (gpus, &name));
+            fewer.topology.gpus = 4;
+            (fewer.name, fewer.description) = (four.name.clone(), four.description.clone());
+            assert_eq!(fewer, four, "{name}");
+        }
+    }
+}
+
+#[test]
+fn hosts_of_todays_machines_have_their_published_rates() {
+    for (name, link, memory) in [("dgx-h100", 63, 614_400_000_000), ("gh200", 450, 512_000_000_000)] {
+        let m = machine(name).unwrap().check().unwrap();
+        let host = m.coherent_host().unwrap();
+        assert_eq!((host.link.through, host.link.rate), (HostPath::Own, Rate(link * 1_000_000_000)), "{name}");
+        assert_eq!((host.memory.rate, m.stack.is_none()), (Rate(memory), true), "{name}");
+    }
+    let apu = machine("mi300a").unwrap().check().unwrap();
+    assert!(apu.coherent_host().is_none(), "its CPUs use the GPU's memory");
 }
 
 #[test]
