@@ -177,6 +177,8 @@ pub struct Directed {
     line: LineSize,
     arrays: Vec<ArrayInfo>,
     host: Vec<HostPhase>,
+    setup: HostPhase,
+    results: HostPhase,
 }
 
 impl Directed {
@@ -242,6 +244,11 @@ impl Directed {
         self.issuing(commands)
     }
 
+    /// The same, whose host does this before the first command, and this behind the last.
+    pub fn between(self: Arc<Directed>, setup: HostPhase, results: HostPhase) -> Arc<Directed> {
+        Arc::new(Directed { setup, results, ..Arc::unwrap_or_clone(self) })
+    }
+
     /// The same, whose kernel `kernel` the program cuts: the first CTA of each GPU.
     pub fn cut(self: Arc<Directed>, kernel: u32, parts: &[u32]) -> Arc<Directed> {
         let mut program = Arc::unwrap_or_clone(self);
@@ -270,6 +277,8 @@ impl Directed {
             line: LineSize::B128,
             arrays: Vec::new(),
             host: Vec::new(),
+            setup: HostPhase::default(),
+            results: HostPhase::default(),
         }
     }
 }
@@ -301,6 +310,14 @@ impl Program for Directed {
 
     fn host_phases(&self) -> &[HostPhase] {
         &self.host
+    }
+
+    fn setup(&self) -> &HostPhase {
+        &self.setup
+    }
+
+    fn results(&self) -> &HostPhase {
+        &self.results
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

@@ -50,6 +50,21 @@ impl HostPhase {
     pub fn is_empty(&self) -> bool {
         self.reads.is_empty() && self.writes.is_empty()
     }
+
+    /// Bytes it reads.
+    pub fn read_bytes(&self) -> u64 {
+        bytes_of(&self.reads)
+    }
+
+    /// Bytes it writes.
+    pub fn written_bytes(&self) -> u64 {
+        bytes_of(&self.writes)
+    }
+}
+
+/// Bytes of ranges that do not overlap.
+fn bytes_of(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
 }
 
 /// Sorts `ranges` and makes one of those that overlap or touch; drops empty ones.
@@ -65,9 +80,31 @@ pub fn unite(ranges: &mut Vec<Range<u64>>) {
     });
 }
 
+/// What of `ranges` is in none of `others`. Both are as in a [`HostPhase`], and so is what is left.
+pub fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = Vec::with_capacity(ranges.len());
+    let mut others = others.iter().peekable();
+    for range in ranges {
+        let mut start = range.start;
+        while let Some(other) = others.next_if(|other| other.end <= range.end) {
+            if start < other.start {
+                left.push(start..other.start);
+            }
+            start = start.max(other.end);
+        }
+        // The next one ends behind this range, and may begin in it.
+        let end = others.peek().map_or(range.end, |other| other.start.min(range.end));
+        if start < end {
+            left.push(start..end);
+        }
+    }
+    left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn an_array_is_in_every_line_that_holds_a_byte_of_it() {
@@ -82,5 +119,38 @@ mod tests {
         let mut ranges = vec![8..12, 0..4, 5..5, 4..6, 9..10, 30..20];
         unite(&mut ranges);
         assert_eq!(ranges, [0..6, 8..12]);
+    }
+
+    #[test]
+    fn what_others_hold_is_taken_from_ranges() {
+        let all = 0..20;
+        assert_eq!(without(&[0..10, 20..30], &[]), [0..10, 20..30]);
+        assert_eq!(without(&[0..10, 20..30], &[2..4, 6..8, 9..22, 29..40]), [0..2, 4..6, 8..9, 22..29]);
+        assert_eq!(without(&[5..10, 12..20], &[0..2, 3..6, 11..12, 12..13, 19..20]), [6..10, 13..19]);
+        assert_eq!(without(std::slice::from_ref(&all), std::slice::from_ref(&all)), []);
+        assert_eq!(without(&[5..6, 8..9], std::slice::from_ref(&all)), []);
+    }
+
+    /// Ranges below 200, as a phase has them.
+    fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
+        let range = (0..180_u64, 1..20_u64).prop_map(|(start, bytes)| start..start + bytes);
+        proptest::collection::vec(range, 0..10).prop_map(|mut ranges| {
+            unite(&mut ranges);
+            ranges
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_what_others_do_not_hold(some in ranges(), others in ranges()) {
+            let holds = |ranges: &[Range<u64>], byte| ranges.iter().any(|range| range.contains(&byte));
+            let left = without(&some, &others);
+            for byte in 0..200 {
+                prop_assert_eq!(holds(&left, byte), holds(&some, byte) && !holds(&others, byte));
+            }
+            let mut united = left.clone();
+            unite(&mut united);
+            prop_assert_eq!(united, left);
+        }
     }
 }

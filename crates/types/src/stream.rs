@@ -347,6 +347,9 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
+/// A host that does nothing.
+static NOTHING: HostPhase = HostPhase { reads: Vec::new(), writes: Vec::new() };
+
 /// A recorded program: the same stream for every design, thread count and run.
 ///
 /// `cta` may be called from any thread, in any order, any number of times, and returns the same stream.
@@ -367,10 +370,28 @@ pub trait Program: Send + Sync {
         &[]
     }
     /// What the host does between other commands, each named once or more by a [`Command::Host`]. What it does before the
-    /// first launch to set arrays up, and behind the program's end to read results, is not there. A program that copies
-    /// names both: what its host touches, and what a copy moves.
+    /// first command and behind the last is not there: see [`Program::setup`] and [`Program::results`]. A program that
+    /// copies names both: what its host touches, and what a copy moves.
     fn host_phases(&self) -> &[HostPhase] {
         &[]
+    }
+    /// What the host does before the first command: it writes what arrays hold then. That is what its code sets, and what it
+    /// copies to the device before the first launch, for what is copied has contents. Arrays that nobody sets are not there:
+    /// outputs, scratch, and what the device itself clears. Nor is what a phase before the first launch writes.
+    ///
+    /// Empty where nobody knows: in programs written line by line, and in old native traces. In traces of hardware it is
+    /// the copies before the first launch.
+    fn setup(&self) -> &HostPhase {
+        &NOTHING
+    }
+    /// What the host does behind the last command: it reads results. The rule: what it copies from the device behind the
+    /// last launch, but for what a phase behind that launch reads. It is the same for a workload recorded with contents or
+    /// without, in whole or in part, and for a trace.
+    ///
+    /// A check of a workload against its reference reads more, inputs among it, and only in tests: it does not count.
+    /// Empty where a program copies nothing back.
+    fn results(&self) -> &HostPhase {
+        &NOTHING
     }
     /// Decodes CTA `cta` of kernel `kernel` into `into`, which is cleared first.
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError>;

@@ -1,0 +1,200 @@
+//! The host's accesses to device arrays, line by line: what a CPU with caches issues.
+
+use crate::address::{Line, LineSize, Mask};
+use crate::array::HostPhase;
+use std::iter::Peekable;
+use std::ops::Range;
+use std::slice;
+
+/// What the host does to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostAccessKind {
+    /// It loads from it.
+    Read,
+    /// It stores to it.
+    Write,
+}
+
+/// One access of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HostAccess {
+    /// The line.
+    pub line: Line,
+    /// The bytes of it that are read or written.
+    pub mask: Mask,
+    /// Which of both.
+    pub kind: HostAccessKind,
+}
+
+impl HostPhase {
+    /// The phase as accesses to lines of `size`, in order of address.
+    ///
+    /// - A line is read once and written once, at most: its ranges are one access. A line that is both is read first.
+    /// - A write of a whole line has [`Mask::ALL`], so that nothing need be fetched for it. One of a part has the mask of
+    ///   its bytes; part of a grain counts as the grain, as in every [`Mask`].
+    ///
+    /// Ranges do not say in which order the host touched them. A host that walks with a stride, or in several passes, is
+    /// told here as one that goes through its lines once, in order.
+    pub fn accesses(&self, size: LineSize) -> impl Iterator<Item = HostAccess> + '_ {
+        Accesses { reads: lines(&self.reads, size).peekable(), writes: lines(&self.writes, size).peekable() }
+    }
+}
+
+/// Reads and writes merged.
+struct Accesses<'a> {
+    reads: Peekable<Lines<'a>>,
+    writes: Peekable<Lines<'a>>,
+}
+
+impl Iterator for Accesses<'_> {
+    type Item = HostAccess;
+
+    fn next(&mut self) -> Option<HostAccess> {
+        let writes = match (self.reads.peek(), self.writes.peek()) {
+            (Some((read, _)), Some((written, _))) => written < read,
+            (None, Some(_)) => true,
+            (Some(_) | None, None) => false,
+        };
+        let (from, kind) =
+            if writes { (&mut self.writes, HostAccessKind::Write) } else { (&mut self.reads, HostAccessKind::Read) };
+        from.next().map(|(line, mask)| HostAccess { line, mask, kind })
+    }
+}
+
+/// The lines of ascending ranges, each once, with the bytes that are in some range.
+struct Lines<'a> {
+    size: LineSize,
+    ranges: slice::Iter<'a, Range<u64>>,
+    /// What is left of the range under way; empty behind the last.
+    rest: Range<u64>,
+}
+
+fn lines(ranges: &[Range<u64>], size: LineSize) -> Lines<'_> {
+    let mut lines = Lines { size, ranges: ranges.iter(), rest: 0..0 };
+    lines.turn();
+    lines
+}
+
+impl Lines<'_> {
+    /// Goes on to the next range.
+    fn turn(&mut self) {
+        self.rest = self.ranges.find(|range| !range.is_empty()).cloned().unwrap_or(0..0);
+    }
+
+    /// Takes what the range under way has of its first line.
+    fn take(&mut self) -> Mask {
+        let Range { start, end } = self.rest;
+        let left = self.size.bytes() - start % self.size.bytes();
+        let bytes = left.min(end - start);
+        self.rest.start += bytes;
+        self.size.mask(start, bytes)
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = (Line, Mask);
+
+    fn next(&mut self) -> Option<(Line, Mask)> {
+        let line = self.size.line_of(self.rest.start);
+        let mut mask = Mask::NONE;
+        while !self.rest.is_empty() && self.size.line_of(self.rest.start) == line {
+            mask |= self.take();
+            if self.rest.is_empty() {
+                self.turn();
+            }
+        }
+        (!mask.is_empty()).then_some((line, mask))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::unite;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// Accesses as (line, mask, is a write).
+    fn told(phase: &HostPhase, size: LineSize) -> Vec<(u64, u32, bool)> {
+        let access = |HostAccess { line, mask, kind }: HostAccess| (line.0, mask.0, kind == HostAccessKind::Write);
+        phase.accesses(size).map(access).collect()
+    }
+
+    fn reading(reads: Vec<Range<u64>>) -> HostPhase {
+        HostPhase { reads, writes: Vec::new() }
+    }
+
+    fn writing(writes: Vec<Range<u64>>) -> HostPhase {
+        HostPhase { reads: Vec::new(), writes }
+    }
+
+    #[test]
+    fn a_phase_that_does_nothing_accesses_nothing() {
+        assert_eq!(told(&HostPhase::default(), LineSize::B128), []);
+    }
+
+    #[test]
+    fn a_write_of_a_whole_line_has_every_byte_and_one_of_a_part_its_own() {
+        let phase = writing(vec![120..260]);
+        assert_eq!(told(&phase, LineSize::B128), [(0, 0b11 << 30, true), (1, u32::MAX, true), (2, 1, true)]);
+    }
+
+    #[test]
+    fn ranges_of_one_line_are_one_access() {
+        let phase = reading(vec![0..4, 8..12, 124..132, 140..144]);
+        assert_eq!(told(&phase, LineSize::B128), [(0, 0b101 | 1 << 31, false), (1, 0b1001, false)]);
+    }
+
+    #[test]
+    fn a_line_that_is_both_is_read_first_and_lines_ascend() {
+        let phase = HostPhase { reads: vec![128..132, 512..516], writes: vec![0..4, 128..256, 300..304] };
+        let expected = [(0, 1, true), (1, 1, false), (1, u32::MAX, true), (2, 1 << 11, true), (4, 1, false)];
+        assert_eq!(told(&phase, LineSize::B128), expected);
+    }
+
+    #[test]
+    fn the_last_address_has_a_line() {
+        let last = u64::MAX >> 7;
+        assert_eq!(
+            told(&writing(vec![u64::MAX - 128..u64::MAX]), LineSize::B128),
+            [(last - 1, 1 << 31, true), (last, u32::MAX, true)]
+        );
+    }
+
+    /// Ranges below 2 KiB, as a phase has them.
+    fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
+        let range = (0..2000_u64, 1..300_u64).prop_map(|(start, bytes)| start..start + bytes);
+        proptest::collection::vec(range, 0..12).prop_map(|mut ranges| {
+            unite(&mut ranges);
+            ranges
+        })
+    }
+
+    /// The grains that hold a byte of some range.
+    fn grains(ranges: &[Range<u64>], size: LineSize) -> BTreeSet<u64> {
+        ranges.iter().cloned().flatten().map(|byte| byte / size.grain()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_accessed_once_and_no_other(reads in ranges(), writes in ranges(), log in 5..=8_u32) {
+            let size = LineSize::new(1 << log).unwrap();
+            let phase = HostPhase { reads, writes };
+            let mut found = [Vec::new(), Vec::new()];
+            for HostAccess { line, mask, kind } in phase.accesses(size) {
+                prop_assert!(!mask.is_empty());
+                let bits = (0..32).filter(|bit| mask.0 >> bit & 1 == 1);
+                found[kind as usize].extend(bits.map(|bit| 32 * line.0 + bit));
+            }
+            let expected = [grains(&phase.reads, size), grains(&phase.writes, size)];
+            prop_assert_eq!(found, expected.map(|grains| grains.into_iter().collect::<Vec<_>>()));
+        }
+
+        #[test]
+        fn accesses_ascend_by_line_and_a_read_comes_before_a_write(reads in ranges(), writes in ranges()) {
+            let phase = HostPhase { reads, writes };
+            let order: Vec<_> = phase.accesses(LineSize::B128).map(|access| (access.line, access.kind)).collect();
+            prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+}
