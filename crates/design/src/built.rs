@@ -37,6 +37,10 @@ pub struct Built {
     pub boundaries: Decider,
     /// How memory is shared between GPUs.
     pub sharing: Sharing,
+    /// Whether the host takes part: its core runs the host program, and its memory is within reach of the GPUs.
+    pub host: bool,
+    /// Whether the GPUs' memory caches blocks of the host's.
+    pub blocks: bool,
 }
 
 /// Why a design does not fit a machine.
@@ -51,8 +55,12 @@ pub enum Unfit {
         /// Modules of the machine.
         modules: usize,
     },
-    /// The protocol caches the memory of a host, and the machine has none.
+    /// The host takes part, and the machine has none.
     Host,
+    /// GPU memories cache blocks of the host's, and those of the machine have no directories.
+    Stack,
+    /// A directory of blocks names GPUs, and those of the machine have several modules.
+    Blocks,
     /// Pages move between GPUs, and one of several modules would have to share them inside.
     Pages,
     /// A directory entry cannot name every module.
@@ -81,10 +89,9 @@ impl DesignConfig {
         }
     }
 
-    /// Whether some machine can be timed under it. One that caches the memory of a host is explored alone: no machine has a
-    /// host yet.
-    pub fn is_timed(&self) -> bool {
-        !self.coherence.facts().host
+    /// Whether the host takes part: only machines that have one can be timed under it.
+    pub fn has_host(&self) -> bool {
+        self.coherence.facts().host || self.placement.has_host()
     }
 
     /// What a model of `machine` under this design is built from.
@@ -95,8 +102,15 @@ impl DesignConfig {
         if let Some(reason) = self.links.refused_by(machine) {
             return Err(Unfit::Links(reason));
         }
-        if !self.is_timed() {
+        let blocks = self.coherence.facts().host;
+        if self.has_host() && machine.coherent_host().is_none() {
             return Err(Unfit::Host);
+        }
+        if blocks && machine.stack.is_none() {
+            return Err(Unfit::Stack);
+        }
+        if blocks && machine.topology.modules_per_gpu > 1 {
+            return Err(Unfit::Blocks);
         }
         let modules = machine.topology.modules();
         if self.coherence.facts().directory && modules > Sharers::MOST {
@@ -127,6 +141,8 @@ impl DesignConfig {
             cut: self.scheduling.cut(),
             boundaries: self.boundaries(machine),
             sharing: self.placement.sharing(),
+            host: self.has_host(),
+            blocks,
         })
     }
 

@@ -12,7 +12,7 @@ axis! {
     /// Which module a page's memory is on, and what moves it.
     pub enum Placement {
         FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads,
-        Published
+        Published, PinnedOnHost, CachedInGpus
     } refused by conflict
 }
 
@@ -78,6 +78,16 @@ option! {
         /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
         allocates: bool = false,
     }
+}
+
+option! {
+    /// The host's, for good: GPUs load and store lines of it (zero-copy). Source: UMH, section 1.
+    pub struct PinnedOnHost = "pinned-on-host" {}
+}
+
+option! {
+    /// The host's, blocks of which the memories of GPUs cache. Source: UMH, section 3.
+    pub struct CachedInGpus = "cached-in-gpus" {}
 }
 
 choice! {
@@ -202,15 +212,22 @@ impl Sharing {
 }
 
 impl Placement {
+    /// Whether pages are in the memory of a host.
+    pub fn has_host(&self) -> bool {
+        matches!(self, Placement::PinnedOnHost(_) | Placement::CachedInGpus(_))
+    }
+
     /// How memory is shared.
     pub fn sharing(&self) -> Sharing {
         let of = |movement, paging, pins| Sharing { movement, paging, pins, publishes: None };
         // Whom all pages are mapped for never faults.
         let afar = Paging { everybody: true, ..Paging::default() };
         match *self {
-            Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
-                of(Movement::Placed, Paging::default(), false)
-            }
+            Placement::FirstTouch(_)
+            | Placement::InterleavedLine(_)
+            | Placement::InterleavedPage(_)
+            | Placement::PinnedOnHost(_)
+            | Placement::CachedInGpus(_) => of(Movement::Placed, Paging::default(), false),
             Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning }) => {
                 of(Movement::Faults, Paging { duplicates: read_mostly, ..Paging::default() }, pinning)
             }
@@ -237,9 +254,11 @@ impl Placement {
     /// The most that can be promised with it, and why no more.
     pub(crate) fn promise(&self) -> (Promise, &'static str) {
         match self {
-            Placement::FirstTouch(_) | Placement::InterleavedLine(_) | Placement::InterleavedPage(_) => {
-                (Promise::Ptx, "")
-            }
+            Placement::FirstTouch(_)
+            | Placement::InterleavedLine(_)
+            | Placement::InterleavedPage(_)
+            | Placement::PinnedOnHost(_)
+            | Placement::CachedInGpus(_) => (Promise::Ptx, ""),
             Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::Published(_) => {
                 (Promise::Ptx, "")
             }
@@ -258,6 +277,15 @@ impl Placement {
 
 /// Pages move, or are in several memories, only where an L2 holds lines of its own memory alone: nobody drops them elsewhere.
 fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> Option<Conflict> {
+    let (caches_blocks, protocol) = (design.coherence.facts().host, design.coherence.protocol());
+    if caches_blocks != matches!(placement, Placement::CachedInGpus(_)) {
+        let reason = if caches_blocks {
+            format!("{protocol:?} caches blocks of host memory, and needs placement = \"cached-in-gpus\"")
+        } else {
+            format!("{:?} asks for a protocol that caches blocks of host memory, as \"nmoesi\" does", placement.word())
+        };
+        return Some(Conflict { key, reason });
+    }
     if placement.sharing().movement == Movement::Placed {
         return None;
     }
@@ -289,7 +317,9 @@ impl DesignConfig {
             | Placement::UnifiedMemoryHints(_)
             | Placement::Duplicated(_)
             | Placement::RemoteDemandLoads(_)
-            | Placement::Published(_) => lines_per_page,
+            | Placement::Published(_)
+            | Placement::PinnedOnHost(_)
+            | Placement::CachedInGpus(_) => lines_per_page,
             Placement::InterleavedLine(_) if self.coherence.facts().directory => {
                 u64::from(machine.directory.lines_per_entry).min(lines_per_page)
             }

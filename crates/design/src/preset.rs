@@ -45,5 +45,6 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "gps",
     "gps-all-to-all",
     "gps-on-read",
+    "zero-copy",
     "umh"
 );

@@ -1,6 +1,8 @@
 //! What a module has below its SMs: slices of its L2, as its protocol needs them. A protocol whose lines are valid or not has
-//! slices that answer for lines ([`mod@crate::slice`]).
+//! slices that answer for lines ([`mod@crate::slice`]); one of clients and homes has slices that answer for blocks
+//! ([`mod@crate::block`]).
 
+use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
 use crate::message::Message;
@@ -17,15 +19,17 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 pub trait Below<D: Contents>: Protocol {
     /// A slice of an L2.
     type Slice: L2<Self, D>;
+    /// What the slices of all modules share.
+    type Between: Clone + Default + Send + 'static;
 
     /// How its messages travel.
     fn routing(&self) -> Routing;
 }
 
 /// A slice of an L2, as its module and the controller there use it.
-pub trait L2<C, D: Contents>: Sized + Send {
+pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// An empty slice.
-    fn new(id: ComponentId, site: &Site<C, D>) -> Self;
+    fn new(id: ComponentId, site: &Site<C, D>, between: &C::Between) -> Self;
 
     /// Its id.
     fn id(&self) -> ComponentId;
@@ -68,12 +72,16 @@ pub trait L2<C, D: Contents>: Sized + Send {
     /// A copy writes the line to memory: what is here of it is old.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
+    /// What happened to blocks here, and how many it holds in each state, by name; `None` of slices that answer for lines.
+    fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
+
     /// Requests that wait for a resource, for a report of who waits for whom.
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_;
 }
 
 impl<C: Coherence, D: Contents> Below<D> for C {
     type Slice = Slice<D>;
+    type Between = ();
 
     fn routing(&self) -> Routing {
         Routing { hierarchical: self.is_hierarchical(), fills_stay_ahead: self.channels().fills_stay_ahead }
@@ -81,7 +89,7 @@ impl<C: Coherence, D: Contents> Below<D> for C {
 }
 
 impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
-    fn new(id: ComponentId, site: &Site<C, D>) -> Slice<D> {
+    fn new(id: ComponentId, site: &Site<C, D>, (): &()) -> Slice<D> {
         let channels = site.protocol.channels();
         // All of a line or a region is one slice's.
         let ordered = [channels.up, channels.down];
@@ -160,6 +168,10 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         self.copied_to(line, here);
+    }
+
+    fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {
+        None
     }
 
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {

@@ -114,8 +114,8 @@ impl<D: Contents> SliceShared<D> {
         let machine = &*site.machine;
         SliceShared {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine)),
-            crossbar: Crossbar::new(crate::convert::crossbar(machine)),
+            port: Port::new(crate::convert::port(machine, site.layout)),
+            crossbar: Crossbar::new(crate::convert::crossbar(machine, site.layout)),
             memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
             queued: vec![0; usize::from(site.layout.slices)],
             drains: Drains::new(crate::convert::drains(machine)),

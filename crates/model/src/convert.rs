@@ -1,6 +1,7 @@
 //! From the machine's description to the shapes of its pieces.
 
 use crate::cache::{CacheConfig, Index, Replacement};
+use crate::layout::Layout;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
     crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
@@ -9,6 +10,8 @@ use crate::{
 use std::sync::Arc;
 use tombolo_design::Capacity;
 use tombolo_design::capacity::{CapacityPolicy, Shared};
+use tombolo_machine::coherent_host::HostPath;
+use tombolo_machine::quantity::Fraction;
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors, Serializer};
@@ -100,28 +103,29 @@ pub fn tree(machine: &MachineConfig) -> Option<tree::TreeConfig> {
 }
 
 /// A module's port to the other modules.
-pub fn port(machine: &MachineConfig) -> port::PortConfig {
+pub fn port(machine: &MachineConfig, layout: Layout) -> port::PortConfig {
     port::PortConfig {
         link: link(&machine.module_link),
         to_switch: Ps(machine.gpu_link.latency.0 / 2),
-        sources: sources(machine),
-        modules: machine.topology.modules(),
+        to_host: host_way(machine).map_or(Ps::ZERO, |latency| Ps(latency.0 / 2)),
+        sources: sources(layout),
+        modules: usize::from(layout.all_modules()),
     }
 }
 
 /// The crossbar of a module.
-pub fn crossbar(machine: &MachineConfig) -> crossbar::CrossbarConfig {
+pub fn crossbar(machine: &MachineConfig, layout: Layout) -> crossbar::CrossbarConfig {
     crossbar::CrossbarConfig {
         rate: machine.crossbar.rate,
         latency: machine.crossbar.latency,
         sms: usize::from(machine.topology.sms_per_module),
-        sources: sources(machine),
+        sources: sources(layout),
     }
 }
 
 /// Components of a module that send on channels of their own: each slice, and all others as one.
-fn sources(machine: &MachineConfig) -> usize {
-    usize::from(machine.l2.slices) + 1
+fn sources(layout: Layout) -> usize {
+    usize::from(layout.slices) + 1
 }
 
 /// What a module's L2 may have under way.
@@ -234,6 +238,33 @@ pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::Publish
         walkers: tlb::WalkersConfig { walkers: config.walkers, latency: config.walk_latency },
         allocates,
     }
+}
+
+/// One way between a GPU and a host that takes part, port to port.
+pub fn host_way(machine: &MachineConfig) -> Option<Ps> {
+    let link = machine.coherent_host()?.link;
+    Some(match link.through {
+        HostPath::Own => link.latency,
+        HostPath::Fabric => machine.gpu_link.latency,
+    })
+}
+
+/// The machine as the host's module sees it: its L2 is the last-level cache, with a slice for each directory of host memory,
+/// and its memory is the host's. `None` where it has no host.
+pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
+    let host = machine.coherent_host()?;
+    let mut seen = machine.clone();
+    seen.l2.bytes = host.llc.bytes;
+    seen.l2.ways = host.llc.ways;
+    seen.l2.slices = host.directory.controllers;
+    seen.l2.hit_latency = host.llc.hit_latency;
+    seen.l2.rate = Rate(host.llc.rate.0 / u64::from(host.directory.controllers));
+    seen.l2.request_cycles = Fraction { numerator: 0, denominator: 1 };
+    seen.dram = host.memory.clone();
+    seen.memory_cache.bytes = Bytes(0);
+    seen.crossbar.latency = Ps::ZERO;
+    seen.crossbar.rate = Rate::INFINITE;
+    Some(seen)
 }
 
 /// Between the command processor and a module's controller: where they have a crossbar of their own, its latency, otherwise

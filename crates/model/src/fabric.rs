@@ -58,13 +58,16 @@ struct TurningLinks<D: Data> {
 impl<D: Data> Fabric<D> {
     /// An idle fabric; its lanes turn as `turning` says, or not at all.
     pub fn new(machine: &MachineConfig, layout: Layout, turning: Option<TurningTimes>) -> Fabric<D> {
-        let gpus = usize::from(machine.topology.gpus);
+        let gpus = usize::from(machine.topology.gpus) + usize::from(layout.host);
         let links = match turning {
             None => {
                 let port = Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO });
                 Links::Fixed {
                     ports: vec![port; gpus],
-                    switch: Switch::new(crate::convert::switch(machine)),
+                    switch: Switch::new(crate::switch::SwitchConfig {
+                        ports: gpus as u32,
+                        ..crate::convert::switch(machine)
+                    }),
                     tree: crate::convert::tree(machine).map(Tree::new),
                 }
             }

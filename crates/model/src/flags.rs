@@ -87,6 +87,11 @@ impl Flags {
         self.known.add(flag);
     }
 
+    /// Whether no event is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_line.is_empty()
+    }
+
     /// Whether the store that leaves `flag` is known.
     pub fn knows(&self, flag: Flag) -> bool {
         self.known.has(flag)

@@ -1,16 +1,22 @@
-//! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), then
-//! the switch, the command processor and the driver. Ids belong to components, whichever partition holds them.
+//! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), the host
+//! behind those of the GPUs where it takes part, then the switch, the command processor and the driver. Ids belong to
+//! components, whichever partition holds them.
+//!
+//! A host that takes part is one more module, of a GPU of its own: its last-level cache is an L2, and its core has the place of
+//! SM 0.
 
 use tombolo_types::{ComponentId, ModuleId, SmId};
 
 /// The numbering of a machine's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Modules of the machine.
+    /// Modules of the GPUs.
     pub modules: u8,
+    /// Whether the host is one more.
+    pub host: bool,
     /// SMs of a module.
     pub sms: u16,
-    /// L2 slices of a module.
+    /// L2 slices of a module, at most.
     pub slices: u16,
 }
 
@@ -46,9 +52,24 @@ impl Layout {
         self.sms + self.slices + 2
     }
 
+    /// Modules of the GPUs, and the host where it is one.
+    pub fn all_modules(self) -> u8 {
+        self.modules + u8::from(self.host)
+    }
+
+    /// The host, where it is a module.
+    pub fn host(self) -> Option<ModuleId> {
+        self.host.then_some(ModuleId(self.modules))
+    }
+
+    /// The first component behind the modules.
+    fn beside(self) -> u16 {
+        u16::from(self.all_modules()) * self.stride()
+    }
+
     /// All components.
     pub fn count(self) -> usize {
-        usize::from(self.modules) * usize::from(self.stride()) + 3
+        usize::from(self.beside()) + 3
     }
 
     /// The first component of a module: its SM 0.
@@ -78,17 +99,17 @@ impl Layout {
 
     /// Id of the switch.
     pub fn switch(self) -> ComponentId {
-        ComponentId(u16::from(self.modules) * self.stride())
+        ComponentId(self.beside())
     }
 
     /// Id of the command processor.
     pub fn command_processor(self) -> ComponentId {
-        ComponentId(u16::from(self.modules) * self.stride() + 1)
+        ComponentId(self.beside() + 1)
     }
 
     /// Id of the driver.
     pub fn driver(self) -> ComponentId {
-        ComponentId(u16::from(self.modules) * self.stride() + 2)
+        ComponentId(self.beside() + 2)
     }
 
     /// What a component is.
@@ -124,7 +145,12 @@ mod tests {
 
     #[test]
     fn every_id_names_one_place() {
-        let layout = Layout { modules: 3, sms: 4, slices: 2 };
+        for host in [false, true] {
+            names_one_place(Layout { modules: 3, host, sms: 4, slices: 2 });
+        }
+    }
+
+    fn names_one_place(layout: Layout) {
         for (id, place) in (0..).map(ComponentId).zip(layout.places()) {
             let back = match place {
                 Place::Module(module, Unit::Sm(sm)) => layout.sm(module, sm),

@@ -14,6 +14,7 @@
 
 pub mod actions;
 pub mod below;
+pub mod block;
 pub mod boundaries;
 mod bytes;
 pub mod cache;
@@ -24,6 +25,7 @@ pub mod context;
 pub mod controller;
 pub mod convert;
 pub mod copy_engine;
+pub mod cpu;
 pub mod credits;
 pub mod crossbar;
 pub mod departure;

@@ -16,7 +16,12 @@ pub struct Map {
     modules_per_gpu: u8,
     /// What [`gpus_per_module`] makes of it.
     gpus_per_module: u32,
+    /// Slices of this module, of a module of a GPU, and of the host.
     slices: u16,
+    slices_of_gpu: u16,
+    slices_of_host: u16,
+    /// Binary logarithm of neighbouring lines of a slice, where these are spread one after the other.
+    together: Option<u32>,
     /// Binary logarithm of the lines of a directory region.
     region_shift: u32,
     pages: Arc<PageTable>,
@@ -54,10 +59,23 @@ impl Map {
             modules_per_gpu: machine.topology.modules_per_gpu,
             gpus_per_module: gpus_per_module(machine.topology.modules_per_gpu),
             slices: machine.l2.slices,
+            slices_of_gpu: machine.l2.slices,
+            slices_of_host: machine.coherent_host().map_or(0, |host| host.directory.controllers),
+            together: None,
             region_shift: machine.directory.lines_per_entry.trailing_zeros(),
             pages,
             view: None,
         }
+    }
+
+    /// The same where slices have so many neighbouring lines each, one after the other.
+    pub fn interleaved(self, lines: u64) -> Map {
+        Map { together: Some(lines.trailing_zeros()), ..self }
+    }
+
+    /// The same as the host's module sees it.
+    pub fn of_host(self) -> Map {
+        Map { slices: self.slices_of_host, ..self }
     }
 
     /// The same for a module whose pages move.
@@ -146,9 +164,25 @@ impl Map {
         (first..first + self.lines_per_region()).map(Line)
     }
 
-    /// The slice of a module that holds `line`: all lines of a region share one, as their directory entry.
+    /// The slice of this module that holds `line`: all lines of a region share one, as their directory entry.
+    #[inline]
     pub fn slice(&self, line: Line) -> u16 {
-        scale(spread(self.region(line)), u64::from(self.slices)) as u16
+        self.slice_among(line, self.slices)
+    }
+
+    /// The slice of another module that holds `line`.
+    #[inline]
+    pub fn slice_of(&self, module: ModuleId, line: Line) -> u16 {
+        let is_host = module.0 == self.gpus * self.modules_per_gpu;
+        self.slice_among(line, if is_host { self.slices_of_host } else { self.slices_of_gpu })
+    }
+
+    #[inline]
+    fn slice_among(&self, line: Line, slices: u16) -> u16 {
+        match self.together {
+            None => scale(spread(self.region(line)), u64::from(slices)) as u16,
+            Some(together) => ((line.0 >> together) % u64::from(slices)) as u16,
+        }
     }
 }
 

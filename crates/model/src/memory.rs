@@ -58,6 +58,11 @@ impl<D: Contents> Memory<D> {
         }
     }
 
+    /// The next access to the bank of `line` opens a row of its own; [`Dram::close_row`].
+    pub fn close_row(&mut self, line: Line) {
+        self.dram.close_row(line);
+    }
+
     fn bytes(&self, mask: Mask) -> Bytes {
         Bytes(u64::from(mask.grains()) * self.line.grain())
     }

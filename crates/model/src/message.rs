@@ -1,6 +1,7 @@
 //! What components send each other. Everything here is plain data, small enough to copy through queues.
 
 use crate::boundaries::{ExtentId, Lost};
+use crate::cpu::HostWork;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
 use crate::mshr::EntryId;
@@ -403,6 +404,15 @@ pub enum Message<D: Data> {
         /// The command.
         command: u32,
     },
+    /// To the host's core, from the command processor: what the host program does now.
+    HostWork {
+        /// Which command, for the answer.
+        slot: KernelSlot,
+        /// What it is.
+        work: HostWork,
+    },
+    /// To the host's core, from itself: it may issue.
+    HostIssue,
     /// To the command processor: go on with the next commands.
     #[default]
     Next,

@@ -4,6 +4,7 @@ use crate::below::{Below, L2};
 use crate::context::{SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
+use crate::cpu::Cpu;
 use crate::departure::Departure;
 use crate::dispatcher::Dispatcher;
 use crate::layout::Unit;
@@ -30,23 +31,30 @@ pub struct Module<C: Below<D>, D: Contents> {
     slice_shared: SliceShared<D>,
     controller: Controller,
     copy_engine: CopyEngine,
+    /// Of the host.
+    cpu: Option<Cpu>,
 }
 
 impl<C: Below<D>, D: Contents> Module<C, D> {
     /// An idle module at `site`.
-    pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>) -> Module<C, D> {
+    pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>, between: &C::Between) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
+        let cpu = (layout.host() == Some(id)).then(|| cpu(&site, &program));
+        let sms = if cpu.is_some() { 0 } else { layout.sms };
         let slice_shared = SliceShared::new(&site, built);
         Module {
-            sms: (0..layout.sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
+            sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
             sm_shared: SmShared::new(&site, &slice_shared.ways),
-            slices: (0..layout.slices).map(|slice| C::Slice::new(layout.slice(id, slice), &site)).collect(),
+            slices: (0..site.machine.l2.slices)
+                .map(|slice| C::Slice::new(layout.slice(id, slice), &site, between))
+                .collect(),
             slice_shared,
             controller: Controller::new(
                 layout.controller(id),
                 Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms)),
             ),
             copy_engine: CopyEngine::new(&site),
+            cpu,
             site,
         }
     }
@@ -86,6 +94,11 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         &self.controller
     }
 
+    /// The core of the host.
+    pub fn cpu(&self) -> Option<&Cpu> {
+        self.cpu.as_ref()
+    }
+
     /// Its copy engine.
     pub fn copy_engine(&self) -> &CopyEngine {
         &self.copy_engine
@@ -95,7 +108,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch(message),
+            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch(message),
             Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, self.view()),
             _ => {}
         }
@@ -105,7 +118,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) => self.sms[usize::from(sm.0)].prefetch_found(message),
+            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch_found(message),
             Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, self.view()),
             _ => {}
         }
@@ -153,7 +166,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     /// Handles an event of one of its components.
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.tell_map(&event.message, out);
-        let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine } = self;
+        let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sms, sm_shared, slices, slice_shared, out };
         if event.time >= parts.slice_shared.ways.next_sample() {
@@ -169,6 +182,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             (Message::Enter { source, packet }, _) => {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
+            }
+            (message, Unit::Sm(_)) if let Some(cpu) = cpu => {
+                cpu.handle(message, &mut SmContext { site: parts.site, shared: parts.sm_shared, out: parts.out });
             }
             (message, Unit::Sm(sm)) => {
                 let sm = usize::from(sm.0);
@@ -187,6 +203,13 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             (message, Unit::CopyEngine) => copy_engine.handle(message, &mut parts),
         }
     }
+}
+
+/// The core of the host whose place this is.
+fn cpu<C: Below<D>, D: Contents>(site: &Site<C, D>, program: &Arc<dyn Program>) -> Cpu {
+    let config = site.machine.cpu.as_ref().expect("a host that takes part has a CPU");
+    let id = site.layout.sm(site.module, SmId(0));
+    Cpu::new(id, site.warp_slot(SmId(0), 0), config, Arc::clone(program))
 }
 
 /// Hands a packet that is wholly inside at `ready` to the component it is for.
@@ -250,6 +273,7 @@ fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
         | Packet::Invalidate { .. }
         | Packet::Act { .. }
         | Packet::Acted { .. }
-        | Packet::Chunk(_) => panic!("an SM got {packet:?}"),
+        | Packet::Chunk(_)
+        | Packet::Told(_) => panic!("an SM got {packet:?}"),
     }
 }

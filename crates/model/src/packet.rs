@@ -1,5 +1,6 @@
 //! What modules send each other on the links, and what ports and links need to know of it.
 
+use crate::block::Letter;
 use crate::credits::Generation;
 use crate::link::Traffic;
 use crate::message::{Flag, LineRequest, Origin};
@@ -83,6 +84,21 @@ pub enum Packet<D: Data> {
     },
     /// Part of a copy between memories.
     Chunk(Chunk),
+    /// What slices of blocks tell each other.
+    Told(Told),
+}
+
+/// What slices tell each other of a block: a letter ([`crate::block::Post`]), and what it weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The first line of the block.
+    pub line: Line,
+    /// The letter.
+    pub letter: Letter,
+    /// Grains of lines in it.
+    pub grains: u32,
+    /// Bytes of masks in it.
+    pub masks: u16,
 }
 
 /// Some lines of a copy, one after the other.
@@ -133,6 +149,8 @@ pub enum Payload {
     Masked(u32),
     /// So many lines of a copy, in packets of its own size.
     Lines(u16),
+    /// So many grains of a block and so many bytes of masks, behind one header.
+    Block(u32, u16),
     /// An invalidation, an acknowledgment, a phase of a plan.
     Control,
     /// Nothing of its own: its bytes are those of the fill behind it.
@@ -193,9 +211,11 @@ impl<D: Data> Packet<D> {
             Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),
             Packet::Act { .. } | Packet::Acted { .. } => (Receiver::Controller, Payload::Control),
             Packet::Chunk(Chunk { lines, .. }) => (Receiver::CopyEngine, Payload::Lines(lines)),
+            Packet::Told(Told { line, grains: 0, .. }) => (Receiver::Slice(line), Payload::Control),
+            Packet::Told(Told { line, grains, masks, .. }) => (Receiver::Slice(line), Payload::Block(grains, masks)),
         };
         let traffic = match payload {
-            Payload::Grains(grains) | Payload::Masked(grains) => Traffic::Data { grains },
+            Payload::Grains(grains) | Payload::Masked(grains) | Payload::Block(grains, _) => Traffic::Data { grains },
             Payload::Lines(lines) => Traffic::Data { grains: u32::from(lines) * Mask::ALL.grains() },
             Payload::Read | Payload::Control | Payload::Nothing => Traffic::Control,
         };

@@ -29,6 +29,8 @@ enum Placement {
     Interleaved { modules: SetIndex, shift: u32 },
     /// Every module has all pages, in its own memory.
     Everywhere,
+    /// One module has all pages.
+    At(ModuleId),
 }
 
 /// The home module of every line.
@@ -72,6 +74,11 @@ impl PageTable {
         PageTable { placement: Placement::Everywhere, page_shift: shift(lines_per_page) }
     }
 
+    /// One module at home to all.
+    pub fn at(module: ModuleId, lines_per_page: u64) -> PageTable {
+        PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
+    }
+
     fn interleaved(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
         let modules = SetIndex::new(u32::from(modules));
         let placement = Placement::Interleaved { modules, shift: shift(granule) };
@@ -92,7 +99,7 @@ impl PageTable {
     /// Lines that have one home where they begin at a multiple of their number: a power of two.
     pub fn lines_together(&self) -> u64 {
         match &self.placement {
-            Placement::Table { .. } | Placement::Everywhere => 1 << self.page_shift,
+            Placement::Table { .. } | Placement::Everywhere | Placement::At(_) => 1 << self.page_shift,
             Placement::Interleaved { shift, .. } => 1 << shift,
         }
     }
@@ -101,7 +108,7 @@ impl PageTable {
     pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
         let (segments, sparse) = match &self.placement {
             Placement::Table { segments, sparse } => (&segments[..], Some(sparse)),
-            Placement::Interleaved { .. } | Placement::Everywhere => (&[][..], None),
+            Placement::Interleaved { .. } | Placement::Everywhere | Placement::At(_) => (&[][..], None),
         };
         let dense = segments.iter().flat_map(|segment| (segment.first..).zip(&segment.homes));
         let dense = dense.filter(|(_, home)| **home != UNPLACED).map(|(page, &home)| (page, home));
@@ -116,6 +123,7 @@ impl PageTable {
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {
         match &self.placement {
             Placement::Everywhere => Some(at),
+            Placement::At(module) => Some(*module),
             Placement::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
             Placement::Table { segments, sparse } => {
                 let page = self.page_of(line).0;

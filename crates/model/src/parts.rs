@@ -3,11 +3,11 @@
 use crate::below::Below;
 use crate::below::L2;
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
-use crate::message::Out;
+use crate::message::{Message, Out};
 use crate::site::Site;
 use crate::sm::Sm;
 use crate::watch::Contents;
-use tombolo_types::ComponentId;
+use tombolo_types::{ComponentId, Ps};
 
 /// A module as its controller sees it: both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
@@ -58,6 +58,12 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     fn hand_back(&mut self, by: ComponentId) {
         let mut returns = std::mem::take(&mut self.slice_shared.returns);
         for taken in returns.drain(..) {
+            if self.sms.is_empty() {
+                // The host's core counts what is outstanding.
+                let core = self.site.layout.sm(self.site.module, taken.sm);
+                self.out.send(taken.at.max(self.out.now() + Ps(1)), by, core, Message::StoreReturned);
+                continue;
+            }
             self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
         }
         self.slice_shared.returns = returns;

@@ -16,6 +16,8 @@ pub struct PortConfig {
     pub link: LinkConfig,
     /// From the link's end to the switch between the GPUs.
     pub to_switch: Ps,
+    /// Likewise, of what goes to a host that takes part or comes from it.
+    pub to_host: Ps,
     /// Components that send on channels of their own.
     pub sources: usize,
     /// Modules of the machine.
@@ -74,7 +76,9 @@ impl Port {
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
         if site.is_beyond(target) {
-            let at = arrival + self.config.to_switch;
+            let host = site.layout.host();
+            let is_host = host.is_some_and(|host| host == target || host == site.module);
+            let at = arrival + if is_host { self.config.to_host } else { self.config.to_switch };
             out.send(at, from, site.layout.switch(), Message::Cross { route, packet });
         } else {
             out.send(arrival, from, component, Message::Arrive { route, packet });

@@ -95,7 +95,7 @@ impl<C, D: Contents> Site<C, D> {
 
     /// The slice of a module that holds a line.
     pub fn slice_of(&self, module: ModuleId, line: Line) -> ComponentId {
-        self.layout.slice(module, self.map.slice(line))
+        self.layout.slice(module, self.map.slice_of(module, line))
     }
 
     /// How long a notice without weight takes to another module: flow control rides on other packets.
@@ -103,6 +103,12 @@ impl<C, D: Contents> Site<C, D> {
         let hop = self.machine.module_link.latency;
         if !self.is_beyond(target) {
             return hop;
+        }
+        let host = self.layout.host();
+        if let Some(way) = crate::convert::host_way(&self.machine)
+            && host.is_some_and(|host| host == target || host == self.module)
+        {
+            return hop + hop + way;
         }
         let [from, to] = [self.module, target].map(|module| self.machine.topology.gpu_of(module));
         hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)

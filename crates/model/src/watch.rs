@@ -51,6 +51,11 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
         let _ = (launch, slot);
     }
 
+    /// The host's core begins something: no kernel runs, and all before it has been done.
+    fn host(&self, core: WarpSlot) {
+        let _ = core;
+    }
+
     /// Warp `index` of the CTA that starts next on its SM takes this slot.
     fn warp(&self, slot: WarpSlot, index: u32) {
         let _ = (slot, index);

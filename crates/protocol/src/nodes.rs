@@ -278,6 +278,12 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
     /// Bytes in the cache above a client's memory; `None` of a home, which has no such cache.
     fn above<B: BlockData>(slot: &Self::Slot<B>) -> Option<&B::Set>;
 
+    /// Those of them that the client's memory lacks; `None` of a home.
+    fn fresh<B: BlockData>(slot: &Self::Slot<B>) -> Option<&B::Set>;
+
+    /// Whether a client may read the block.
+    fn holds<B: BlockData>(slot: &Self::Slot<B>) -> bool;
+
     /// Whether a client has bytes that the home's memory lacks.
     fn is_dirty<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 

@@ -177,7 +177,8 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -
         reach: reach(built.machine.topology.gpus, facts, &built.options),
         modules,
         elides,
-        invalidates: (facts.holds)(&spec.design.options()) != Holds::Nothing,
+        // A launch merges blocks in the place of invalidating lines.
+        invalidates: built.blocks || (facts.holds)(&spec.design.options()) != Holds::Nothing,
         defers: elides || matches!(built.boundaries, Decider::Never(When::Launch)),
         logs: known.is_some(),
     }))

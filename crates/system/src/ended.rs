@@ -12,6 +12,7 @@ use crate::record::{
 };
 use crate::run::{RunError, RunSpec};
 use crate::timeline::Timeline;
+use crate::unified::{BlocksRecord, PhasesRecord};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
@@ -52,14 +53,17 @@ impl Ended<'_> {
 
     pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let modules: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
+        let all: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
+        let modules: Vec<&Module<C, D>> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
         if let Some(failure) = modules.iter().find_map(|module| module.controller().dispatcher().failure()) {
             return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
         if !hub.command_processor.is_done() {
-            let stuck = || self.stuck(hub, &modules);
+            let stuck = || self.stuck(hub, &all);
             return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
         }
+        let host = all.iter().copied().find(|module| module.cpu().is_some());
+        let cpu = host.and_then(|module| module.cpu());
         let (mut sm, mut l2) = (SmStats::default(), L2Stats::default());
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         let mut traffic = Traffic::default();
@@ -110,6 +114,13 @@ impl Ended<'_> {
             paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
             copies: self.copies(&modules, processor),
             publication: PublicationRecord::new(self.machine, &modules, &hub.driver),
+            phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
+            host_memory: host.map(|host| {
+                let mut memory = DramRecord::default();
+                memory.add(host.slice_shared().memory.dram());
+                memory
+            }),
+            blocks: BlocksRecord::new(&all),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -226,6 +237,7 @@ impl Ended<'_> {
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
             let publisher = module.slice_shared().publisher.iter();
             lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
+            lines.extend(module.cpu().and_then(|cpu| cpu.waiting()).map(|line| format!("the host's core: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
             let slices = module.slices().iter().enumerate();
             lines.extend(slices.flat_map(|(index, slice)| {

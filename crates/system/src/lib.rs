@@ -44,6 +44,7 @@ mod subscribed;
 pub mod survey;
 pub mod time;
 pub mod timeline;
+pub mod unified;
 pub mod uses;
 mod ways;
 

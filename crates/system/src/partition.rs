@@ -3,11 +3,12 @@
 //! barrier, those of a GPU, or all, share one; a single module has nobody to run beside.
 
 use std::sync::Arc;
+use tombolo_design::Built;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::{broadcast_latency, host_latency};
+use tombolo_model::convert::{broadcast_latency, host_latency, host_way};
 use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
 use tombolo_model::layout::{Layout, Place};
@@ -121,38 +122,39 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The cut of a machine.
-    pub fn of(machine: &MachineConfig) -> Cut {
+    /// The cut of a machine whose components are numbered so. A host that takes part is one more GPU of one module.
+    pub fn of(machine: &MachineConfig, layout: Layout) -> Cut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // What no link joins is as far apart as can be.
         let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
         let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
         let cross = if topology.gpus > 1 { to_port + Ps(gpu_link.0 / 2) } else { Ps::NEVER };
-        let beyond = cross.min(host_latency(machine)).min(broadcast_latency(machine));
-        let alone = topology.modules() == 1;
+        let to_host = host_way(machine).filter(|_| layout.host).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
+        let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
+        let alone = layout.all_modules() == 1;
         if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
             return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };
         }
         if !alone && beyond >= SHORTEST_WINDOW {
             return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
         }
-        Cut { modules: topology.modules() as u8, whole: true, within: Ps::NEVER, between: Ps::NEVER }
+        Cut { modules: layout.all_modules(), whole: true, within: Ps::NEVER, between: Ps::NEVER }
     }
 
     /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
-    pub fn lookahead(&self, machine: &MachineConfig) -> Lookahead {
+    pub fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
         let Cut { modules, whole, within, between } = *self;
         let topology = &machine.topology;
-        let gpus = (0..topology.modules() as u8).step_by(usize::from(modules));
+        let gpus = (0..layout.all_modules()).step_by(usize::from(modules));
         let gpus = gpus.map(|first| u16::from(first / topology.modules_per_gpu));
-        let hub = (!whole).then_some(u16::from(topology.gpus));
+        let hub = (!whole).then_some(u16::from(topology.gpus) + u16::from(layout.host));
         Lookahead { groups: gpus.chain(hub).collect(), within, between }
     }
 
     /// The partition of each component.
     pub fn homes(&self, layout: Layout) -> Vec<u16> {
-        let hub = if self.whole { 0 } else { u16::from(layout.modules.div_ceil(self.modules)) };
+        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) };
         let home = |place| match place {
             Place::Module(module, _) => u16::from(module.0 / self.modules),
             Place::Switch | Place::CommandProcessor | Place::Driver => hub,
@@ -181,18 +183,21 @@ impl Cut {
         if self.whole {
             parts[0].hub = Some(hub);
         } else {
-            parts.push(part(layout.modules, Some(hub)));
+            parts.push(part(layout.all_modules(), Some(hub)));
         }
         parts
     }
 }
 
 /// The numbering of a machine's components.
-pub fn layout(machine: &Arc<MachineConfig>) -> Layout {
+pub fn layout(built: &Built) -> Layout {
+    let machine = &built.machine;
+    let host = machine.coherent_host().filter(|_| built.host);
     Layout {
         modules: machine.topology.modules() as u8,
+        host: host.is_some(),
         sms: machine.topology.sms_per_module,
-        slices: machine.l2.slices,
+        slices: host.map_or(0, |host| host.directory.controllers).max(machine.l2.slices),
     }
 }
 
@@ -203,7 +208,8 @@ mod tests {
     #[test]
     fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
-        let Lookahead { groups, within, between } = Cut::of(&machine).lookahead(&machine);
+        let layout = Layout { modules: 16, host: false, sms: 1, slices: 1 };
+        let Lookahead { groups, within, between } = Cut::of(&machine, layout).lookahead(&machine, layout);
         assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
         assert_eq!(
             (within, between),

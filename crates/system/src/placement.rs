@@ -69,6 +69,10 @@ pub fn place_beside(
             walk(readers)?;
             PageTable::everywhere(lines_per_page)
         }
+        Placement::PinnedOnHost(_) | Placement::CachedInGpus(_) => {
+            walk(readers)?;
+            PageTable::at(ModuleId(modules), lines_per_page)
+        }
         Placement::InterleavedPage(_) => {
             walk(readers)?;
             PageTable::interleaved_by_page(modules, lines_per_page)

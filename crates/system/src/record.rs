@@ -7,6 +7,7 @@ use crate::iteration::IterationRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
 use crate::time::TimeRecord;
+use crate::unified::{BlocksRecord, PhasesRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::dram::DramStats;
@@ -270,6 +271,15 @@ pub struct RunRecord {
     /// What was published to subscribers; absent of designs that publish no page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publication: Option<PublicationRecord>,
+    /// Where the time went; of designs in which the host takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<PhasesRecord>,
+    /// Memory of the host; of designs in which it takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_memory: Option<DramRecord>,
+    /// Blocks of host memory in the memories of GPUs; of designs that cache them there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlocksRecord>,
     /// What passed between the levels; of machines with caches in front of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,

@@ -21,9 +21,11 @@ use tombolo_design::{Built, DesignConfig, Unfit};
 use tombolo_engine::{Engine, HORIZON};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
+use tombolo_model::block::Blocks;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::convert::host_machine;
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::map::Map;
@@ -116,6 +118,9 @@ pub struct Resident {
     /// Whether memory has yet to be written.
     pub dirty: bool,
 }
+
+/// What a machine that has a host says of it.
+const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [host_link]";
 
 /// Runs a program to its end.
 ///
@@ -259,7 +264,13 @@ impl RunError {
                 "design {design} moves pages between GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Host => RunError::DoesNotFit(format!(
-                "design {design} caches the memory of a host, and machine {machine} has no host: it can be explored (check), not timed"
+                "design {design} uses the memory of a host, and machine {machine} has no host: {HOST_SECTIONS}"
+            )),
+            Unfit::Stack => RunError::DoesNotFit(format!(
+                "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"
+            )),
+            Unfit::Blocks => RunError::DoesNotFit(format!(
+                "design {design} caches blocks of host memory by GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Directory { most, modules } => RunError::DoesNotFit(format!(
                 "design {design}: a directory entry names at most {most} modules, machine {machine} has {modules}"
@@ -286,12 +297,22 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
     type Output = Result<Finished, RunError>;
 
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output {
+        self.simulate(protocol)
+    }
+
+    fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output {
+        self.simulate(Blocks(protocol))
+    }
+}
+
+impl<D: Contents> Simulation<'_, D> {
+    fn simulate<C: Below<D>>(self, protocol: C) -> Result<Finished, RunError> {
         let Simulation { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch } = self;
         let machine = Arc::clone(&built.machine);
-        let layout = layout(&machine);
+        let layout = layout(&built);
         let Scheduled { schedule, first_iteration, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule, subscribed);
-        let map = Map::new(&machine, pages);
+        let map = map(&built, &machine, pages);
         let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
@@ -309,11 +330,6 @@ impl<D: Contents> Visitor for Simulation<'_, D> {
         let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })
-    }
-
-    fn visit_nodes<P: Nodes>(self, _: P) -> Self::Output {
-        let Simulation { spec, .. } = self;
-        Err(RunError::of(spec, &Unfit::Host))
     }
 }
 
@@ -342,23 +358,37 @@ fn driver(
     subscribed: Vec<(Page, ModuleSet)>,
 ) -> Driver {
     let Sharing { paging, pins, .. } = built.sharing;
-    let (machine, layout) = (&*built.machine, layout(&built.machine));
+    let (machine, layout) = (&*built.machine, layout(built));
     let (pages, schedule) = (Arc::clone(pages), Arc::clone(schedule));
     Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed })
 }
 
-/// The modules, idle.
+/// Where lines are: blocks, where the protocol has some, are each of one slice.
+fn map(built: &Built, machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
+    let map = Map::new(machine, pages);
+    match &machine.stack {
+        Some(stack) if built.blocks => map.interleaved(stack.interleave() / machine.line.bytes()),
+        Some(_) | None => map,
+    }
+}
+
+/// The modules, idle; that of the host, where it takes part, behind those of the GPUs.
 fn modules<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     protocol: C,
     shared: &Shared<'_, D>,
 ) -> Vec<Module<C, D>> {
-    let layout = layout(&built.machine);
-    let (sharing, cargo) = (&built.sharing, Cargo::default());
+    let layout = layout(built);
+    let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
+    let host_machine = host_machine(&built.machine).map(Arc::new);
     let module = |module| {
-        let machine = Arc::clone(&built.machine);
-        let mut map = shared.map.clone();
+        let is_host = layout.host() == Some(module);
+        let machine = match &host_machine {
+            Some(machine) if is_host => Arc::clone(machine),
+            Some(_) | None => Arc::clone(&built.machine),
+        };
+        let mut map = if is_host { shared.map.clone().of_host() } else { shared.map.clone() };
         if sharing.moves() {
             map = map.seen(View::new(module, layout.modules, sharing.paging));
             for (page, residence) in shared.driver.displaced() {
@@ -379,9 +409,9 @@ fn modules<C: Below<D>, D: Contents>(
             paging: sharing.paging,
             cargo: cargo.clone(),
         };
-        Module::new(site, built, Arc::clone(&spec.program))
+        Module::new(site, built, Arc::clone(&spec.program), &between)
     };
-    (0..layout.modules).map(ModuleId).map(module).collect()
+    (0..layout.all_modules()).map(ModuleId).map(module).collect()
 }
 
 /// Puts what is resident into the memory-side caches.
@@ -402,13 +432,13 @@ fn build<C: Below<D>, D: Contents>(
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
-    let layout = layout(machine);
+    let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let cut = Cut::of(machine);
+    let cut = Cut::of(machine, layout);
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
     let partitions = cut.partitions(layout, modules, hub);
-    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine));
+    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine

@@ -20,6 +20,7 @@ mod slots;
 mod streams;
 
 use crate::boundaries::{Boundaries, Decision};
+use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
@@ -33,7 +34,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
 use tombolo_protocol::{Data, Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{Bytes, ModuleId, On, Ps, Serializer};
+use tombolo_types::{Bytes, ComponentId, ModuleId, On, Ps, Serializer, SmId};
 
 /// A command under way.
 struct Work {
@@ -58,8 +59,21 @@ enum What {
     Launch(Launch),
     /// What the host does, by the number of its command, and the bytes that it copies; `None` where it works on memory itself.
     Host(usize, Option<u64>),
+    /// What the host's core does before the first command, or behind the last.
+    Core(HostWork),
     /// The end of the program.
     ProgramEnds,
+}
+
+/// How far the host program is, where a core runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HostProgram {
+    /// Its core sets arrays up, or is about to.
+    Setup(ComponentId, bool),
+    /// Its commands run.
+    Commands(ComponentId),
+    /// Its core has read results, or reads them.
+    Results,
 }
 
 /// The stages of a command, in order. One that has nothing to do is over at once.
@@ -136,6 +150,10 @@ pub struct CommandProcessor {
     goes_on: bool,
     /// Whether the program's last release has begun.
     released: bool,
+    /// The host program, where a core runs it.
+    host_program: Option<HostProgram>,
+    /// When that core worked.
+    core: Vec<Stretch>,
     /// Operations for what the host does.
     hosted: Vec<Stretch>,
     /// Operations at the end of the program.
@@ -185,6 +203,8 @@ impl CommandProcessor {
             read: Ps::ZERO,
             goes_on: false,
             released: false,
+            host_program: layout.host().map(|host| HostProgram::Setup(layout.sm(host, SmId(0)), false)),
+            core: Vec::new(),
             hosted: Vec::new(),
             ending: None,
             boundaries,
@@ -215,7 +235,10 @@ impl CommandProcessor {
         let here = &mut Beside { protocol, topology, out };
         match message {
             Message::Next => self.goes_on = true,
-            Message::Due { slot } => self.go_through(slot, here),
+            Message::Due { slot } => {
+                self.core_worked(slot, here.out.now());
+                self.go_through(slot, here);
+            }
             Message::AroundDone { slot } => {
                 let since = self.slots.get(slot).around;
                 self.around.push(Stretch { start: since, end: here.out.now() });
@@ -245,12 +268,18 @@ impl CommandProcessor {
 
     /// Whether every command has been run, and the release at the end.
     pub fn is_done(&self) -> bool {
-        self.released && self.slots.is_idle()
+        let reads_results = matches!(self.host_program, Some(HostProgram::Setup(..) | HostProgram::Commands(_)));
+        self.released && self.slots.is_idle() && !reads_results
     }
 
     /// What was decided at boundaries.
     pub fn boundaries(&self) -> &Boundaries {
         &self.boundaries
+    }
+
+    /// When the host's core worked, in order; never where nobody models it.
+    pub fn core(&self) -> &[Stretch] {
+        &self.core
     }
 
     /// When operations ran for what the host does, in order.
@@ -281,7 +310,8 @@ impl CommandProcessor {
     /// When the last command ended: a kernel with its release, a copy, or the release at the end.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
-        let waits = [self.copied.last(), self.around.last(), self.hosted.last(), self.ending.as_ref()];
+        let waits =
+            [self.copied.last(), self.around.last(), self.hosted.last(), self.core.last(), self.ending.as_ref()];
         let waits = waits.into_iter().flatten();
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
@@ -297,12 +327,21 @@ impl CommandProcessor {
 
     /// Begins all commands that may.
     fn begin_next<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+        if let Some(HostProgram::Setup(core, began)) = self.host_program {
+            if !began {
+                self.host_program = Some(HostProgram::Setup(core, true));
+                self.begin_work(What::Core(HostWork::Setup), here);
+            }
+            return;
+        }
         while !self.released && self.slots.has_room() {
             let Some(next) = self.streams.begin(self.program.commands()) else { return };
             let what = match next {
                 Next::Launch(launch) => What::Launch(launch),
                 Next::Host(index) => {
                     let copies = match self.program.commands()[index] {
+                        // Where a core runs the program, what its memory system copies is in the schedule.
+                        Command::Copy { .. } if self.host_program.is_some() => None,
                         Command::Copy { bytes, .. } => Some(bytes),
                         Command::Host { .. } => None,
                         Command::Launch { .. } | Command::Barrier => unreachable!("the host does not wait to do it"),
@@ -314,13 +353,38 @@ impl CommandProcessor {
                     What::ProgramEnds
                 }
             };
-            let (stage, packet) = (Stage::Read, KernelId(0));
-            let started = here.out.now();
-            let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
-            if self.begin_stage(slot, here) {
-                self.go_through(slot, here);
-            }
+            self.begin_work(what, here);
         }
+    }
+
+    fn begin_work<C: Protocol, T: Topology, D: Data>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
+        let (stage, packet) = (Stage::Read, KernelId(0));
+        let started = here.out.now();
+        let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
+        if self.begin_stage(slot, here) {
+            self.go_through(slot, here);
+        }
+    }
+
+    /// What a command waited for is over; of one that the host's core worked for, its work.
+    fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
+        let Work { what, stage, .. } = *self.slots.get(slot);
+        let works = self.host_program.is_some() && stage == Stage::Run;
+        if let (true, What::Core(_) | What::Host(..), Some(last)) = (works, what, self.core.last_mut()) {
+            last.end = now;
+        }
+    }
+
+    /// Has the core of the host work, where there is one; returns whether that is over at once.
+    fn work_of_core<D: Data>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
+        let Some(HostProgram::Setup(core, _) | HostProgram::Commands(core)) = self.host_program else { return true };
+        if work.phase(&*self.program).is_empty() {
+            return true;
+        }
+        self.core.push(Stretch { start: out.now(), end: out.now() });
+        let at = out.now() + self.latency;
+        out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
+        false
     }
 
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
@@ -355,6 +419,11 @@ impl CommandProcessor {
             }
             (Stage::Run, What::Launch(launch)) => self.launch(slot, launch, here.out),
             (Stage::Run, What::Host(index, copies)) => self.host(slot, index, copies, here.out),
+            (Stage::Run, What::Core(work)) => self.work_of_core(slot, work, here.out),
+            (
+                Stage::Read | Stage::Acquire | Stage::Before | Stage::Release | Stage::Behind | Stage::End,
+                What::Core(_),
+            ) => true,
             (Stage::Read | Stage::Before | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
             | (Stage::Run, What::ProgramEnds)
             | (Stage::End, What::Launch(_) | What::Host(..) | What::ProgramEnds) => true,
@@ -424,6 +493,7 @@ impl CommandProcessor {
         let (command, is_after) = match work.what {
             What::Launch(launch) => (launch.command, work.stage == Stage::Release),
             What::Host(command, _) => (command, false),
+            What::Core(_) => unreachable!("what the core does of itself is no boundary"),
             What::ProgramEnds => {
                 let decision = self.boundaries.end(here.topology, now);
                 work.side = Some(Side::new(decision, here.protocol));
@@ -511,7 +581,12 @@ impl CommandProcessor {
         let Work { packet, started, .. } = *self.slots.get(slot);
         self.hosted.extend(stretch(started, out.now()));
         self.boundaries.host_is_done(command, packet);
-        let Some(bytes) = copies else { return true };
+        let Some(bytes) = copies else {
+            return match self.program.commands()[command] {
+                Command::Host { phase } => self.work_of_core(slot, HostWork::Phase(phase), out),
+                Command::Copy { .. } | Command::Launch { .. } | Command::Barrier => true,
+            };
+        };
         let done = self.copies.send(out.now() + self.copy_latency, Bytes(bytes));
         self.copied.push(Stretch { start: out.now(), end: done });
         self.due(slot, done, out);
@@ -536,7 +611,19 @@ impl CommandProcessor {
                 self.streams.host_ended();
                 self.goes_on = true;
             }
-            What::ProgramEnds => self.ending = stretch(started, now),
+            What::ProgramEnds => {
+                self.ending = stretch(started, now);
+                if self.host_program.is_some() {
+                    self.begin_work(What::Core(HostWork::Results), here);
+                }
+            }
+            What::Core(HostWork::Setup) => {
+                if let Some(HostProgram::Setup(core, _)) = self.host_program {
+                    self.host_program = Some(HostProgram::Commands(core));
+                }
+                self.goes_on = true;
+            }
+            What::Core(HostWork::Phase(_) | HostWork::Results) => self.host_program = Some(HostProgram::Results),
         }
     }
 
@@ -571,6 +658,7 @@ impl Work {
         let whose = match self.what {
             What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
             What::Host(command, _) => format!("command {command}, of the host,"),
+            What::Core(work) => format!("{work:?}, of the host's core,"),
             What::ProgramEnds => "the end of the program".to_owned(),
         };
         match (self.stage, &self.side) {

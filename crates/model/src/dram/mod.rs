@@ -144,6 +144,8 @@ struct Opened {
 
 impl Bank {
     const NONE: u64 = u64::MAX;
+    /// No line is in this row.
+    const USELESS: u64 = u64::MAX - 1;
 
     fn new() -> Bank {
         Bank {
@@ -153,6 +155,13 @@ impl Bank {
             newest: 0,
             activated: Ps::ZERO,
             busy: Ps::ZERO,
+        }
+    }
+
+    /// No request joins a row that has been opened so far.
+    fn forget_rows(&mut self) {
+        for row in self.rows.iter_mut().filter(|row| **row != Bank::NONE) {
+            *row = Bank::USELESS;
         }
     }
 
@@ -319,6 +328,12 @@ impl Dram {
             self.drain(channel, Asked { ready: accepted, ..asked });
         }
         accepted
+    }
+
+    /// The row that is open in the bank of `line` is of no use to whoever comes next, whatever row that wants.
+    pub fn close_row(&mut self, line: Line) {
+        let (_, bank, _) = self.locate(line);
+        self.banks[bank].forget_rows();
     }
 
     /// Starts to load what an access to `line` will read into the host's caches.

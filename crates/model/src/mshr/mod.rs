@@ -32,6 +32,13 @@ pub struct MshrConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryId(u16);
 
+impl EntryId {
+    /// A name for who has no table of entries.
+    pub fn numbered(number: u8) -> EntryId {
+        EntryId(number.into())
+    }
+}
+
 /// Counters of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MshrStats {

@@ -271,7 +271,7 @@ impl<D: Contents> Slice<D> {
             Packet::Old { origin, line: _, data: _ } => {
                 here.send(Departure::at(ready), origin.module, *packet);
             }
-            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => {
+            Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) | Packet::Told(_) => {
                 panic!("slice {:?} of {} got a packet for another component: {packet:?}", self.id, here.site.module)
             }
         }

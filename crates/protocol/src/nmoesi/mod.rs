@@ -367,6 +367,20 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
         }
     }
 
+    fn fresh<B: BlockData>(slot: &Slot<B>) -> Option<&B::Set> {
+        match slot {
+            Slot::Client(block) => Some(&block.fresh),
+            Slot::Home(_) => None,
+        }
+    }
+
+    fn holds<B: BlockData>(slot: &Slot<B>) -> bool {
+        match slot {
+            Slot::Client(block) => block.state != State::I,
+            Slot::Home(_) => false,
+        }
+    }
+
     fn is_dirty<B: BlockData>(slot: &Slot<B>) -> bool {
         match slot {
             Slot::Client(block) => block.is_dirty(),

@@ -190,7 +190,7 @@ impl Warp {
 #[derive(Default)]
 struct State {
     order: LaunchOrder,
-    /// The window of the kernels that run.
+    /// The window at hand: odd numbers are those of kernels, the even one behind is what the host does there.
     window: Option<u32>,
     /// By slot: the kernel that started there last.
     launches: Vec<Option<u32>>,
@@ -222,6 +222,16 @@ struct Wrongs {
 impl State {
     fn window(&self) -> u32 {
         self.window.unwrap_or(0)
+    }
+
+    /// A window begins: all of those before it is done.
+    fn open(&mut self, window: u32) {
+        self.window = Some(window);
+        self.first += self.stores.len() as Version;
+        self.stores.clear();
+        self.warps.clear();
+        self.flags.clear();
+        self.started = 0;
     }
 
     fn store(&mut self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
@@ -313,18 +323,26 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         if entry(&mut state.launches, slot).replace(launch) == Some(launch) {
             return;
         }
-        let window = state.order.window(launch);
+        let window = 2 * state.order.window(launch) + 1;
         if state.window == Some(window) {
             // It has the slot of one that has ended.
             state.flags.retain(|flag, _| flag.kernel() != slot);
             return;
         }
-        state.window = Some(window);
-        state.first += state.stores.len() as Version;
-        state.stores.clear();
-        state.warps.clear();
-        state.flags.clear();
-        state.started = 0;
+        state.open(window);
+    }
+
+    fn host(&self, core: WarpSlot) {
+        let state = &mut *self.state();
+        let window = match state.window {
+            None => 0,
+            Some(window) if window % 2 == 0 => return,
+            Some(window) => window + 1,
+        };
+        state.open(window);
+        let launch = state.launches.iter().flatten().copied().max().unwrap_or_default();
+        state.warps.insert(core, Warp { launch, number: state.started, ..Warp::default() });
+        state.started += 1;
     }
 
     fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {

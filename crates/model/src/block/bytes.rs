@@ -1,0 +1,213 @@
+//! Some bytes of a block, by line: which, and what they hold.
+//!
+//! Few lines of a block are touched at a time, so both are lists of lines in order. Where lines have no contents nothing is
+//! kept of them.
+
+use std::fmt::Debug;
+use tombolo_protocol::Data;
+use tombolo_protocol::block::{BlockData, ByteSet};
+use tombolo_types::Mask;
+
+/// Bytes of a block: of which of its lines, counted from its first, ascending; none of them without a byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bytes(Vec<(u16, Mask)>);
+
+impl Bytes {
+    /// Bytes of one line.
+    pub fn of(line: u16, mask: Mask) -> Bytes {
+        if mask.is_empty() { Bytes::default() } else { Bytes(vec![(line, mask)]) }
+    }
+
+    /// All of the first `lines` lines.
+    pub fn whole(lines: u16) -> Bytes {
+        Bytes((0..lines).map(|line| (line, Mask::ALL)).collect())
+    }
+
+    /// Those of one line.
+    #[inline]
+    pub fn of_line(&self, line: u16) -> Mask {
+        self.place(line).map_or(Mask::NONE, |at| self.0[at].1)
+    }
+
+    /// Line by line.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, Mask)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Lines that have any.
+    pub fn lines(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Grains of lines.
+    pub fn grains(&self) -> u32 {
+        self.0.iter().map(|(_, mask)| mask.grains()).sum()
+    }
+
+    /// Where a line is.
+    #[inline]
+    fn place(&self, line: u16) -> Result<usize, usize> {
+        // Blocks are mostly whole, and a line is then at its own number.
+        let guess = usize::from(line);
+        if self.0.get(guess).is_some_and(|(found, _)| *found == line) {
+            return Ok(guess);
+        }
+        self.0.binary_search_by_key(&line, |(found, _)| *found)
+    }
+}
+
+impl ByteSet for Bytes {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, other: &Bytes) {
+        for (line, mask) in other.iter() {
+            match self.place(line) {
+                Ok(at) => self.0[at].1 |= mask,
+                Err(at) => self.0.insert(at, (line, mask)),
+            }
+        }
+    }
+
+    fn remove(&mut self, other: &Bytes) {
+        if other.0.len() > self.0.len() {
+            self.0.retain_mut(|(line, mask)| {
+                *mask = *mask & !other.of_line(*line);
+                !mask.is_empty()
+            });
+            return;
+        }
+        for (line, mask) in other.iter() {
+            let Ok(at) = self.place(line) else { continue };
+            self.0[at].1 = self.0[at].1 & !mask;
+            if self.0[at].1.is_empty() {
+                self.0.remove(at);
+            }
+        }
+    }
+
+    fn within(&self, other: &Bytes) -> Bytes {
+        Bytes(kept(&self.0, |line, mask| mask & other.of_line(line)))
+    }
+
+    fn without(&self, other: &Bytes) -> Bytes {
+        Bytes(kept(&self.0, |line, mask| mask & !other.of_line(line)))
+    }
+}
+
+/// What is left of each line's bytes, where any are.
+fn kept(lines: &[(u16, Mask)], left: impl Fn(u16, Mask) -> Mask) -> Vec<(u16, Mask)> {
+    let each = lines.iter().map(|&(line, mask)| (line, left(line, mask)));
+    each.filter(|(_, mask)| !mask.is_empty()).collect()
+}
+
+/// What lines of a block hold, ascending; those that are not there hold nothing yet. Empty where lines have no contents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Held<D>(Vec<(u16, D)>);
+
+impl<D: Data> Held<D> {
+    /// Of one line.
+    pub fn of(line: u16, data: D) -> Held<D> {
+        let mut held = Held::default();
+        held.put(line, |place| *place = data);
+        held
+    }
+
+    /// What a line holds.
+    pub fn line(&self, line: u16) -> D {
+        let place = self.0.binary_search_by_key(&line, |(found, _)| *found);
+        place.map_or_else(|_| D::default(), |at| self.0[at].1)
+    }
+
+    /// Changes what a line holds.
+    pub fn put(&mut self, line: u16, change: impl FnOnce(&mut D)) {
+        if size_of::<D>() == 0 {
+            return;
+        }
+        let at = match self.0.binary_search_by_key(&line, |(found, _)| *found) {
+            Ok(at) => at,
+            Err(at) => {
+                self.0.insert(at, (line, D::default()));
+                at
+            }
+        };
+        change(&mut self.0[at].1);
+    }
+}
+
+impl<D: Data> BlockData for Held<D> {
+    type Set = Bytes;
+    type Update = D::Update;
+
+    fn merge(&mut self, from: &Held<D>, set: &Bytes) {
+        if size_of::<D>() == 0 {
+            return;
+        }
+        for (line, mask) in set.iter() {
+            self.put(line, |data| data.merge(from.line(line), mask));
+        }
+    }
+
+    fn update(&mut self, update: D::Update, set: &Bytes) -> Held<D> {
+        let mut before = Held::default();
+        if size_of::<D>() == 0 {
+            return before;
+        }
+        for (line, mask) in set.iter() {
+            let mut old = D::default();
+            self.put(line, |data| old = data.update(update, mask));
+            before.put(line, |data| *data = old);
+        }
+        before
+    }
+
+    fn only(&self, set: &Bytes) -> Held<D> {
+        Held(self.0.iter().filter(|(line, _)| !set.of_line(*line).is_empty()).copied().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The bytes of a block of four lines, one by one.
+    fn bits(bytes: &Bytes) -> Vec<u32> {
+        (0..4).map(|line| bytes.of_line(line).0).collect()
+    }
+
+    fn bytes() -> impl Strategy<Value = Bytes> {
+        let line = prop_oneof![Just(0_u32), Just(u32::MAX), any::<u32>()];
+        prop::collection::vec(line, 4).prop_map(|masks| {
+            let mut bytes = Bytes::default();
+            (0..).zip(masks).for_each(|(line, mask)| bytes.add(&Bytes::of(line, Mask(mask))));
+            bytes
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn sets_of_bytes_are_sets(left in bytes(), right in bytes()) {
+            let with = |each: fn(u32, u32) -> u32| {
+                bits(&left).into_iter().zip(bits(&right)).map(|(one, other)| each(one, other)).collect::<Vec<_>>()
+            };
+            let (mut both, mut rest) = (left.clone(), left.clone());
+            both.add(&right);
+            rest.remove(&right);
+            prop_assert_eq!(bits(&both), with(|one, other| one | other));
+            prop_assert_eq!(bits(&rest), with(|one, other| one & !other));
+            prop_assert_eq!(bits(&left.within(&right)), with(|one, other| one & other));
+            prop_assert_eq!(&left.without(&right), &rest, "equal sets are written alike");
+            prop_assert_eq!(rest.is_empty(), bits(&rest).iter().all(|mask| *mask == 0));
+            prop_assert_eq!(both.lines(), bits(&both).iter().filter(|mask| **mask != 0).count());
+        }
+    }
+
+    #[test]
+    fn what_has_no_contents_takes_no_room() {
+        let mut held = Held::<()>::of(3, ());
+        held.merge(&Held::default(), &Bytes::whole(64));
+        assert!(held.0.is_empty() && held.only(&Bytes::whole(64)).0.is_empty());
+    }
+}

@@ -1,0 +1,561 @@
+//! A client of blocks: on a GPU an L2 above a stack, on the host a last-level cache above host memory.
+//!
+//! A request whose block has a transaction under way waits for its end, and so do those of the block behind it, in order. One
+//! whose block is not here asks the home for it as soon as it has a place (`room`) and fewer blocks than the slice's miss
+//! registers are asked for; those that lack one wait in one queue.
+//!
+//! On the host the memory below the cache is host memory itself: a block that it is granted moves no bytes, its lines are read
+//! when they are wanted, and what it evicts is in host memory before the home learns of it.
+
+use super::did::Did;
+use super::merge::Merging;
+use super::room::{Placed, Places};
+use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf};
+use crate::cache::{BulkClass, Cache, Ways};
+use crate::context::SliceContext;
+use crate::departure::Departure;
+use crate::message::{LineRequest, Message, Origin};
+use crate::packet::Payload;
+use crate::site::Site;
+use crate::watch::Contents;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use tombolo_machine::coherent_host::RowPolicy;
+use tombolo_protocol::block::ByteSet;
+use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
+use tombolo_protocol::{Refusal, coherence};
+use tombolo_types::{Interval, Line, Mask, Ps, Scope, Serializer};
+
+/// A line in the cache above.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Above {
+    /// When its bytes are there.
+    ready: Ps,
+    /// Bytes that the memory below lacks.
+    pub(super) written: Mask,
+}
+
+/// A block at a client.
+pub(super) struct Cell<N: Nodes, D: Contents> {
+    pub(super) slot: N::Slot<Held<D>>,
+    /// Requests that wait for the end of its transaction.
+    pub(super) parked: VecDeque<LineRequest<D>>,
+    /// Whether that transaction asks for it.
+    asks: bool,
+    /// Releases that wait for it.
+    pub(super) merging: Option<Merging>,
+}
+
+/// Whether a request could be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    Yes,
+    NoRoom,
+}
+
+/// The client of a slice.
+pub(super) struct Client<N: Nodes, D: Contents> {
+    pub(super) node: Node,
+    is_host: bool,
+    pub(super) blocks: FxHashMap<Block, Cell<N, D>>,
+    pub(super) places: Places,
+    /// The cache above.
+    pub(super) above: Cache<Above>,
+    port: Serializer,
+    /// What a request takes of the port, at least.
+    request: Interval,
+    /// A look-up of the directory of the memory below.
+    lookup: Ps,
+    /// Looking up all lines of a block in the cache above for a home.
+    probes: Ps,
+    /// Whether each access of the memory below closes the row that is open.
+    closes_rows: bool,
+    /// Grains of a line that a bit of a mask stands for.
+    grains_together: u32,
+    /// Blocks asked for, and how many may be.
+    asked: u32,
+    most_asked: u32,
+    /// Requests that wait for one of them to come.
+    queue: VecDeque<LineRequest<D>>,
+    /// By set of places: requests that wait for one whose transaction is over.
+    pub(super) crowded: FxHashMap<u64, VecDeque<LineRequest<D>>>,
+    /// On the host: bytes that have been written to host memory, and that its home takes to be here alone.
+    settled: FxHashMap<Block, Bytes>,
+    /// By join of the controller: blocks that it waits for.
+    pub(super) joins: Vec<(u16, u32)>,
+}
+
+impl<N: Nodes, D: Contents> Client<N, D> {
+    pub(super) fn new(site: &Site<Blocks<N>, D>, geometry: Geometry) -> Client<N, D> {
+        let machine = &site.machine;
+        let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
+        let is_host = site.layout.host() == Some(site.module);
+        let closes = stack.row_policy == RowPolicy::Closed;
+        let cycles = (stack.probe_cycles.numerator * u32::from(geometry.lines()), stack.probe_cycles.denominator);
+        Client {
+            node: Node::Client(site.module),
+            is_host,
+            blocks: FxHashMap::default(),
+            places: Places::new(site, geometry),
+            above: Cache::new(crate::convert::l2_slice(machine)),
+            port: Serializer::new(machine.l2.rate),
+            request: crate::convert::request_interval(machine),
+            lookup: if is_host { Ps::ZERO } else { stack.lookup_latency },
+            probes: Interval::cycles(machine.sm.clock.span(1 << 20), cycles).time(),
+            closes_rows: closes && !is_host,
+            grains_together: (stack.mask_bytes / machine.line.grain()).max(1) as u32,
+            asked: 0,
+            most_asked: machine.l2.mshrs,
+            queue: VecDeque::new(),
+            crowded: FxHashMap::default(),
+            settled: FxHashMap::default(),
+            joins: Vec::new(),
+        }
+    }
+
+    /// How many blocks it holds in each state.
+    pub(super) fn states(&self) -> Vec<(N::State, u64)> {
+        let count = |state: &N::State| {
+            let held = self.blocks.values().filter(|cell| N::state(&cell.slot).as_ref() == Some(state));
+            (*state, held.count() as u64)
+        };
+        N::STATES.iter().map(count).collect()
+    }
+
+    /// Lines in the cache above, and those of them that the memory below lacks bytes of.
+    pub(super) fn lines(&mut self) -> (u32, u32) {
+        let (mut lines, mut written) = (0, 0);
+        self.above.for_each_valid(|_, _, state| {
+            lines += 1;
+            written += u32::from(!state.written.is_empty());
+        });
+        (lines, written)
+    }
+
+    /// What waits, and for which block.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (&'static str, Block)> + '_ {
+        let busy = self.blocks.iter().filter(|(_, cell)| N::is_busy(&cell.slot));
+        let merging = self.blocks.iter().filter(|(_, cell)| cell.merging.is_some());
+        let busy = busy.map(|(block, _)| ("a transaction of its block", *block));
+        busy.chain(merging.map(|(block, _)| ("a merge", *block)))
+    }
+
+    pub(super) fn cell(&mut self, block: Block) -> &mut Cell<N, D> {
+        let node = self.node;
+        self.blocks.entry(block).or_insert_with(|| Cell {
+            slot: N::empty(node),
+            parked: VecDeque::new(),
+            asks: false,
+            merging: None,
+        })
+    }
+
+    /// What a client takes to answer for a block: it looks up its directory and all lines of the block above.
+    pub(super) fn answers_after(&self) -> Ps {
+        self.lookup + self.probes
+    }
+
+    /// Bytes of a block that are in host memory although its home takes them to be here; asked for as the home takes them.
+    pub(super) fn take_settled(&mut self, block: Block) -> Bytes {
+        self.settled.remove(&block).unwrap_or_default()
+    }
+
+    /// The request of a core or an SM, as the protocol has it. A store that covers less than what a bit of a mask stands for
+    /// must not be merged by masks.
+    fn request(&self, body: &LineRequest<D>, place: u16) -> nodes::Request<Held<D>> {
+        match body.request {
+            coherence::Request::Read { mask, scope } => nodes::Request::Read { set: Bytes::of(place, mask), scope },
+            coherence::Request::Write { mask, scope, data, .. } => {
+                let scope = if is_whole(mask, self.grains_together) { scope } else { Scope::Sys };
+                nodes::Request::Write { set: Bytes::of(place, mask), scope, data: Held::of(place, data) }
+            }
+            coherence::Request::Atomic { mask, scope, update, returns } => {
+                nodes::Request::Atomic { set: Bytes::of(place, mask), scope, update, returns }
+            }
+        }
+    }
+}
+
+/// Whether a mask covers whole groups of so many grains.
+fn is_whole(mask: Mask, grains: u32) -> bool {
+    let group = u32::MAX >> (u32::BITS - grains.min(u32::BITS));
+    (0..u32::BITS / grains).all(|index| {
+        let of_group = mask.0 >> (index * grains) & group;
+        of_group == 0 || of_group == group
+    })
+}
+
+/// Bytes that a request names.
+fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
+    match body.request {
+        coherence::Request::Read { mask, .. }
+        | coherence::Request::Write { mask, .. }
+        | coherence::Request::Atomic { mask, .. } => mask,
+    }
+}
+
+impl<N: Nodes, D: Contents> BlockSlice<N, D> {
+    /// A request of this module's SMs, or of the host's core.
+    pub(super) fn local(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
+        if !self.client.queue.is_empty() || self.take(&body, here) == Taken::NoRoom {
+            self.client.queue.push_back(body);
+            here.shared.stats.queued += 1;
+        }
+    }
+
+    /// Runs a request, or has it wait for a block to come.
+    pub(super) fn take_or_queue(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        if self.take(&body, here) == Taken::NoRoom {
+            self.client.queue.push_back(body);
+        }
+    }
+
+    /// Requests that have waited for a block to come run.
+    pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        while let Some(&body) = self.client.queue.front() {
+            if self.take(&body, here) == Taken::NoRoom {
+                return;
+            }
+            self.client.queue.pop_front();
+        }
+    }
+
+    /// Runs a request, or has it wait for its block.
+    pub(super) fn take(&mut self, body: &LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Taken {
+        let block = self.geometry.block(body.line);
+        let cell = self.client.cell(block);
+        if N::is_busy(&cell.slot) || !cell.parked.is_empty() {
+            cell.parked.push_back(*body);
+            return Taken::Yes;
+        }
+        if self.client.asked >= self.client.most_asked && self.must_ask(block, body, here) {
+            return Taken::NoRoom;
+        }
+        match self.place(block, here) {
+            Placed::Here => self.run(body, here),
+            Placed::Crowded(set) => self.client.crowded.entry(set).or_default().push_back(*body),
+        }
+        Taken::Yes
+    }
+
+    /// Whether a request would ask the home.
+    fn must_ask(&mut self, block: Block, body: &LineRequest<D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> bool {
+        let request = self.client.request(body, self.geometry.place(body.line));
+        let mut slot = self.client.cell(block).slot.clone();
+        let mut did = Did::<N, D>::default();
+        let step = here.site.protocol.0.step(self.client.node, &mut slot, Event::Asked(request), &mut did);
+        step.is_err() || did.parks
+    }
+
+    /// A request whose block has a place here and nothing under way.
+    fn run(&mut self, body: &LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let (block, place) = (self.geometry.block(body.line), self.geometry.place(body.line));
+        let request = self.client.request(body, place);
+        let cell = self.client.cell(block);
+        let above = N::above(&cell.slot).map_or(Mask::NONE, |above| above.of_line(place));
+        let was_above = above.contains(mask_of(body));
+        let mut did = Did::default();
+        self.step(block, Event::Asked(request), &mut did, here);
+        let (now, line) = (here.out.now(), here.site.machine.line);
+        if did.parks {
+            let cell = self.client.cell(block);
+            cell.parked.push_front(*body);
+            cell.asks = true;
+            self.client.asked += 1;
+            self.stats.asked += 1;
+            let looked_up = Departure::at(now).through_for(
+                now,
+                &mut self.client.port,
+                tombolo_types::Bytes(0),
+                self.client.request,
+            );
+            let leaves = looked_up.after(here.site.machine.l2.hit_latency).after(self.client.lookup);
+            self.tell_all(block, did, leaves, here);
+            return;
+        }
+        let bytes = tombolo_types::Bytes(u64::from(mask_of(body).grains()) * line.grain());
+        let passed = Departure::at(now).through_for(now, &mut self.client.port, bytes, self.client.request);
+        let leaves = passed.after(here.site.machine.l2.hit_latency);
+        self.count(body, was_above, here);
+        let ready = self.raise(body, was_above, leaves, here);
+        self.answer(body, did.answer, ready, here);
+    }
+
+    /// Has the bytes of a request in the cache above; returns when they are there.
+    fn raise(
+        &mut self,
+        body: &LineRequest<D>,
+        was_above: bool,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Departure {
+        let (line, mask) = (body.line, mask_of(body));
+        let writes = !matches!(body.request, coherence::Request::Read { .. });
+        let reads = !matches!(body.request, coherence::Request::Write { .. });
+        let mut ready = leaves;
+        if reads && !was_above {
+            let asks = leaves.after(self.client.lookup);
+            ready = Departure::at(self.read_below(line, mask, asks, here));
+        }
+        let earlier = self.client.above.lookup(line).copied();
+        if reads && let Some(above) = earlier {
+            ready = Departure::at(ready.time().max(above.ready));
+        }
+        let mut state = earlier.unwrap_or_default();
+        if reads {
+            state.ready = ready.time();
+        }
+        if writes {
+            state.written |= mask;
+        }
+        if earlier.is_some() {
+            if let Some(place) = self.client.above.peek_mut(line) {
+                *place = state;
+            }
+        } else {
+            self.enter_above(line, state, here);
+        }
+        ready
+    }
+
+    /// Reads bytes of a line in the memory below; returns when they are there.
+    fn read_below(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        asks: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Ps {
+        if self.client.closes_rows {
+            here.shared.memory.close_row(line);
+        }
+        here.read_memory(line, mask, asks)
+    }
+
+    /// A line takes its place in the cache above; one that must go is written to the memory below.
+    fn enter_above(&mut self, line: Line, state: Above, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let inserted = self.client.above.insert(line, BulkClass::new(0), state, Ways::ALL);
+        let Some(victim) = inserted.and_then(|inserted| inserted.victim) else { return };
+        here.shared.stats.evictions += 1;
+        let (block, place) = (self.geometry.block(victim.line), self.geometry.place(victim.line));
+        self.step(block, Event::EvictAbove(Bytes::of(place, Mask::ALL)), &mut Did::default(), here);
+        let written = victim.state.written;
+        if !written.is_empty() {
+            here.shared.stats.writebacks += 1;
+            let leaves = Departure::at(here.out.now()).after(self.client.lookup);
+            self.write_below(victim.line, written, leaves, here);
+            if self.client.is_host {
+                self.client.settled.entry(block).or_default().add(&Bytes::of(place, written));
+            }
+        }
+    }
+
+    fn write_below(
+        &mut self,
+        line: Line,
+        mask: Mask,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        here.store_memory(line, mask, leaves);
+    }
+
+    /// Answers a request.
+    fn answer(
+        &mut self,
+        body: &LineRequest<D>,
+        answer: Option<Answer<Held<D>>>,
+        ready: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let Origin { module, sm, warp, result, register } = body.origin;
+        let (line, place) = (body.line, self.geometry.place(body.line));
+        let to = here.site.layout.sm(module, sm);
+        match answer {
+            Some(Answer::Fill { data, .. }) => {
+                let mask = mask_of(body);
+                let at = here.deliver(ready, sm, mask.grains());
+                let seen = here.shared.flags.seen(body.flag);
+                let data = data.line(place);
+                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen });
+            }
+            Some(Answer::Old { data }) => {
+                let at = here.deliver(ready, sm, 1);
+                here.out.send(at, self.id, to, Message::Old { warp, result, data: data.line(place) });
+            }
+            None => {}
+        }
+        if !matches!(body.request, coherence::Request::Read { .. }) {
+            here.shared.flags.learn(line, body.flag);
+            here.return_store(sm, body.tickets.hop, ready.time());
+        }
+    }
+
+    fn count(&self, body: &LineRequest<D>, was_above: bool, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let stats = &mut here.shared.stats;
+        match body.request {
+            coherence::Request::Read { .. } => {
+                stats.reads += 1;
+                stats.read_hits += u64::from(was_above);
+            }
+            coherence::Request::Write { .. } => stats.writes += 1,
+            coherence::Request::Atomic { .. } => stats.atomics += 1,
+        }
+    }
+
+    /// Another node says something of a block.
+    pub(super) fn client_told(
+        &mut self,
+        from: Node,
+        block: Block,
+        message: MessageOf<N, D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let brings_block = matches!(N::carries(&message), Carried::Block);
+        let mut did = Did::default();
+        self.step(block, Event::Told { from, message }, &mut did, here);
+        let mut leaves = Departure::at(ready);
+        if did.told.is_empty() {
+            if brings_block && !self.client.is_host {
+                self.fill_below(block, leaves, here);
+            }
+        } else {
+            // It was asked, and has looked up all lines of the block.
+            leaves = leaves.after(self.client.answers_after());
+        }
+        self.keep_above(block, leaves, here);
+        self.tell_all(block, did, leaves, here);
+        self.settle(block, here);
+    }
+
+    /// Writes a block that has come to the stack: one access, whose row stays open for it.
+    fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let leaves = leaves.after(self.client.lookup);
+        self.stats.filled += 1;
+        for place in 0..self.geometry.lines() {
+            let line = self.geometry.line(block, place);
+            here.store_memory(line, Mask::ALL, leaves);
+        }
+    }
+
+    /// Tells other nodes what a step asked for. What is sent of the block is read in the memory below.
+    pub(super) fn tell_all(
+        &mut self,
+        block: Block,
+        did: Did<N, D>,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        for (to, message) in did.told {
+            let ready = match N::carries(&message) {
+                _ if self.client.is_host => leaves,
+                Carried::Nothing => leaves,
+                Carried::Block => self.read_out(block, &Bytes::whole(self.geometry.lines()), leaves, here),
+                Carried::Masked(set) => {
+                    let set = set.clone();
+                    self.read_out(block, &set, leaves, here)
+                }
+            };
+            self.tell(to, block, message, ready, here);
+        }
+    }
+
+    /// Reads bytes of a block in the stack, as one access.
+    fn read_out(
+        &mut self,
+        block: Block,
+        set: &Bytes,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Departure {
+        let mut done = leaves.time();
+        for (index, (place, mask)) in set.iter().enumerate() {
+            let line = self.geometry.line(block, place);
+            if index == 0 && self.client.closes_rows {
+                here.shared.memory.close_row(line);
+            }
+            done = done.max(here.read_memory(line, mask, leaves));
+        }
+        Departure::at(done)
+    }
+
+    /// Lines of a block that the protocol has taken from the cache above leave it; those that it has brought to the memory
+    /// below are written there, where the block stays.
+    pub(super) fn keep_above(
+        &mut self,
+        block: Block,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let Some(cell) = self.client.blocks.get(&block) else { return };
+        let stays = N::holds(&cell.slot);
+        let [above, fresh] = [N::above(&cell.slot), N::fresh(&cell.slot)].map(|set| set.cloned().unwrap_or_default());
+        for place in 0..self.geometry.lines() {
+            let line = self.geometry.line(block, place);
+            let Some(state) = self.client.above.peek(line).copied() else { continue };
+            let settled = state.written & !fresh.of_line(place);
+            if stays && !settled.is_empty() && !self.client.is_host {
+                self.write_below(line, settled, leaves, here);
+            }
+            if above.of_line(place).is_empty() {
+                self.client.above.remove(line);
+            } else if let Some(kept) = self.client.above.peek_mut(line) {
+                kept.written = kept.written & fresh.of_line(place);
+            }
+        }
+    }
+
+    /// What follows from a block whose transaction may be over: those who wait run.
+    pub(super) fn settle(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let cell = self.client.cell(block);
+        if !N::is_busy(&cell.slot) {
+            if std::mem::take(&mut cell.asks) {
+                self.client.asked -= 1;
+            }
+            self.run_parked(block, here);
+        }
+        self.merge_on(block, here);
+        self.forget_if_gone(block, here);
+        self.serve(here);
+    }
+
+    fn run_parked(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        loop {
+            let cell = self.client.cell(block);
+            if N::is_busy(&cell.slot) {
+                return;
+            }
+            let Some(body) = cell.parked.pop_front() else { return };
+            match self.place(block, here) {
+                Placed::Here => self.run(&body, here),
+                Placed::Crowded(set) => {
+                    let rest = std::mem::take(&mut self.client.cell(block).parked);
+                    let waits = self.client.crowded.entry(set).or_default();
+                    waits.push_back(body);
+                    waits.extend(rest);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A step of the client that is not refused.
+    pub(super) fn step(
+        &mut self,
+        block: Block,
+        event: Event<MessageOf<N, D>, Held<D>>,
+        did: &mut Did<N, D>,
+        here: &SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let protocol = here.site.protocol.0;
+        let node = self.client.node;
+        let cell = self.client.cell(block);
+        match protocol.step(node, &mut cell.slot, event, did) {
+            Ok(()) => {}
+            Err(Refusal::Stall) => panic!("{node:?} is handed events of {block:?} when nothing is under way there"),
+            Err(Refusal::Unexpected(what)) => panic!("{node:?}, {block:?}: {what}"),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The home of blocks: the directory beside host memory. Requests of a block with a transaction under way wait in order; what
+//! is said within a transaction is taken at once.
+
+use super::did::Did;
+use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf};
+use crate::context::SliceContext;
+use crate::departure::Departure;
+use crate::message::Message;
+use crate::mshr::EntryId;
+use crate::site::Site;
+use crate::watch::Contents;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use tombolo_protocol::Refusal;
+use tombolo_protocol::block::ByteSet;
+use tombolo_protocol::nodes::{Access, Class, Event, Node, Nodes};
+use tombolo_types::{Mask, ModuleId, Ps};
+
+/// A block at its home.
+struct Kept<N: Nodes, D: Contents> {
+    slot: N::Slot<Held<D>>,
+    /// Whose request the transaction under way is about.
+    asker: ModuleId,
+    waiting: VecDeque<(Node, MessageOf<N, D>)>,
+}
+
+/// The home of a slice's blocks.
+pub(super) struct Home<N: Nodes, D: Contents> {
+    blocks: FxHashMap<Block, Kept<N, D>>,
+    lookup: Ps,
+}
+
+impl<N: Nodes, D: Contents> Home<N, D> {
+    pub(super) fn new(site: &Site<Blocks<N>, D>) -> Home<N, D> {
+        let directory = site.machine.host_directory.as_ref();
+        let lookup = directory.expect("a machine with stacks has a host").lookup_latency;
+        Home { blocks: FxHashMap::default(), lookup }
+    }
+
+    /// Blocks whose requests wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Block> + '_ {
+        self.blocks.iter().filter(|(_, kept)| !kept.waiting.is_empty()).map(|(block, _)| *block)
+    }
+
+    fn block(&mut self, block: Block) -> &mut Kept<N, D> {
+        let empty = || Kept { slot: N::empty(Node::Home), asker: ModuleId(0), waiting: VecDeque::new() };
+        self.blocks.entry(block).or_insert_with(empty)
+    }
+}
+
+impl<N: Nodes, D: Contents> BlockSlice<N, D> {
+    fn home(&mut self) -> &mut Home<N, D> {
+        self.home.as_mut().expect("what homes are told goes to the host")
+    }
+
+    /// A client says something.
+    pub(super) fn home_told(
+        &mut self,
+        from: Node,
+        block: Block,
+        message: MessageOf<N, D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let is_request = N::class(&message) == Class::Request;
+        let kept = self.home().block(block);
+        if is_request && (N::is_busy(&kept.slot) || !kept.waiting.is_empty()) {
+            kept.waiting.push_back((from, message));
+            self.stats.home_waits += 1;
+            return;
+        }
+        self.home_step(block, Event::Told { from, message }, ready, here);
+        self.go_on(block, ready, here);
+    }
+
+    /// Memory has a block that was asked for.
+    pub(super) fn home_read(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let mut held = Held::default();
+        if size_of::<D>() != 0 {
+            for place in 0..self.geometry.lines() {
+                let data = here.shared.memory.read(self.geometry.line(block, place));
+                held.put(place, |line| *line = data);
+            }
+        }
+        let now = here.out.now();
+        self.home_step(block, Event::Read(held), now, here);
+        self.go_on(block, now, here);
+    }
+
+    /// Requests that have waited run, until one starts a transaction.
+    fn go_on(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        loop {
+            let kept = self.home().block(block);
+            if N::is_busy(&kept.slot) {
+                return;
+            }
+            let Some((from, message)) = kept.waiting.pop_front() else { return };
+            self.home_step(block, Event::Told { from, message }, ready, here);
+        }
+    }
+
+    fn home_step(
+        &mut self,
+        block: Block,
+        event: Event<MessageOf<N, D>, Held<D>>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let mut did = Did::default();
+        let (protocol, lookup) = (here.site.protocol.0, self.home().lookup);
+        let kept = self.home().block(block);
+        if let Event::Told { from: Node::Client(client), message } = &event
+            && N::class(message) == Class::Request
+        {
+            kept.asker = *client;
+        }
+        let asker = kept.asker;
+        match protocol.step(Node::Home, &mut kept.slot, event, &mut did) {
+            Ok(()) => {}
+            Err(Refusal::Stall) => panic!("a home is handed requests when nothing is under way"),
+            Err(Refusal::Unexpected(what)) => panic!("the home of {block:?}: {what}"),
+        }
+        let leaves = Departure::at(ready).after(lookup);
+        for access in did.memory {
+            self.home_memory(block, access, asker, leaves, here);
+        }
+        for (to, message) in did.told {
+            self.tell(to, block, message, leaves, here);
+        }
+    }
+
+    /// Reads or writes host memory. The last-level cache reads its lines there when it wants them, and not with the block.
+    fn home_memory(
+        &mut self,
+        block: Block,
+        access: Access<Held<D>>,
+        asker: ModuleId,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        match access {
+            Access::Read => {
+                let is_own = asker == here.site.module;
+                let places = if is_own { 0 } else { self.geometry.lines() };
+                let line = |place| self.geometry.line(block, place);
+                let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves));
+                let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
+                let (line, register) = (line(0), EntryId::default());
+                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register });
+            }
+            Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
+            Access::WriteAll { data } => {
+                let set = Bytes::whole(self.geometry.lines());
+                self.home_write(block, &set, &data, leaves, here);
+            }
+        }
+    }
+
+    /// Writes bytes of a block to host memory; what the last-level cache has written there already takes no time again.
+    fn home_write(
+        &mut self,
+        block: Block,
+        set: &Bytes,
+        data: &Held<D>,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        for (place, mask) in set.iter() {
+            here.shared.memory.write(self.geometry.line(block, place), mask, data.line(place));
+        }
+        let missing = set.without(&self.client.take_settled(block));
+        for (place, mask) in missing.iter() {
+            here.store_memory(self.geometry.line(block, place), mask, leaves);
+        }
+    }
+}

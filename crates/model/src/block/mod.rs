@@ -1,0 +1,297 @@
+//! A slice of a protocol of clients and homes: it answers for blocks of host memory.
+//!
+//! On a GPU a slice is a client: its part of the L2 above a stack of DRAM, with a directory of the stack's blocks (UMH's SMD).
+//! On the host it is a client too, the last-level cache above host memory, and the home of blocks (UMH's HMD). What a block
+//! is to either the protocol keeps, in a slot for each; rules of values are all there.
+//!
+//! - `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
+//! - `client`: requests from their arrival to their answer, and what a home asks. `room`: what must go for others.
+//!   `merge`: what releases and launches ask. `home`: the directory beside host memory.
+//!
+//! Times: a request occupies the slice's port and takes its access time; one that finds its bytes in the stack alone looks
+//! them up there (`stack.lookup_latency`) and reads them from DRAM. A block is usable when it is whole here. What a home asks
+//! of a client looks up every line of the block in the L2, beside its accesses. Not modelled: limits of the queues between
+//! slices, energy of directories.
+
+mod bytes;
+mod client;
+mod did;
+mod home;
+mod merge;
+mod post;
+mod room;
+mod stats;
+
+pub use bytes::{Bytes, Held};
+pub use post::{Letter, Post};
+pub use stats::BlockStats;
+
+use crate::below::{Below, L2};
+use crate::context::{SliceContext, SliceView};
+use crate::departure::Departure;
+use crate::message::{Flag, Message};
+use crate::packet::{Packet, Told};
+use crate::site::{Routing, Site};
+use crate::watch::Contents;
+use client::Client;
+use home::Home;
+use tombolo_protocol::elision::LineSet;
+use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
+use tombolo_protocol::options::{Facts, Options};
+use tombolo_protocol::plan::{Phase, Sync};
+use tombolo_protocol::{Action, Protocol};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
+
+/// A protocol of clients and homes, with slices that answer for blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<N>(pub N);
+
+impl<N: Nodes> Protocol for Blocks<N> {
+    type Types = N::Types;
+
+    const FACTS: Facts = N::FACTS;
+    const BREAKABLE: bool = N::BREAKABLE;
+
+    fn acquire(&self, sync: Sync) -> &'static [Phase] {
+        self.0.acquire(sync)
+    }
+
+    fn release(&self, sync: Sync) -> &'static [Phase] {
+        self.0.release(sync)
+    }
+
+    fn options(&self) -> &Options {
+        self.0.options()
+    }
+}
+
+/// What slices tell each other of a block, and the flags that its bytes show.
+#[derive(Clone, Debug)]
+pub struct Envelope<M> {
+    message: M,
+    flags: Vec<(Line, Flag)>,
+}
+
+type MessageOf<N, D> = <N as Nodes>::Message<Held<D>>;
+
+impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
+    type Slice = BlockSlice<N, D>;
+    type Between = Post<Envelope<MessageOf<N, D>>>;
+
+    fn routing(&self) -> Routing {
+        Routing { hierarchical: false, fills_stay_ahead: true }
+    }
+}
+
+/// A block: its number in the address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Block(u64);
+
+/// Which block a line is of.
+#[derive(Clone, Copy, Debug)]
+struct Geometry {
+    /// Binary logarithm of the lines of a block.
+    shift: u32,
+}
+
+impl Geometry {
+    fn block(self, line: Line) -> Block {
+        Block(line.0 >> self.shift)
+    }
+
+    /// The place of a line in its block.
+    fn place(self, line: Line) -> u16 {
+        (line.0 & ((1 << self.shift) - 1)) as u16
+    }
+
+    /// Lines of a block.
+    fn lines(self) -> u16 {
+        1 << self.shift
+    }
+
+    /// A line of a block.
+    fn line(self, block: Block, place: u16) -> Line {
+        Line((block.0 << self.shift) + u64::from(place))
+    }
+}
+
+/// A slice that answers for blocks.
+pub struct BlockSlice<N: Nodes, D: Contents> {
+    id: ComponentId,
+    geometry: Geometry,
+    client: Client<N, D>,
+    /// On the host.
+    home: Option<Home<N, D>>,
+    post: Post<Envelope<MessageOf<N, D>>>,
+    /// Letters sent.
+    sent: u32,
+    /// When the latest of what it has told itself is heard.
+    heard: Ps,
+    stats: BlockStats,
+}
+
+impl<N: Nodes, D: Contents> BlockSlice<N, D> {
+    /// Tells another node of a block what a step asked for, as it departs.
+    fn tell(
+        &mut self,
+        to: Node,
+        block: Block,
+        message: MessageOf<N, D>,
+        departs: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let site = here.site;
+        let host = site.layout.host().expect("blocks are of host memory, and the host is a module");
+        let target = match to {
+            Node::Home => host,
+            Node::Client(module) => module,
+        };
+        let (grains, masks) = self.weigh(&message, here);
+        self.stats.count(N::class(&message), u64::from(grains) * site.machine.line.grain());
+        let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
+        let letter = Letter { from: self.id, number: self.sent };
+        self.sent = self.sent.wrapping_add(1);
+        self.post.send(letter, Envelope { message, flags });
+        let line = self.geometry.line(block, 0);
+        let packet = Packet::Told(Told { line, letter, grains, masks });
+        if target == site.module {
+            let at = departs.time().max(self.heard).max(here.out.now() + Ps(1));
+            self.heard = at;
+            here.out.send(at, self.id, self.id, Message::Enter { source: target, packet });
+        } else {
+            here.send(departs, target, packet);
+        }
+    }
+
+    /// Grains of lines and bytes of masks that a message carries.
+    fn weigh(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
+        match N::carries(message) {
+            Carried::Nothing => (0, 0),
+            Carried::Block => (u32::from(self.geometry.lines()) * Mask::ALL.grains(), 0),
+            Carried::Masked(bytes) => {
+                let masks = bytes.lines() as u64 * here.site.machine.messages.mask_bytes.0;
+                (bytes.grains(), masks as u16)
+            }
+        }
+    }
+
+    /// The flags that lines of a block show here.
+    fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<(Line, Flag)> {
+        let flags = &here.shared.flags;
+        if flags.is_empty() {
+            return Vec::new();
+        }
+        let lines = (0..self.geometry.lines()).map(|place| self.geometry.line(block, place));
+        lines.flat_map(|line| flags.events(line).iter().map(move |flag| (line, *flag))).collect()
+    }
+
+    /// What another slice, or this one, says of a block has come.
+    fn told(
+        &mut self,
+        source: ModuleId,
+        Told { line, letter, .. }: Told,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let Envelope { message, flags } = self.post.take(letter);
+        for (line, flag) in flags {
+            here.shared.flags.learn(line, flag);
+        }
+        let block = self.geometry.block(line);
+        match N::class(&message) {
+            Class::Request | Class::Answer => self.home_told(Node::Client(source), block, message, ready, here),
+            Class::Down => self.client_told(Node::Home, block, message, ready, here),
+            Class::Peer => self.client_told(Node::Client(source), block, message, ready, here),
+        }
+    }
+}
+
+impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
+    fn new(id: ComponentId, site: &Site<Blocks<N>, D>, post: &Post<Envelope<MessageOf<N, D>>>) -> BlockSlice<N, D> {
+        let machine = &site.machine;
+        let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
+        let geometry = Geometry { shift: (stack.block_bytes / machine.line.bytes()).trailing_zeros() };
+        BlockSlice {
+            id,
+            geometry,
+            client: Client::new(site, geometry),
+            home: (site.layout.host() == Some(site.module)).then(|| Home::new(site)),
+            post: post.clone(),
+            sent: 0,
+            heard: Ps::ZERO,
+            stats: BlockStats::default(),
+        }
+    }
+
+    fn id(&self) -> ComponentId {
+        self.id
+    }
+
+    fn prefetch(&self, _: &Message<D>, _: SliceView<'_, Blocks<N>, D>) {}
+
+    fn prefetch_found(&self, _: &Message<D>, _: SliceView<'_, Blocks<N>, D>) {}
+
+    fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        match *message {
+            Message::Local(request) => self.local(request, here),
+            Message::Memory { line, .. } => self.home_read(self.geometry.block(line), here),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+        }
+    }
+
+    fn arrive(
+        &mut self,
+        source: ModuleId,
+        packet: &Packet<D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        match *packet {
+            Packet::Told(told) => self.told(source, told, ready, here),
+            other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
+        }
+    }
+
+    fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        self.serve(here);
+    }
+
+    fn is_walked(_: &Blocks<N>, _: Action) -> bool {
+        false
+    }
+
+    fn act(&mut self, _: Action, _: Option<&LineSet>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
+        // Caches are coherent but for what a merge brings together: nothing is dropped, and nothing posted is under way.
+        here.out.now()
+    }
+
+    fn merge(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        self.merge_all(all, join, here);
+    }
+
+    fn held(&mut self) -> (u32, u32) {
+        self.client.lines()
+    }
+
+    fn give_up(&mut self, _: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
+        here.out.now()
+    }
+
+    fn copied_from(&mut self, _: Line, _: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Option<(Mask, D, Departure)> {
+        None
+    }
+
+    fn copied_to(&mut self, _: Line, _: &mut SliceContext<'_, '_, Blocks<N>, D>) {}
+
+    fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {
+        let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
+        Some((self.stats, states.collect()))
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
+        let lines = |block: Block| self.geometry.line(block, 0);
+        let clients = self.client.waiting().map(move |(what, block)| (what, lines(block)));
+        let homes = self.home.iter().flat_map(Home::waiting);
+        clients.chain(homes.map(move |block| ("a transaction of its block", lines(block))))
+    }
+}

@@ -1,0 +1,149 @@
+//! Places of blocks in the memory below a client. A block that needs one has another leave that was used longest ago and has
+//! nothing under way; what that sends back is on its way while the place is already another's.
+
+use super::did::Did;
+use super::{Block, BlockSlice, Blocks, Geometry};
+use crate::context::SliceContext;
+use crate::departure::Departure;
+use crate::site::Site;
+use crate::watch::Contents;
+use rustc_hash::FxHashMap;
+use tombolo_protocol::nodes::{Event, Nodes};
+
+/// Whether a block has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placed {
+    /// It has.
+    Here,
+    /// Every block of its set has something under way.
+    Crowded(u64),
+}
+
+/// Which blocks have places: sets of so many ways, the least recently used first to go. Only sets in use are kept.
+#[derive(Debug)]
+pub(super) struct Places {
+    sets: u64,
+    ways: usize,
+    /// Slices that blocks are spread over, and the binary logarithm of neighbouring blocks of one.
+    slices: u64,
+    together: u32,
+    used: FxHashMap<u64, Vec<(Block, u64)>>,
+    clock: u64,
+}
+
+impl Places {
+    pub(super) fn new<N: Nodes, D: Contents>(site: &Site<Blocks<N>, D>, geometry: Geometry) -> Places {
+        let machine = &site.machine;
+        let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
+        let slices = u64::from(machine.l2.slices);
+        let (blocks, ways) = match (site.layout.host() == Some(site.module), &machine.llc) {
+            (true, Some(llc)) => (u64::from(llc.directory_blocks), llc.ways),
+            (true, None) | (false, _) => (stack.capacity(machine.dram.bytes) / stack.block_bytes, stack.ways),
+        };
+        let together = (stack.interleave() / stack.block_bytes).trailing_zeros();
+        debug_assert!(geometry.lines() > 0);
+        Places {
+            sets: (blocks / slices / u64::from(ways)).max(1),
+            ways: ways as usize,
+            slices,
+            together,
+            used: FxHashMap::default(),
+            clock: 0,
+        }
+    }
+
+    /// The set of a block: blocks of a slice, counted one after the other, modulo the sets.
+    pub(super) fn set(&self, block: Block) -> u64 {
+        let group = (block.0 >> self.together) / self.slices;
+        (group << self.together | block.0 & ((1 << self.together) - 1)) % self.sets
+    }
+
+    /// Whether a block has a place, which it then uses.
+    fn touch(&mut self, set: u64, block: Block) -> bool {
+        self.clock += 1;
+        let found = self.used.get_mut(&set).and_then(|ways| ways.iter_mut().find(|(there, _)| *there == block));
+        match found {
+            Some((_, used)) => {
+                *used = self.clock;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn add(&mut self, set: u64, block: Block) {
+        self.used.entry(set).or_default().push((block, self.clock));
+    }
+
+    pub(super) fn remove(&mut self, block: Block) {
+        let set = self.set(block);
+        let Some(ways) = self.used.get_mut(&set) else { return };
+        ways.retain(|(there, _)| *there != block);
+        if ways.is_empty() {
+            self.used.remove(&set);
+        }
+    }
+
+    fn is_full(&self, set: u64) -> bool {
+        self.used.get(&set).is_some_and(|ways| ways.len() >= self.ways)
+    }
+
+    /// The blocks of a set, the one used longest ago first.
+    fn oldest_first(&self, set: u64) -> Vec<Block> {
+        let mut ways = self.used.get(&set).cloned().unwrap_or_default();
+        ways.sort_unstable_by_key(|(_, used)| *used);
+        ways.into_iter().map(|(block, _)| block).collect()
+    }
+}
+
+impl<N: Nodes, D: Contents> BlockSlice<N, D> {
+    /// Gives a block a place, or tells why it has none.
+    pub(super) fn place(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Placed {
+        let set = self.client.places.set(block);
+        if self.client.places.touch(set, block) {
+            return Placed::Here;
+        }
+        if self.client.places.is_full(set) {
+            let idle = |other: &Block| {
+                let cell = &self.client.blocks[other];
+                !N::is_busy(&cell.slot) && cell.parked.is_empty()
+            };
+            let Some(victim) = self.client.places.oldest_first(set).into_iter().find(idle) else {
+                self.stats.crowded += 1;
+                return Placed::Crowded(set);
+            };
+            self.evict(victim, here);
+        }
+        self.client.places.add(set, block);
+        Placed::Here
+    }
+
+    fn evict(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        self.stats.evicted += 1;
+        self.client.places.remove(block);
+        let mut did = Did::default();
+        self.step(block, Event::Evict, &mut did, here);
+        let leaves = Departure::at(here.out.now()).after(self.client.answers_after());
+        self.keep_above(block, leaves, here);
+        self.tell_all(block, did, leaves, here);
+        self.forget_if_gone(block, here);
+    }
+
+    /// A client that has nothing of a block, and waits for nothing, forgets it. Those that waited for a place run.
+    pub(super) fn forget_if_gone(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let Some(cell) = self.client.blocks.get(&block) else { return };
+        if N::is_busy(&cell.slot) {
+            return;
+        }
+        let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.site.protocol.0.owes(&cell.slot);
+        if !N::holds(&cell.slot) && !waits {
+            self.client.blocks.remove(&block);
+            self.client.places.remove(block);
+        }
+        let set = self.client.places.set(block);
+        let Some(crowded) = self.client.crowded.remove(&set) else { return };
+        for body in crowded {
+            self.take_or_queue(body, here);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What happened to blocks at a slice.
+
+use tombolo_protocol::nodes::Class;
+
+/// Counters of one slice's blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockStats {
+    /// Times that a client asked for a block, or to have it alone.
+    pub asked: u64,
+    /// Blocks that came and were written to a stack.
+    pub filled: u64,
+    /// Blocks that had to go for others.
+    pub evicted: u64,
+    /// Requests whose set had no block that could go.
+    pub crowded: u64,
+    /// Blocks that a release or a launch had merged.
+    pub merged: u64,
+    /// Requests that waited at a home for the transaction before them.
+    pub home_waits: u64,
+    /// Messages without data.
+    empty: u64,
+    /// By [`Class`]: messages, and bytes of data in them.
+    classes: [(u64, u64); 4],
+}
+
+impl BlockStats {
+    /// Counts a message and the data in it.
+    pub(super) fn count(&mut self, class: Class, data: u64) {
+        let (messages, bytes) = &mut self.classes[class as usize];
+        *messages += 1;
+        *bytes += data;
+        self.empty += u64::from(data == 0);
+    }
+
+    /// Messages without data.
+    pub fn empty(&self) -> u64 {
+        self.empty
+    }
+
+    /// Messages of a class, and bytes of data in them.
+    pub fn class(&self, class: Class) -> (u64, u64) {
+        self.classes[class as usize]
+    }
+
+    /// Adds another slice's.
+    pub fn merge(&mut self, other: &BlockStats) {
+        self.asked += other.asked;
+        self.filled += other.filled;
+        self.evicted += other.evicted;
+        self.crowded += other.crowded;
+        self.merged += other.merged;
+        self.home_waits += other.home_waits;
+        self.empty += other.empty;
+        for ((messages, bytes), (more, more_bytes)) in self.classes.iter_mut().zip(other.classes) {
+            *messages += more;
+            *bytes += more_bytes;
+        }
+    }
+}

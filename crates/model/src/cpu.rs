@@ -1,0 +1,230 @@
+//! The host's CPU: one core that issues the line accesses of the host program in order, so many outstanding at a time, to its
+//! last-level cache.
+//!
+//! It does what it is told to ([`HostWork`]) and tells the command processor when the last access is answered. Its accesses are
+//! of `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). Modelled: the rate of issue, outstanding accesses. Not modelled: its
+//! arithmetic, caches of its own above the last level, several cores, page faults: pages are pinned.
+
+use crate::context::SmContext;
+use crate::credits::Generation;
+use crate::kernel_slot::KernelSlot;
+use crate::message::{Flag, LineRequest, Message, Origin};
+use crate::mshr::EntryId;
+use crate::outstanding::Tickets;
+use crate::watch::{Contents, WarpSlot, Watch};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tombolo_machine::coherent_host::CpuConfig;
+use tombolo_protocol::Request;
+use tombolo_protocol::front::ON_HOST;
+use tombolo_types::stream::Program;
+use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Ps, SmId};
+
+/// What the host does, by the program that says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostWork {
+    /// What it does before the first command.
+    Setup,
+    /// One of the program's phases between commands.
+    Phase(u32),
+    /// What it does behind the last command.
+    Results,
+}
+
+impl HostWork {
+    /// What it touches.
+    pub fn phase(self, program: &dyn Program) -> &HostPhase {
+        match self {
+            HostWork::Setup => program.setup(),
+            HostWork::Phase(index) => &program.host_phases()[index as usize],
+            HostWork::Results => program.results(),
+        }
+    }
+}
+
+/// When the host did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRun {
+    /// What.
+    pub work: HostWork,
+    /// When it began.
+    pub start: Ps,
+    /// When its first load was answered; `None` where it loads nothing.
+    pub first_load: Option<Ps>,
+    /// When its last access was answered.
+    pub end: Ps,
+    /// Line accesses.
+    pub accesses: u64,
+}
+
+/// The work at hand.
+#[derive(Debug)]
+struct Running {
+    slot: KernelSlot,
+    run: HostRun,
+    left: VecDeque<HostAccess>,
+}
+
+/// A load that has not been answered.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    register: EntryId,
+}
+
+/// The core.
+pub struct Cpu {
+    id: ComponentId,
+    core: WarpSlot,
+    program: Arc<dyn Program>,
+    line: LineSize,
+    running: Option<Running>,
+    most: u32,
+    outstanding: u32,
+    /// Result slots of loads, those that are free.
+    free: Vec<u8>,
+    loads: Vec<Option<Load>>,
+    /// Between two accesses, in intervals: how many have been issued since `since`.
+    interval: Interval,
+    issued_at: Ps,
+    /// What a slice of the last-level cache is asked after.
+    hop: Ps,
+    done: Vec<HostRun>,
+}
+
+/// Outstanding loads that have names of their own.
+pub const MOST_OUTSTANDING: u32 = 64;
+
+impl Cpu {
+    /// An idle core at SM 0's place of a module.
+    pub fn new(id: ComponentId, core: WarpSlot, config: &CpuConfig, program: Arc<dyn Program>) -> Cpu {
+        let cycles = (config.issue_cycles.numerator, config.issue_cycles.denominator);
+        let most = config.outstanding.min(MOST_OUTSTANDING);
+        Cpu {
+            id,
+            core,
+            line: program.line_size(),
+            program,
+            running: None,
+            most,
+            outstanding: 0,
+            free: (0..most as u8).rev().collect(),
+            loads: vec![None; most as usize],
+            interval: Interval::cycles(config.clock.span(1 << 20), cycles),
+            issued_at: Ps::ZERO,
+            hop: Ps(1),
+            done: Vec::new(),
+        }
+    }
+
+    /// What it has done, in order.
+    pub fn done(&self) -> &[HostRun] {
+        &self.done
+    }
+
+    /// What it waits for, for a report of who waits for whom.
+    pub fn waiting(&self) -> Option<String> {
+        let Running { run, left, .. } = self.running.as_ref()?;
+        Some(format!("{:?}: {} accesses outstanding, {} to come", run.work, self.outstanding, left.len()))
+    }
+
+    /// Handles a message.
+    pub fn handle<C, D: Contents>(&mut self, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+        match *message {
+            Message::HostWork { slot, work } => self.begin(slot, work, here),
+            Message::HostIssue => self.issue(here),
+            Message::Fill { register, line, mask, data, .. } => {
+                let result = self.loads.iter().position(|load| load.is_some_and(|load| load.register == register));
+                let result = result.expect("a fill answers a load that is outstanding");
+                here.site.watch.loaded(here.out.now(), self.core, result as u8, line, mask, data);
+                self.loads[result] = None;
+                self.free.push(result as u8);
+                self.answered(true, here);
+            }
+            Message::StoreReturned => self.answered(false, here),
+            other => panic!("the host's core got {other:?}"),
+        }
+    }
+
+    fn begin<C, D: Contents>(&mut self, slot: KernelSlot, work: HostWork, here: &mut SmContext<'_, '_, C, D>) {
+        let start = here.out.now();
+        let left: VecDeque<HostAccess> = work.phase(&*self.program).accesses(self.line).collect();
+        let run = HostRun { work, start, first_load: None, end: start, accesses: left.len() as u64 };
+        assert!(self.running.is_none(), "the host program does one thing at a time");
+        self.running = Some(Running { slot, run, left });
+        here.site.watch.host(self.core);
+        self.issue(here);
+    }
+
+    /// Issues what may be issued now.
+    fn issue<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        let now = here.out.now();
+        while let Some(running) = &mut self.running {
+            if running.left.is_empty() {
+                if self.outstanding == 0 {
+                    self.end(here);
+                }
+                return;
+            }
+            if self.outstanding == self.most {
+                return;
+            }
+            let next = self.issued_at + self.interval.time();
+            if next > now && self.issued_at > Ps::ZERO {
+                here.out.send(next, self.id, self.id, Message::HostIssue);
+                return;
+            }
+            let Some(access) = running.left.pop_front() else { return };
+            self.issued_at = now;
+            self.outstanding += 1;
+            self.send(access, here);
+        }
+    }
+
+    fn send<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) {
+        let HostAccess { line, mask, kind } = access;
+        let (watch, scope) = (&here.site.watch, ON_HOST.scope);
+        let result = match kind {
+            HostAccessKind::Read => self.free.pop().expect("as many names as outstanding accesses"),
+            HostAccessKind::Write => 0,
+        };
+        let register = EntryId::numbered(result);
+        let request = match kind {
+            HostAccessKind::Read => {
+                watch.load(self.core, result);
+                self.loads[usize::from(result)] = Some(Load { register });
+                Request::Read { mask, scope }
+            }
+            HostAccessKind::Write => {
+                let data = watch.store(self.core, line, mask, Flag::NONE);
+                Request::Write { mask, scope, data, tracked: true }
+            }
+        };
+        let origin = Origin { module: here.site.module, sm: SmId(0), warp: 0, result, register };
+        let tickets = Tickets { hop: Generation::default(), ..Tickets::default() };
+        let body =
+            LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: register, is_published: false };
+        let to = here.site.layout.slice(here.site.module, here.site.map.slice(line));
+        here.out.send(here.out.now() + self.hop, self.id, to, Message::Local(body));
+    }
+
+    /// An access has been answered.
+    fn answered<C, D: Contents>(&mut self, is_load: bool, here: &mut SmContext<'_, '_, C, D>) {
+        self.outstanding -= 1;
+        let now = here.out.now();
+        if let Some(Running { run, .. }) = &mut self.running {
+            run.end = now;
+            if is_load && run.first_load.is_none() {
+                run.first_load = Some(now);
+            }
+        }
+        self.issue(here);
+    }
+
+    /// All is answered: the command processor goes on.
+    fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        let Some(Running { slot, run, .. }) = self.running.take() else { return };
+        self.done.push(run);
+        let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
+        here.out.send(at, self.id, here.site.layout.command_processor(), Message::Due { slot });
+    }
+}

@@ -1,0 +1,162 @@
+//! What a run with a host that takes part spent where, and what became of blocks of its memory.
+
+use crate::time::{Span, union};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tombolo_model::below::{Below, L2};
+use tombolo_model::block::BlockStats;
+use tombolo_model::command_processor::{CommandProcessor, Stretch};
+use tombolo_model::cpu::{HostRun, HostWork};
+use tombolo_model::module::Module;
+use tombolo_model::watch::Contents;
+use tombolo_protocol::nodes::Class;
+use tombolo_types::Ps;
+
+/// The time of a run with a host that takes part, in seconds: eight parts that add up to `whole_s`. At each moment the first
+/// of these that is under way counts, in the order of the fields from `kernels_s` on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhasesRecord {
+    /// While CTAs ran, or stores of theirs were not taken.
+    pub kernels_s: f64,
+    /// Of the rest, while the boundary of a kernel was synchronised: what its launch waited for, and what is released behind
+    /// it, behind the last one or before what the host does.
+    pub synchronisation_s: f64,
+    /// Of the rest, while copies to GPUs were made before a kernel.
+    pub copies_in_s: f64,
+    /// Of the rest, while copies were made behind kernels.
+    pub copies_out_s: f64,
+    /// Of the rest, while the host set arrays up, before the first command.
+    pub host_setup_s: f64,
+    /// Of the rest, while the host worked between commands.
+    pub host_between_s: f64,
+    /// Of the rest, while the host read results.
+    pub host_results_s: f64,
+    /// The rest: launch latencies.
+    pub launches_s: f64,
+    /// From the start of the program to the end of its last command.
+    pub whole_s: f64,
+    /// From the end of the last CTA to the first value of the results that the host has loaded; null where it loads none.
+    pub first_value_s: Option<f64>,
+    /// Likewise, to the last of them.
+    pub last_value_s: Option<f64>,
+}
+
+/// What became of blocks of host memory; sums over GPUs and the host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlocksRecord {
+    /// Requests of clients to homes: for a block, or to have one alone.
+    pub asked: u64,
+    /// Blocks that came to a GPU's memory.
+    pub fetched: u64,
+    /// Blocks that came from another GPU or the host's cache, past the home.
+    pub from_peers: u64,
+    /// Blocks that had to go for others.
+    pub evicted: u64,
+    /// Blocks merged for a release or a launch.
+    pub merged: u64,
+    /// Requests that waited at a home for a transaction of their block.
+    pub home_waits: u64,
+    /// Bytes of data that clients sent homes.
+    pub written_back_bytes: u64,
+    /// Messages that carry no data.
+    pub control_messages: u64,
+    /// Blocks of the GPUs by state, at the end of the run.
+    pub states: BTreeMap<String, u64>,
+}
+
+/// When CTAs of launches ran, and when their boundaries were synchronised.
+fn kernels<C: Below<D>, D: Contents>(
+    processor: &CommandProcessor,
+    modules: &[&Module<C, D>],
+) -> (Vec<Span>, Vec<Span>) {
+    let (mut running, mut boundaries) = (Vec::new(), Vec::new());
+    for (launch, time) in processor.kernels().iter().enumerate() {
+        let paces = modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
+        let busy: Vec<(Ps, Ps)> = paces.map(|pace| pace.busy()).filter(|(start, end)| end > start).collect();
+        let start = busy.iter().map(|(start, _)| *start).min().unwrap_or(time.end);
+        let end = busy.iter().map(|(_, end)| *end).max().unwrap_or(time.end);
+        running.push(Span { start, end });
+        boundaries.push(Span { start: time.start.min(start), end: start });
+        boundaries.push(Span { start: end, end: time.end.max(end) });
+    }
+    (running, boundaries)
+}
+
+impl PhasesRecord {
+    /// Of a run that has ended; `runs`: what the host's core has done.
+    pub(crate) fn new<C: Below<D>, D: Contents>(
+        processor: &CommandProcessor,
+        modules: &[&Module<C, D>],
+        runs: &[HostRun],
+    ) -> PhasesRecord {
+        let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
+        let (running, mut boundaries) = kernels(processor, modules);
+        boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
+        let last_cta = running.iter().map(|span| span.end).max();
+        let (mut before, mut behind) = (Vec::new(), Vec::new());
+        for copy in processor.around_commands().iter().map(span) {
+            let is_in = last_cta.is_some_and(|last| copy.start < last);
+            if is_in { before.push(copy) } else { behind.push(copy) }
+        }
+        let of = |wanted: fn(HostWork) -> bool| {
+            let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
+            each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
+        };
+        let setup = of(|work| work == HostWork::Setup);
+        let between = of(|work| matches!(work, HostWork::Phase(_)));
+        let results = of(|work| work == HostWork::Results);
+        let (mut spans, mut covered) = (Vec::new(), Ps::ZERO);
+        let parts = [running, boundaries, before, behind, setup, between, results].map(|more| {
+            spans.extend(more);
+            let earlier = std::mem::replace(&mut covered, union(&mut spans));
+            (covered - earlier).seconds()
+        });
+        let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
+            parts;
+        let read = runs.iter().find(|run| run.work == HostWork::Results);
+        let since = |at: Ps| at.saturating_sub(last_cta.unwrap_or_default()).seconds();
+        PhasesRecord {
+            kernels_s,
+            synchronisation_s,
+            copies_in_s,
+            copies_out_s,
+            host_setup_s,
+            host_between_s,
+            host_results_s,
+            launches_s: (processor.ended() - covered).seconds(),
+            whole_s: processor.ended().seconds(),
+            first_value_s: read.and_then(|run| run.first_load).map(since),
+            last_value_s: read.map(|run| since(run.end)),
+        }
+    }
+}
+
+impl BlocksRecord {
+    /// Of modules whose slices answer for blocks; `None` where they answer for lines.
+    pub(crate) fn new<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> Option<BlocksRecord> {
+        let mut sum = BlockStats::default();
+        let mut states: BTreeMap<String, u64> = BTreeMap::new();
+        for module in modules {
+            for slice in module.slices() {
+                let (stats, held) = slice.blocks()?;
+                sum.merge(&stats);
+                if module.cpu().is_none() {
+                    held.into_iter().for_each(|(state, count)| *states.entry(state).or_default() += count);
+                }
+            }
+        }
+        let classes = [Class::Request, Class::Down, Class::Answer, Class::Peer].map(|class| sum.class(class));
+        let [(_, requested), _, (_, answered), (from_peers, _)] = classes;
+        Some(BlocksRecord {
+            asked: sum.asked,
+            fetched: sum.filled,
+            from_peers,
+            evicted: sum.evicted,
+            merged: sum.merged,
+            home_waits: sum.home_waits,
+            written_back_bytes: requested + answered,
+            control_messages: sum.empty(),
+            states,
+        })
+    }
+}

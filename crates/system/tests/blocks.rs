@@ -1,0 +1,187 @@
+//! Blocks of host memory in the memories of GPUs, by directed programs whose bytes and blocks are known in closed form.
+//!
+//! The machine has lines of 128 bytes and blocks of 4 KB, so of 32 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+
+mod common;
+
+use common::simulate_on;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::{Description, MachineConfig};
+use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::run::run_checked;
+use tombolo_system::unified::BlocksRecord;
+use tombolo_system::{RunRecord, RunSpec};
+use tombolo_types::{LineSize, Mask};
+
+const HOST: &str = r#"
+base = "numa-4"
+[topology]
+sms_per_module = 2
+[cpu]
+clock = "3GHz"
+issue_cycles = 1
+[llc]
+bytes = "2MiB"
+ways = 16
+hit_latency = "15ns"
+rate = "100GB/s"
+[host_memory]
+bytes = "16GiB"
+rate = "38.4GB/s"
+channels = 2
+banks = 16
+row_bytes = "8KiB"
+burst_bytes = "64B"
+column = "14ns"
+activate = "14ns"
+precharge = "14ns"
+row_active = "32ns"
+base_latency = "30ns"
+queue_depth = 64
+[host_directory]
+controllers = 2
+lookup_latency = "0.5ns"
+[host_link]
+through = "fabric"
+[stack]
+lookup_latency = "2ns"
+"#;
+
+/// Lines of a block.
+const BLOCK: u64 = 32;
+
+fn machine(settings: &[&str]) -> Arc<MachineConfig> {
+    let mut machine = Description::<MachineConfig>::parse("blocks", HOST).expect("a machine");
+    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}
+
+fn umh(settings: &[&str]) -> DesignConfig {
+    common::design("umh", settings)
+}
+
+/// A kernel of four CTAs of which those in `active` run one warp each.
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
+    let mut ctas = vec![Cta::new(); 4];
+    for gpu in active {
+        ctas[gpu] = Cta::new().warp(|warp| write(gpu, warp));
+    }
+    ctas
+}
+
+/// Reads each of these lines once.
+fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+    kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
+}
+
+/// Writes all of each of these lines.
+fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+    kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
+}
+
+fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)]) -> Arc<Directed> {
+    Directed::of_arrays(LineSize::B128, kernels, &[("data", 0..64 * BLOCK)], host)
+}
+
+/// Runs a program, with values and without, on one thread and on two: all the same.
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+    let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
+    let (one, two) = (run(1), run(2));
+    assert_eq!(one.digest, two.digest, "one thread and two");
+    let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
+    let spec = RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 };
+    let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
+    let check = checked.check.as_ref().expect("a checked run");
+    assert_eq!(check.violations, 0, "{:?}", check.first);
+    assert_eq!(checked.digest, one.digest, "with values and without");
+    one
+}
+
+fn blocks(record: &RunRecord) -> &BlocksRecord {
+    record.blocks.as_ref().expect("a design of blocks")
+}
+
+#[test]
+fn a_block_is_fetched_once_whatever_is_used_of_it() {
+    let machine = machine(&[]);
+    for used in [1, BLOCK] {
+        let lines = |blocks: u64| (0..blocks).flat_map(move |block| (0..used).map(move |line| block * BLOCK + line));
+        let pass = || kernel([0], |_, warp| lines(8).for_each(|line| _ = warp.read([line])));
+        let record = simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[]));
+        assert_eq!((blocks(&record).fetched, blocks(&record).asked), (8, 8), "{used} lines used");
+    }
+}
+
+#[test]
+fn a_clean_block_crosses_from_the_host_once_less_where_its_owner_sends_it() {
+    let machine = machine(&[]);
+    let all = (0..4).map(|gpu| reads(gpu, 0..BLOCK)).collect::<Vec<_>>();
+    for (peers, from_peers) in [("true", 1), ("false", 0)] {
+        let design = umh(&[&format!("coherence.peer_transfer={peers}")]);
+        let record = simulate(&machine, &design, &program(all.clone(), &[]));
+        assert_eq!((blocks(&record).fetched, blocks(&record).from_peers), (4, from_peers), "peers: {peers}");
+    }
+}
+
+#[test]
+fn a_block_that_one_gpu_writes_stays_there_at_the_end_of_kernels() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(1, 0..BLOCK), writes(1, 0..BLOCK), reads(1, 0..BLOCK)];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    assert_eq!((blocks(&record).fetched, blocks(&record).written_back_bytes), (1, 0));
+    assert_eq!(blocks(&record).states["M"], 1);
+}
+
+#[test]
+fn words_that_gpus_write_to_one_line_are_merged_without_loss() {
+    let machine = machine(&[]);
+    let word = |gpu: usize| Mask(1 << gpu);
+    let share = (0..4).map(|gpu| reads(gpu, 0..BLOCK)).collect::<Vec<_>>();
+    let write = kernel(0..4, |gpu, warp| _ = warp.store([3], word(gpu), tombolo_types::Order::WEAK));
+    let read = kernel(0..4, |_, warp| _ = warp.read([3]));
+    let kernels = share.into_iter().chain([write, read]).collect();
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    assert_eq!(blocks(&record).written_back_bytes, 4 * 4, "a word of each");
+}
+
+#[test]
+fn the_host_sees_what_gpus_wrote_and_they_what_it_wrote() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(0, 0..BLOCK), reads(1, 0..BLOCK), writes(2, BLOCK..2 * BLOCK), reads(3, 0..2 * BLOCK)];
+    let host = [(1, HostLines::Read(0..4)), (2, HostLines::Written(0..2)), (4, HostLines::Read(0..2 * BLOCK))];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &host));
+    let phases = record.phases.expect("the host takes part");
+    assert!(phases.host_between_s > 0.0, "{phases:?}");
+}
+
+#[test]
+fn gpus_that_cache_lines_of_the_host_move_no_more_than_they_use() {
+    let machine = machine(&[]);
+    let lines = |blocks: u64| (0..blocks).map(|block| block * BLOCK);
+    let pass = || kernel([0], |_, warp| lines(8).for_each(|line| _ = warp.read([line])));
+    let bytes = |design: &DesignConfig| {
+        let record = simulate(&machine, design, &program(vec![pass()], &[]));
+        record.links.iter().find(|link| link.name == "gpu0.in").expect("a link").data_bytes
+    };
+    assert_eq!(bytes(&common::design("zero-copy", &[])), 8 * 128);
+    assert_eq!(bytes(&umh(&[])), 8 * BLOCK * 128);
+}
+
+#[test]
+fn lines_of_the_host_that_gpus_write_are_its_own_at_the_end_of_a_kernel() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(0, 0..BLOCK), reads(1, 0..BLOCK), writes(2, 0..BLOCK), reads(3, 0..2 * BLOCK)];
+    let host = [(1, HostLines::Read(0..BLOCK)), (2, HostLines::Written(0..2)), (4, HostLines::Read(0..2 * BLOCK))];
+    let record = simulate(&machine, &common::design("zero-copy", &[]), &program(kernels, &host));
+    assert!(record.blocks.is_none() && record.host_memory.is_some_and(|memory| memory.read_bytes > 0));
+}
+
+#[test]
+fn stacks_of_one_block_evict_and_nothing_is_lost() {
+    let machine = machine(&["l2.slices=4", "stack.bytes=16KiB"]);
+    let kernels =
+        vec![writes(0, 0..64 * BLOCK), reads(1, 0..64 * BLOCK), writes(1, 0..8 * BLOCK), reads(0, 0..64 * BLOCK)];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    assert!(blocks(&record).evicted > 100, "{:?}", blocks(&record));
+}
