@@ -3,8 +3,8 @@
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
-    tree,
+    crossbar, directory, drains, dram, host_end, link, memory, memory_cache, port, posted, publisher, switch, tlb,
+    translation, tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;
@@ -101,11 +101,15 @@ pub fn tree(machine: &MachineConfig) -> Option<tree::TreeConfig> {
 
 /// A module's port to the other modules.
 pub fn port(machine: &MachineConfig) -> port::PortConfig {
+    let (modules, host) = (machine.topology.modules(), machine.coherent_host());
+    let to_host = host.map_or(Ps::ZERO, |host| host_end::HostEnd::new(machine, host.link).latency());
     port::PortConfig {
         link: link(&machine.module_link),
         to_switch: Ps(machine.gpu_link.latency.0 / 2),
+        to_host: Ps(to_host.0 / 2),
         sources: sources(machine),
-        modules: machine.topology.modules(),
+        modules,
+        targets: modules + usize::from(host.is_some()),
     }
 }
 
@@ -192,11 +196,15 @@ pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) 
 }
 
 /// What can come in to a module while the GPU's link has `lanes` lanes in: the rate of its port or its share of the
-/// link, whichever is less.
+/// link, whichever is less. Of links from each to each all count; of one medium for all, what it has for one alone.
 pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     let (topology, link) = (&machine.topology, &machine.gpu_link);
     let crosses = topology.gpus > 1 && !link.rate.is_infinite();
-    let of_lanes = u128::from(link.rate.0) * u128::from(lanes) / u128::from(link.lanes);
+    let links = match machine.fabric.shape {
+        machine::FabricShape::Switch | machine::FabricShape::Tree | machine::FabricShape::Shared => 1,
+        machine::FabricShape::Pairs => u128::from(topology.gpus.saturating_sub(1)),
+    };
+    let of_lanes = u128::from(link.rate.0) * links * u128::from(lanes) / u128::from(link.lanes);
     let share = Rate(u64::try_from(of_lanes).expect("lanes are a few dozen") / u64::from(topology.modules_per_gpu));
     match machine.module_link.rate {
         port if !crosses => port,

@@ -15,12 +15,16 @@ use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 pub struct PortConfig {
     /// The link out; the way in has its rate.
     pub link: LinkConfig,
-    /// From the link's end to the switch between the GPUs.
+    /// From the link's end to the switch between the GPUs: half of the latency between two of them.
     pub to_switch: Ps,
+    /// Likewise of what is for the host, whose module comes after the last.
+    pub to_host: Ps,
     /// Components that send on channels of their own.
     pub sources: usize,
     /// Modules of the machine.
     pub modules: usize,
+    /// What it sends to: the modules, and the host where there is one.
+    pub targets: usize,
 }
 
 /// A packet as it leaves.
@@ -53,7 +57,7 @@ impl Port {
     pub fn new(config: PortConfig) -> Port {
         Port {
             outgoing: Link::new(config.link),
-            arrivals: vec![Ps::ZERO; config.sources * config.modules],
+            arrivals: vec![Ps::ZERO; config.sources * config.targets],
             incoming: Serializer::new(config.link.rate),
             entering: Ps::ZERO,
             config,
@@ -74,13 +78,14 @@ impl Port {
         let component = site.component(target, receiver);
         let route = Route { source: site.module, target, bytes: bytes.0 as u16, component };
         let sent = self.outgoing.pass(out.now(), departs, traffic, bytes);
-        let channel = site.source(from) * self.config.modules + usize::from(target.0);
+        let channel = site.source(from) * self.config.targets + usize::from(target.0);
         let late = site.watch.delay(site.module, target, &packet);
         let keeps_order = !matches!(packet, Packet::Invalidate { .. }) || site.protocol.channels().fills_stay_ahead;
         let at = sent.time() + late;
         let arrival = if keeps_order { in_order(&mut self.arrivals[channel], at) } else { at };
         if site.is_beyond(target) {
-            let at = arrival + self.config.to_switch;
+            let is_host = usize::from(target.0) == self.config.modules;
+            let at = arrival + if is_host { self.config.to_host } else { self.config.to_switch };
             out.send(at, from, site.layout.switch(), Message::Cross { route, packet });
         } else {
             out.send(arrival, from, component, Message::Arrive { route, packet });
@@ -107,8 +112,8 @@ impl Port {
     /// Starts to load what packets of a source to other modules will change into the host's caches.
     #[inline]
     pub fn prefetch(&self, source: usize) {
-        let modules = self.config.modules;
-        let arrivals = &self.arrivals[source * modules..][..modules];
+        let targets = self.config.targets;
+        let arrivals = &self.arrivals[source * targets..][..targets];
         arrivals.iter().step_by(HOST_LINE / size_of_val(&arrivals[0])).for_each(prefetch);
     }
 
