@@ -98,6 +98,9 @@ impl Links {
             machine.module_link.rate = Rate::INFINITE;
             machine.gpu_link.rate = Rate::INFINITE;
             machine.fabric.uplink_rate = Rate::INFINITE;
+            if let Some(link) = &mut machine.host_link {
+                link.rate = Rate::INFINITE;
+            }
         }
         if machine.topology.modules_per_gpu == 1 {
             (machine.module_link.rate, machine.module_link.latency) = (Rate::INFINITE, Ps::ZERO);

@@ -4,8 +4,8 @@ use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
-    tree,
+    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb,
+    translation, tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;
@@ -196,11 +196,15 @@ pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) 
 }
 
 /// What can come in to a module while the GPU's link has `lanes` lanes in: the rate of its port or its share of the
-/// link, whichever is less.
+/// link, whichever is less. Of links from each to each all count; of one medium for all, what it has for one alone.
 pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     let (topology, link) = (&machine.topology, &machine.gpu_link);
     let crosses = topology.gpus > 1 && !link.rate.is_infinite();
-    let of_lanes = u128::from(link.rate.0) * u128::from(lanes) / u128::from(link.lanes);
+    let links = match machine.fabric.shape {
+        machine::FabricShape::Switch | machine::FabricShape::Tree | machine::FabricShape::Shared => 1,
+        machine::FabricShape::Pairs => u128::from(topology.gpus.saturating_sub(1)),
+    };
+    let of_lanes = u128::from(link.rate.0) * links * u128::from(lanes) / u128::from(link.lanes);
     let share = Rate(u64::try_from(of_lanes).expect("lanes are a few dozen") / u64::from(topology.modules_per_gpu));
     match machine.module_link.rate {
         port if !crosses => port,
@@ -262,6 +266,8 @@ pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
     seen.l2.request_cycles = Fraction { numerator: 0, denominator: 1 };
     seen.dram = host.memory.clone();
     seen.memory_cache.bytes = Bytes(0);
+    // Its links are those to the GPUs.
+    seen.module_link = machine::LinkConfig { rate: Rate::INFINITE, latency: Ps::ZERO };
     seen.crossbar.latency = Ps::ZERO;
     seen.crossbar.rate = Rate::INFINITE;
     Some(seen)

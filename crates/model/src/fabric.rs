@@ -1,51 +1,51 @@
-//! What stands between the modules of different GPUs: each GPU's link to one non-blocking switch, or to the leaf of a tree
-//! of them ([`crate::tree`]), both ways of it in one component.
+//! What stands between the modules of different GPUs, all of it in one component: each GPU's link to one non-blocking
+//! switch or to the leaf of a tree of them ([`crate::tree`]), one medium for all ([`crate::medium`]), or a link from each to
+//! each ([`crate::pairs`]). A host is one more GPU there, or has links of its own beside it ([`crate::host_end`]).
 //!
-//! Links of fixed rates are reserved as a packet comes. Links whose lanes turn ([`crate::turning_link`]) hold their
+//! A packet comes when half of the latency of its way has passed; the other half follows what is here. Links of fixed rates
+//! ([`crate::fixed_links`]) are reserved as it comes. Links whose lanes turn ([`crate::turning_link`]) hold their
 //! packets until their turn comes, for what a packet will find then is not known before. They tell the modules how
 //! many lanes come in, by a notice that takes the latency of the way and no room on it.
 
+use crate::fixed_links::FixedLinks;
+use crate::host_end::HostEnd;
 use crate::layout::Layout;
-use crate::link::{Link, LinkConfig, LinkStats};
+use crate::link::LinkStats;
+use crate::medium::Crossing;
 use crate::message::{LinkEvent, Message, Out};
 use crate::packet::{Packet, Route};
-use crate::switch::Switch;
 use crate::timeline::LinkTimeline;
-use crate::tree::Tree;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
 use tombolo_design::links::TurningTimes;
 use tombolo_machine::MachineConfig;
+use tombolo_machine::coherent_host::HostLinkConfig;
 use tombolo_protocol::Data;
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
 
-/// The links to the switch, and the switch.
+/// The links between GPUs and to the host, and what joins them.
 pub struct Fabric<D: Data> {
     layout: Layout,
     modules_per_gpu: u8,
     lanes: u32,
     links: Links<D>,
-    /// From the switch's way out to the module.
-    onward: Ps,
-    /// By GPU and [`Way`], where it was asked for.
+    host: Option<HostEnd>,
+    /// The second half of the latency between two GPUs.
+    half: Ps,
+    /// From a GPU's port to its module.
+    to_module: Ps,
+    /// By GPU, the host last where it is one of them, and [`Way`], where it was asked for.
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
 enum Links<D: Data> {
-    Fixed {
-        /// By GPU: toward the switch.
-        ports: Vec<Link>,
-        /// The ways out to the GPUs: of the one switch, or of all leaves.
-        switch: Switch,
-        /// Between leaves.
-        tree: Option<Tree>,
-    },
+    Fixed(FixedLinks),
     Turning(TurningLinks<D>),
 }
 
 /// Links whose lanes turn, by GPU, and when they are looked at.
 struct TurningLinks<D: Data> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
-    /// Lanes in, as the modules were last told, by GPU.
+    /// Lanes in, as the modules were last told, by GPU; nobody is told of the host's.
     told: Vec<u32>,
     sample_time: Ps,
     /// The kernel under way: its number, and its launch.
@@ -56,33 +56,18 @@ struct TurningLinks<D: Data> {
 }
 
 impl<D: Data> Fabric<D> {
-    /// An idle fabric; its lanes turn as `turning` says, or not at all.
-    pub fn new(machine: &MachineConfig, layout: Layout, turning: Option<TurningTimes>) -> Fabric<D> {
-        let gpus = usize::from(machine.topology.gpus) + usize::from(layout.host);
+    /// An idle fabric; its lanes turn as `turning` says, or not at all. `host`: the link of the host, where one takes part.
+    pub fn new(
+        machine: &MachineConfig,
+        layout: Layout,
+        turning: Option<TurningTimes>,
+        host: Option<&HostLinkConfig>,
+    ) -> Fabric<D> {
+        let host = host.map(|link| HostEnd::new(machine, link));
+        let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let links = match turning {
-            None => {
-                let port = Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO });
-                Links::Fixed {
-                    ports: vec![port; gpus],
-                    switch: Switch::new(crate::switch::SwitchConfig {
-                        ports: gpus as u32,
-                        ..crate::convert::switch(machine)
-                    }),
-                    tree: crate::convert::tree(machine).map(Tree::new),
-                }
-            }
-            Some(TurningTimes { sample_time, switch_time }) => {
-                let (rate, lanes) = (machine.gpu_link.rate, machine.gpu_link.lanes);
-                let link = || TurningLink::new(TurningConfig { rate, lanes, switch_time });
-                Links::Turning(TurningLinks {
-                    links: (0..gpus).map(|_| link()).collect(),
-                    told: vec![lanes; gpus],
-                    sample_time,
-                    kernel: None,
-                    launches: 0,
-                    sampling: false,
-                })
-            }
+            None => Links::Fixed(FixedLinks::new(machine, inside)),
+            Some(times) => Links::Turning(TurningLinks::new(machine, times, inside.is_some())),
         };
         let latency = machine.gpu_link.latency;
         Fabric {
@@ -90,38 +75,56 @@ impl<D: Data> Fabric<D> {
             modules_per_gpu: machine.topology.modules_per_gpu,
             lanes: machine.gpu_link.lanes,
             links,
-            onward: latency - Ps(latency.0 / 2) + machine.module_link.latency,
+            host,
+            half: latency - Ps(latency.0 / 2),
+            to_module: machine.module_link.latency,
             timeline: None,
         }
     }
 
     /// Keeps what the links do over time, in windows of `window`.
     pub fn record(&mut self, gpus: usize, window: Ps) {
-        self.timeline = Some(vec![[(); 2].map(|()| LinkTimeline::new(window, self.lanes)); gpus]);
+        let members = gpus + usize::from(self.host_inside().is_some());
+        self.timeline = Some(vec![[(); 2].map(|()| LinkTimeline::new(window, self.lanes)); members]);
+    }
+
+    /// The host's number among the GPUs where it is one more of them.
+    pub fn host_inside(&self) -> Option<GpuId> {
+        self.host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id)
+    }
+
+    /// From the last byte's leaving the links to its arrival.
+    fn onward(&self, (from, to): (GpuId, GpuId)) -> Ps {
+        match &self.host {
+            Some(host) if host.is_at((from, to)) => {
+                let half = host.latency() - Ps(host.latency().0 / 2);
+                if to == host.id() { half } else { half + self.to_module }
+            }
+            _ => self.half + self.to_module,
+        }
     }
 
     /// Carries a packet from one GPU's module to another's.
     pub fn cross(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
-        let (from, to) = self.ends(route);
+        let ends = self.ends(route);
         let (bytes, traffic) = (Bytes(u64::from(route.bytes)), packet.facts().traffic);
-        let (id, now) = (self.layout.switch(), out.now());
+        let (id, now, onward) = (self.layout.switch(), out.now(), self.onward(ends));
+        if let Some(left) = self.host.as_mut().and_then(|host| host.send(now, ends, traffic, bytes)) {
+            out.send(left + onward, id, route.component, Message::Arrive { route, packet });
+            return;
+        }
         match &mut self.links {
-            Links::Fixed { ports, switch, tree } => {
-                let inside = ports[usize::from(from.0)].send(now, traffic, bytes);
-                let met = match tree {
-                    Some(tree) => tree.climb(now, inside, (from, to), traffic, bytes),
-                    None => inside,
-                };
-                let left = switch.forward(now, met, (from, to), traffic, bytes);
+            Links::Fixed(links) => {
+                let Crossing { sent, left } = links.cross(now, ends, traffic, bytes);
                 if let Some(timeline) = &mut self.timeline {
-                    timeline[usize::from(from.0)][Way::Out as usize].sent(inside, bytes);
-                    timeline[usize::from(to.0)][Way::In as usize].sent(left, bytes);
+                    timeline[usize::from(ends.0.0)][Way::Out as usize].sent(sent, bytes);
+                    timeline[usize::from(ends.1.0)][Way::In as usize].sent(left, bytes);
                 }
-                out.send(left + self.onward, id, route.component, Message::Arrive { route, packet });
+                out.send(left + onward, id, route.component, Message::Arrive { route, packet });
             }
             Links::Turning(turning) => {
                 turning.wake(self.layout, out);
-                turning.push(from, Way::Out, (route, packet), self.layout, out);
+                turning.push(ends.0, Way::Out, (route, packet), self.layout, out);
             }
         }
     }
@@ -145,7 +148,7 @@ impl<D: Data> Fabric<D> {
     /// Tells the modules of each GPU how many lanes now come in, where that has changed.
     fn tell_lanes(&mut self, out: &mut Out<'_, D>) {
         let Links::Turning(turning) = &mut self.links else { return };
-        let (id, at) = (self.layout.switch(), out.now() + self.onward);
+        let (id, at) = (self.layout.switch(), out.now() + self.half + self.to_module);
         for (gpu, (link, told)) in turning.links.iter().zip(&mut turning.told).enumerate() {
             let lanes = link.lanes(Way::In);
             if std::mem::replace(told, lanes) == lanes {
@@ -171,11 +174,17 @@ impl<D: Data> Fabric<D> {
         }
         match way {
             Way::Out => {
-                let to = GpuId(route.target.0 / self.modules_per_gpu);
+                let (_, to) = self.ends(route);
+                let Links::Turning(turning) = &mut self.links else { return };
                 turning.push(to, Way::In, (route, packet), self.layout, out);
             }
             Way::In => {
-                out.send(out.now() + self.onward, id, route.component, Message::Arrive { route, packet });
+                out.send(
+                    out.now() + self.onward(self.ends(route)),
+                    id,
+                    route.component,
+                    Message::Arrive { route, packet },
+                );
             }
         }
     }
@@ -191,20 +200,32 @@ impl<D: Data> Fabric<D> {
         (GpuId(route.source.0 / self.modules_per_gpu), GpuId(route.target.0 / self.modules_per_gpu))
     }
 
-    /// Counters of one way of a GPU's link.
+    /// Counters of one way of a GPU's link, or of the host's where it is one more GPU. Of links from each to each: of all of
+    /// its links together, busy as they are on the mean.
     pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
-        let index = usize::from(gpu.0);
-        match (&self.links, way) {
-            (Links::Fixed { ports, .. }, Way::Out) => *ports[index].stats(),
-            (Links::Fixed { switch, .. }, Way::In) => switch.stats(gpu).left,
-            (Links::Turning(turning), _) => *turning.links[index].stats(way),
+        match &self.links {
+            Links::Fixed(links) => links.stats(gpu, way),
+            Links::Turning(turning) => *turning.links[usize::from(gpu.0)].stats(way),
         }
     }
 
-    /// Counters of the uplink of a leaf, up and down; none where there is but one switch.
+    /// Counters of one way of a GPU's own link to the host, where it has one.
+    pub fn host_link_stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
+        self.host.as_ref()?.stats(gpu, way)
+    }
+
+    /// Counters of the uplink of a leaf, up and down; none where there is no tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match &self.links {
-            Links::Fixed { tree, .. } => tree.as_ref().map(|tree| tree.stats(leaf)),
+            Links::Fixed(links) => links.uplink_stats(leaf),
+            Links::Turning(_) => None,
+        }
+    }
+
+    /// Counters of a medium for all, towards its root and away from it; none where there is none.
+    pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
+        match &self.links {
+            Links::Fixed(links) => links.medium_stats(),
             Links::Turning(_) => None,
         }
     }
@@ -212,7 +233,7 @@ impl<D: Data> Fabric<D> {
     /// Counters of the lanes of one way of a GPU's link, up to `end`.
     pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
         match &self.links {
-            Links::Fixed { .. } => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
+            Links::Fixed(_) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
             Links::Turning(turning) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
         }
     }
@@ -224,6 +245,21 @@ impl<D: Data> Fabric<D> {
 }
 
 impl<D: Data> TurningLinks<D> {
+    /// Idle links of the GPUs of `machine`, and of a host where it is one more of them.
+    fn new(machine: &MachineConfig, times: TurningTimes, has_host: bool) -> TurningLinks<D> {
+        let (rate, lanes, gpus) = (machine.gpu_link.rate, machine.gpu_link.lanes, machine.topology.gpus);
+        let TurningTimes { sample_time, switch_time } = times;
+        let link = |_| TurningLink::new(TurningConfig { rate, lanes, switch_time });
+        TurningLinks {
+            links: (0..usize::from(gpus) + usize::from(has_host)).map(link).collect(),
+            told: vec![lanes; usize::from(gpus)],
+            sample_time,
+            kernel: None,
+            launches: 0,
+            sampling: false,
+        }
+    }
+
     fn push(&mut self, gpu: GpuId, way: Way, what: (Route, Packet<D>), layout: Layout, out: &mut Out<'_, D>) {
         let (bytes, traffic) = (Bytes(u64::from(what.0.bytes)), what.1.facts().traffic);
         if let Some(at) = self.links[usize::from(gpu.0)].push(out.now(), way, what, traffic, bytes) {

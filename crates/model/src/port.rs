@@ -14,7 +14,7 @@ use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 pub struct PortConfig {
     /// The link out; the way in has its rate.
     pub link: LinkConfig,
-    /// From the link's end to the switch between the GPUs.
+    /// From the link's end to the switch between the GPUs: half of the latency between two of them.
     pub to_switch: Ps,
     /// Likewise, of what goes to a host that takes part or comes from it.
     pub to_host: Ps,

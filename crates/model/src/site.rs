@@ -108,7 +108,7 @@ impl<C, D: Contents> Site<C, D> {
         if let Some(way) = crate::convert::host_way(&self.machine)
             && host.is_some_and(|host| host == target || host == self.module)
         {
-            return hop + hop + way;
+            return hop + way;
         }
         let [from, to] = [self.module, target].map(|module| self.machine.topology.gpu_of(module));
         hop + hop + self.machine.gpu_link.latency + self.machine.fabric.detour(from, to)

@@ -4,7 +4,6 @@ use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
 use tombolo_design::placement::Movement;
 use tombolo_design::scheduling::Shape;
-use tombolo_machine::machine::FabricShape;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
 use tombolo_types::{ModuleId, On};
@@ -27,23 +26,9 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     for kernel in program.kernels() {
         residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
     }
-    check_fabric(spec)?;
     check_sharing(spec)?;
     let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
     launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
-}
-
-/// Whether what joins the GPUs is timed.
-fn check_fabric(spec: &RunSpec) -> Result<(), RunError> {
-    let machine = &spec.machine;
-    match machine.fabric.shape {
-        FabricShape::Switch | FabricShape::Tree => Ok(()),
-        FabricShape::Shared | FabricShape::Pairs => Err(RunError::DoesNotFit(format!(
-            "machine {}: fabric.shape = {} has no timing yet; a switch and a tree have",
-            machine.name,
-            machine.fabric.shape.word()
-        ))),
-    }
 }
 
 /// What a command launches, and where.

@@ -16,16 +16,18 @@ use tombolo_types::{GpuId, Ps};
 /// Both ways of a link, with the ends of their names.
 const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
 
-/// The links, idle; `window`: that of their timeline, where one is to be kept.
+/// The links, idle. `window`: that of their timeline, where one is to be kept.
 pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<Ps>) -> Fabric<D> {
-    let mut fabric = Fabric::new(&built.machine, layout, built.turning);
+    let host = built.machine.coherent_host().filter(|_| layout.host).map(|host| host.link);
+    let mut fabric = Fabric::new(&built.machine, layout, built.turning, host);
     if let Some(window) = window {
         fabric.record(usize::from(built.machine.topology.gpus), window);
     }
     fabric
 }
 
-/// Each way of each GPU's link, each way of each leaf's uplink, then the way out of each module, of a run that ended at `end`.
+/// Each way of each GPU's link and of the host's, each way of each leaf's uplink or of the medium for all, then the way out
+/// of each module, of a run that ended at `end`.
 pub(crate) fn records<C: Below<D>, D: Contents>(
     machine: &MachineConfig,
     fabric: &Fabric<D>,
@@ -42,13 +44,20 @@ pub(crate) fn records<C: Below<D>, D: Contents>(
         lanes_turned: lanes.turned,
     };
     let mut links = Vec::new();
-    for gpu in (0..machine.topology.gpus).map(GpuId) {
+    let gpus = || (0..machine.topology.gpus).map(|gpu| (GpuId(gpu), GpuId(gpu).to_string()));
+    for (gpu, name) in gpus().chain(fabric.host_inside().map(|host| (host, "host".to_owned()))) {
         for (way, word) in WAYS {
             let lanes = fabric.lane_stats(gpu, way, end);
-            links.push(record(format!("{gpu}.{word}"), &fabric.stats(gpu, way), lanes));
+            links.push(record(format!("{name}.{word}"), &fabric.stats(gpu, way), lanes));
         }
     }
     let one = LaneStats { turned: 0, lane_time: end.0 };
+    for (gpu, name) in gpus() {
+        let own = WAYS.iter().filter_map(|(way, word)| Some((fabric.host_link_stats(gpu, *way)?, word)));
+        links.extend(own.map(|(stats, word)| record(format!("host.{name}.{word}"), &stats, one)));
+    }
+    let medium = fabric.medium_stats().into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
+    links.extend(medium.map(|(word, stats)| record(format!("medium.{word}"), &stats, one)));
     for leaf in 0..=machine.fabric.leaf_of(GpuId(machine.topology.gpus - 1)) {
         let ways = fabric.uplink_stats(leaf).into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
         links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
@@ -65,7 +74,9 @@ pub(crate) fn tracks<D: Contents>(machine: &MachineConfig, fabric: &Fabric<D>) -
     for (gpu, ways) in fabric.timeline().unwrap_or_default().iter().enumerate() {
         for (way, word) in WAYS {
             let link = ways[way as usize].clone();
-            tracks.push(Track { name: format!("gpu{gpu}.{word}"), rate: machine.gpu_link.rate, link });
+            let name =
+                if fabric.host_inside() == Some(GpuId(gpu as u8)) { "host".to_owned() } else { format!("gpu{gpu}") };
+            tracks.push(Track { name: format!("{name}.{word}"), rate: machine.gpu_link.rate, link });
         }
     }
     tracks

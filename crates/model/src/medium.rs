@@ -1,0 +1,179 @@
+//! One medium that joins all GPUs, and the host where it hangs from it, to a root: PCI Express below one root port, say.
+//!
+//! Two ways: towards the root and away from it, each of one rate that all members share in order of arrival. What is for
+//! the host takes the first alone, what the host sends the second alone. What goes from GPU to GPU takes both, one after the
+//! other and whole each time. A packet that is known to turn round later holds up none that goes away from the root sooner
+//! ([`crate::switch`]). Not modelled: arbitration, finite buffers, a nearer switch that turns packets round.
+
+use crate::link::{Link, LinkConfig, LinkStats, Traffic};
+use crate::switch::{Switch, SwitchConfig};
+use crate::turning_link::Way;
+use tombolo_types::{Bytes, GpuId, Ps, Rate, Serializer};
+
+/// Shape of a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediumConfig {
+    /// GPUs, and one more where the host hangs from it.
+    pub members: u32,
+    /// The host among the members.
+    pub host: Option<GpuId>,
+    /// Rate of each of its two ways, all members together.
+    pub rate: Rate,
+    /// What a packet is a multiple of, above zero.
+    pub flit: Bytes,
+}
+
+/// When a packet has crossed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// Its last byte has left its sender.
+    pub sent: Ps,
+    /// Its last byte leaves for its receiver.
+    pub left: Ps,
+}
+
+/// A medium.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    host: Option<GpuId>,
+    /// Towards the root.
+    up: Link,
+    /// Away from it: a switch with one way out for all.
+    down: Switch,
+    /// What a packet takes of a way by itself.
+    alone: Serializer,
+    /// By member: what it sent, and what was for it.
+    members: Vec<[LinkStats; 2]>,
+}
+
+/// The one way out of the switch at the root.
+const AWAY: GpuId = GpuId(0);
+
+impl Medium {
+    /// An idle medium.
+    pub fn new(config: MediumConfig) -> Medium {
+        let MediumConfig { members, host, rate, flit } = config;
+        Medium {
+            host,
+            up: Link::new(LinkConfig { rate, latency: Ps::ZERO }),
+            down: Switch::new(SwitchConfig { ports: members, rate, flit, crossing: Ps::ZERO }),
+            alone: Serializer::new(rate),
+            members: vec![[LinkStats::default(); 2]; members as usize],
+        }
+    }
+
+    /// Carries `bytes` from one member to another. To be called in order of `now`.
+    #[inline]
+    pub fn cross(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
+        let [from_host, to_host] = [from, to].map(|end| self.host == Some(end));
+        let at_root = if from_host { now } else { self.up.send(now, traffic, bytes) };
+        let left = if to_host { at_root } else { self.down.forward(now, at_root, (from, AWAY), traffic, bytes) };
+        let crossing = Crossing { sent: if from_host { left } else { at_root }, left };
+        let alone = self.alone.span(bytes);
+        let mut count = |member: GpuId, way: Way, ready: Ps, done: Ps| {
+            let stats = &mut self.members[usize::from(member.0)][way as usize];
+            stats.count(traffic, bytes);
+            stats.busy += alone;
+            stats.worst_queueing = stats.worst_queueing.max(done.saturating_sub(ready + alone));
+        };
+        count(from, Way::Out, now, crossing.sent);
+        count(to, Way::In, if to_host || from_host { now } else { at_root }, left);
+        crossing
+    }
+
+    /// Counters of what a member sent, or of what was for it: busy with its own packets alone.
+    pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
+        self.members[usize::from(member.0)][way as usize]
+    }
+
+    /// Counters of the ways of all members together: towards the root, and away from it.
+    pub fn ways(&self) -> [LinkStats; 2] {
+        [*self.up.stats(), self.down.stats(AWAY).left]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: GpuId = GpuId(4);
+    /// 16 GB/s take 6.25 ns for 100 bytes.
+    const ONE: Ps = Ps(6250);
+
+    /// Four GPUs and a host on 16 GB/s each way.
+    fn medium() -> Medium {
+        Medium::new(MediumConfig { members: 5, host: Some(HOST), rate: Rate(16_000_000_000), flit: Bytes(4) })
+    }
+
+    fn cross(medium: &mut Medium, now: u64, from: u8, to: u8) -> Crossing {
+        medium.cross(Ps(now), (GpuId(from), GpuId(to)), Traffic::Data { grains: 1 }, Bytes(100))
+    }
+
+    #[test]
+    fn to_the_host_and_from_it_takes_one_way_and_from_gpu_to_gpu_both() {
+        let at = |from, to| cross(&mut medium(), 1000, from, to);
+        assert_eq!(at(0, HOST.0), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
+        assert_eq!(at(HOST.0, 0), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE });
+        assert_eq!(at(0, 1), Crossing { sent: Ps(1000) + ONE, left: Ps(1000) + ONE + ONE });
+    }
+
+    #[test]
+    fn gpus_that_stream_to_the_host_share_the_rate() {
+        for gpus in 1..=4_u8 {
+            let mut medium = medium();
+            let mut ends = vec![Ps::ZERO; usize::from(gpus)];
+            for _ in 0..1600 {
+                for gpu in 0..gpus {
+                    ends[usize::from(gpu)] = cross(&mut medium, 0, gpu, HOST.0).left;
+                }
+            }
+            // 160 KB of each at 16 GB/s over their number.
+            for (gpu, end) in ends.into_iter().enumerate() {
+                let behind = u64::from(gpus) - 1 - gpu as u64;
+                assert_eq!(end, Ps(10_000_000 * u64::from(gpus) - behind * ONE.0), "{gpus} GPUs");
+            }
+            assert_eq!(medium.stats(GpuId(0), Way::Out).busy, Ps(10_000_000), "its own share of the time");
+            assert_eq!(medium.ways()[0].busy, Ps(10_000_000 * u64::from(gpus)));
+        }
+    }
+
+    #[test]
+    fn both_directions_are_independent() {
+        let mut medium = medium();
+        for _ in 0..100 {
+            cross(&mut medium, 0, 0, HOST.0);
+        }
+        assert_eq!(cross(&mut medium, 0, HOST.0, 1).left, ONE, "nothing has gone away from the root yet");
+        assert_eq!(cross(&mut medium, 0, 2, HOST.0).left, Ps(101 * ONE.0));
+        assert_eq!(medium.ways().map(|way| way.bytes()), [Bytes(10_100), Bytes(100)]);
+    }
+
+    #[test]
+    fn traffic_from_gpu_to_gpu_takes_of_both_ways() {
+        let mut medium = medium();
+        let last = (0..1600).map(|_| cross(&mut medium, 0, 0, 1).left).last();
+        assert_eq!(last, Some(Ps(10_000_000) + ONE), "160 KB at 16 GB/s, and the last once more");
+        assert_eq!(cross(&mut medium, 0, 2, HOST.0).left, Ps(10_000_000) + ONE, "behind all of it");
+        assert_eq!(medium.ways().map(|way| way.bytes()), [Bytes(160_100), Bytes(160_000)]);
+        assert_eq!(medium.stats(GpuId(1), Way::In).bytes(), Bytes(160_000));
+        assert_eq!(medium.stats(HOST, Way::In).bytes(), Bytes(100));
+    }
+
+    #[test]
+    fn what_turns_round_later_holds_up_nothing_that_leaves_sooner() {
+        let mut medium = medium();
+        for _ in 0..100 {
+            cross(&mut medium, 0, 0, HOST.0);
+        }
+        assert_eq!(cross(&mut medium, 0, 0, 1).left, Ps(102 * ONE.0));
+        assert_eq!(cross(&mut medium, 0, HOST.0, 1).left, ONE);
+    }
+
+    #[test]
+    fn without_limit_nothing_waits() {
+        let config = MediumConfig { members: 5, host: Some(HOST), rate: Rate::INFINITE, flit: Bytes(4) };
+        let mut medium = Medium::new(config);
+        let crossings: Vec<Crossing> = (0..4).map(|gpu| cross(&mut medium, 50, gpu, (gpu + 1) % 5)).collect();
+        assert_eq!(crossings, [Crossing { sent: Ps(50), left: Ps(50) }; 4]);
+    }
+}
