@@ -120,6 +120,7 @@ impl PacketClass {
                 PacketClass::Fills
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
+            Packet::Told(_) => PacketClass::Fills,
             // A copy is part of a plan: what follows it waits for its end.
             Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };

@@ -7,6 +7,7 @@ use tombolo_model::stats::{L2Stats, SmStats};
 use tombolo_system::RunRecord;
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::sharing::SharingRecord;
+use tombolo_system::unified::{BlocksRecord, PhasesRecord};
 
 /// How a point is worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -217,6 +218,9 @@ fn run_paths() -> Vec<String> {
         paging: Some(Default::default()),
         publication: Some(Default::default()),
         copies: Some(Default::default()),
+        phases: Some(PhasesRecord { first_value_s: Some(0.0), last_value_s: Some(0.0), ..Default::default() }),
+        host_memory: Some(Default::default()),
+        blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),

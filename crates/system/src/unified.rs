@@ -9,7 +9,8 @@ use tombolo_model::command_processor::{CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
-use tombolo_protocol::nodes::Class;
+use tombolo_protocol::nmoesi::Nmoesi;
+use tombolo_protocol::nodes::{Class, Nodes};
 use tombolo_types::Ps;
 
 /// The time of a run with a host that takes part, in seconds: eight parts that add up to `whole_s`. At each moment the first
@@ -132,6 +133,12 @@ impl PhasesRecord {
 }
 
 impl BlocksRecord {
+    /// Every count 0, with the name of every state.
+    pub fn of_no_block() -> BlocksRecord {
+        let states = Nmoesi::<false>::STATES.iter().map(|state| (state.to_string(), 0)).collect();
+        BlocksRecord { states, ..BlocksRecord::default() }
+    }
+
     /// Of modules whose slices answer for blocks; `None` where they answer for lines.
     pub(crate) fn new<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> Option<BlocksRecord> {
         let mut sum = BlockStats::default();
