@@ -325,3 +325,20 @@ impl Program for Directed {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directed_program_may_state_what_its_host_does_at_its_ends() {
+        let silent = Directed::new(vec![vec![Cta::new()]]);
+        assert!(silent.setup().is_empty() && silent.results().is_empty());
+        let (inputs, outputs) = (std::iter::once(0..128).collect(), std::iter::once(128..256).collect());
+        let setup = HostPhase { reads: Vec::new(), writes: inputs };
+        let results = HostPhase { reads: outputs, writes: Vec::new() };
+        let stating = Arc::clone(&silent).between(setup.clone(), results.clone());
+        assert_eq!((stating.setup(), stating.results()), (&setup, &results));
+        assert_eq!(stating.commands(), silent.commands());
+    }
+}

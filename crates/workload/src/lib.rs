@@ -18,4 +18,5 @@ pub mod record;
 pub mod scale;
 pub mod simt;
 pub mod trace;
+mod transfers;
 mod unpack;

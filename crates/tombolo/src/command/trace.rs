@@ -112,6 +112,10 @@ fn text(info: &TraceInfo, colours: bool) -> String {
     for (way, copies) in [("to", info.copies_to_device), ("from", info.copies_to_host)] {
         text.push_str(&format!("{} copies {way} the device: {}\n", copies.count, bytes(copies.bytes)));
     }
+    for (when, host) in [("before the first command", info.setup), ("behind the last", info.results)] {
+        let [read, written] = [host.read_bytes, host.written_bytes].map(bytes);
+        text.push_str(&format!("the host {when}: reads {read}, writes {written}\n"));
+    }
     let headings =
         ["kernel", "launches", "CTAs", "warps", "warp instructions", "global, local", "shared", "transactions"];
     let mut table = Table::new(1).with_headings(headings);

@@ -63,7 +63,10 @@ fn a_recorded_workload_replays_with_the_digest_of_the_workload() {
     assert_eq!(run(["--trace"], file), run(["--workload"], TINY));
     let info = json(&["trace", "info", file, "--json"]);
     assert_eq!(info["name"], "pathfinder");
-    assert!(stdout(&outcome(&["trace", "info", file])).contains("native trace"));
+    assert_eq!(info["setup"]["written_bytes"], info["copies_to_device"]["bytes"]);
+    assert_eq!(info["results"]["read_bytes"], info["copies_to_host"]["bytes"]);
+    let text = stdout(&outcome(&["trace", "info", file]));
+    assert!(text.contains("native trace") && text.contains("the host before the first command: reads 0 B"), "{text}");
 }
 
 #[test]

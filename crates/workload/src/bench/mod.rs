@@ -30,6 +30,8 @@ pub use workload::{Instance, Request, Workload, WorkloadError};
 pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]
+mod host_ends;
+#[cfg(test)]
 mod launches;
 #[cfg(test)]
 mod pinned;

@@ -83,9 +83,9 @@ pub fn record(
             return Err(WorkloadError::Memory { workload: name, needs, has });
         }
         memory.back();
-        instance.fill(&memory);
     }
     let mut host = Host::new(&memory, options);
+    host.set_up(|memory| instance.fill(memory));
     instance.run(&mut host).map_err(|error| WorkloadError::Record { workload: name, error })?;
     let recording = host.finish(name).with_notes(request.adjusted().to_vec(), request.notes());
     if mode == Mode::Verify {

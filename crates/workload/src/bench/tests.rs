@@ -37,6 +37,7 @@ fn assert_same(a: &Recording, b: &Recording, what: &str) {
     assert_eq!(a.kernels(), b.kernels(), "{}: {what}", a.name());
     assert_eq!(a.commands(), b.commands(), "{}: {what}", a.name());
     assert_eq!((a.arrays(), a.host_phases()), (b.arrays(), b.host_phases()), "{}: {what}", a.name());
+    assert_eq!((a.setup(), a.results()), (b.setup(), b.results()), "{}: {what}", a.name());
     assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
 }
 

@@ -142,7 +142,8 @@ impl Request {
 
 /// A workload over the arrays of one address space.
 pub trait Instance {
-    /// Sets the inputs.
+    /// Sets the inputs, as the host does before it launches anything. Sets the same elements whether arrays have contents or
+    /// not, and is quick where they have none: see [`Memory::fill`].
     fn fill(&self, memory: &Memory);
     /// The host program.
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError>;

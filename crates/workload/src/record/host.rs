@@ -10,11 +10,13 @@ use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,
     run_cooperative,
 };
+use crate::transfers::{copied_back, copied_in};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
+use tombolo_types::array::unite;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
 use tombolo_types::{HostPhase, LineSize, On};
 
@@ -71,6 +73,8 @@ pub struct Host<'a> {
     /// Kernels by the digest of their blocks.
     known: FxHashMap<u64, Vec<u32>>,
     commands: Vec<Command>,
+    /// What the host does to arrays before the first command.
+    setup: HostPhase,
     /// What the host does to arrays between other commands, each once.
     phases: Vec<HostPhase>,
     /// Their indices.
@@ -118,6 +122,7 @@ impl<'a> Host<'a> {
             blocks: Vec::new(),
             known: FxHashMap::default(),
             commands: Vec::new(),
+            setup: HostPhase::default(),
             phases: Vec::new(),
             known_phases: FxHashMap::default(),
             parts: Vec::new(),
@@ -147,6 +152,17 @@ impl<'a> Host<'a> {
     /// Device memory, which the host may read and write between launches. What it does there is recorded.
     pub fn memory(&self) -> &'a Memory {
         self.memory
+    }
+
+    /// Has `set` give the arrays what they hold before the first command: [`Program::setup`](tombolo_types::stream::Program::setup), recorded whether they have
+    /// contents or not. Comes before all else.
+    ///
+    /// # Panics
+    /// Behind a command.
+    pub fn set_up(&mut self, set: impl FnOnce(&Memory)) {
+        assert!(self.commands.is_empty(), "arrays are set up behind a command");
+        set(self.memory);
+        self.setup = self.memory.host().take();
     }
 
     /// Sets the arrays to what the next launch finds, where launches before it were left out or recorded in part.
@@ -451,6 +467,10 @@ impl<'a> Host<'a> {
     pub fn finish(mut self, name: &str) -> Recording {
         self.close_phase();
         self.memory.host().switch(false);
+        let mut setup = self.setup;
+        setup.writes.extend(copied_in(&self.commands, &self.phases));
+        unite(&mut setup.writes);
+        let results = HostPhase { reads: copied_back(&self.commands, &self.phases), writes: Vec::new() };
         Recording {
             name: name.to_owned(),
             line: self.options.line,
@@ -458,7 +478,9 @@ impl<'a> Host<'a> {
             kernels: self.kernels,
             blocks: self.blocks,
             commands: self.commands,
+            setup,
             phases: self.phases,
+            results,
             parts: self.parts,
             launches: self.launches,
             arrays: self.memory.arrays().to_vec(),

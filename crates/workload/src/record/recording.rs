@@ -25,7 +25,9 @@ pub struct Recording {
     /// Blocks of each kernel, in order of CTA.
     pub(super) blocks: Vec<Vec<Block>>,
     pub(super) commands: Vec<Command>,
+    pub(super) setup: HostPhase,
     pub(super) phases: Vec<HostPhase>,
+    pub(super) results: HostPhase,
     /// By launch.
     pub(super) parts: Vec<Part>,
     /// Launches of the whole program.
@@ -133,6 +135,14 @@ impl Program for Recording {
 
     fn host_phases(&self) -> &[HostPhase] {
         &self.phases
+    }
+
+    fn setup(&self) -> &HostPhase {
+        &self.setup
+    }
+
+    fn results(&self) -> &HostPhase {
+        &self.results
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

@@ -1,4 +1,4 @@
-//! What the host program does to arrays between two commands, noted while it runs.
+//! What the host program does to arrays before its first command and between two, noted while it runs.
 //!
 //! Noted are addresses alone, whether arrays have contents or not, so that a recording names the same phases either way.
 
@@ -58,9 +58,10 @@ fn note(ranges: &mut Vec<Range<u64>>, addresses: Range<u64>) {
         Some(last) if last.end == addresses.start => last.end = addresses.end,
         Some(last) if last.start <= addresses.start && addresses.end <= last.end => {}
         Some(_) | None => {
-            // Full: a push would double it.
+            // Full: a push would double it. It is doubled where more than half is left, so that ranges are seldom united.
             if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
                 unite(ranges);
+                ranges.reserve(ranges.len());
             }
             ranges.push(addresses);
         }

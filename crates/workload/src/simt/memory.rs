@@ -3,6 +3,7 @@
 use super::host_watch::HostWatch;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tombolo_types::ArrayInfo;
@@ -210,7 +211,7 @@ impl Memory {
         &self.scalings
     }
 
-    /// What the host's accesses between commands are noted in.
+    /// What the host's accesses before, between and behind commands are noted in.
     pub(crate) fn host(&self) -> &HostWatch {
         &self.host
     }
@@ -263,11 +264,24 @@ impl Memory {
         self.put(array, index, value);
     }
 
-    /// Sets every element to `value(index)`.
-    pub fn fill<T: Element>(&self, array: Array<T>, value: impl FnMut(u64) -> T) {
-        self.host.writes(|| array.address(0)..array.address(array.len));
+    /// Sets every element to zero, as the device itself does (`cudaMemset`): not an access of the host.
+    pub fn clear<T: Element>(&self, array: Array<T>) {
         if self.backing == Backing::Real {
-            (0..array.len).zip((0..array.len).map(value)).for_each(|(index, value)| self.put(array, index, value));
+            (0..array.len).for_each(|index| self.put(array, index, T::default()));
+        }
+    }
+
+    /// Sets every element to `value(index)`, which is not called where the arrays have no contents.
+    pub fn fill<T: Element>(&self, array: Array<T>, value: impl FnMut(u64) -> T) {
+        self.fill_part(array, 0..array.len, value);
+    }
+
+    /// Sets the elements of a range to `value(index)`, likewise. Panics beyond the end.
+    pub fn fill_part<T: Element>(&self, array: Array<T>, part: Range<u64>, value: impl FnMut(u64) -> T) {
+        assert!(part.end <= array.len, "host fills {} elements of {} of {}", part.end, self.name(array), array.len);
+        self.host.writes(|| array.address(part.start)..array.address(part.end));
+        if self.backing == Backing::Real {
+            part.clone().zip(part.map(value)).for_each(|(index, value)| self.put(array, index, value));
         }
     }
 
@@ -457,10 +471,26 @@ mod tests {
     }
 
     #[test]
+    fn what_the_device_clears_is_no_access_of_the_host() {
+        let mut memory = Memory::new(Backing::Real);
+        let array = memory.array::<i32>("a", 4, Scaling::Fixed);
+        memory.host().switch(true);
+        memory.fill_part(array, 1..3, |index| index as i32);
+        assert_eq!(
+            (memory.to_vec(array), memory.host().take().writes),
+            (vec![0, 1, 2, 0], vec![array.address(1)..array.address(3)])
+        );
+        memory.clear(array);
+        assert!(memory.host().take().is_empty());
+        assert_eq!(memory.to_vec(array), [0; 4]);
+    }
+
+    #[test]
     fn addresses_alone_have_no_contents() {
         let mut memory = Memory::new(Backing::AddressOnly);
         let array = memory.array::<i32>("a", 4, Scaling::Fixed);
         memory.fill(array, |_| 7);
+        memory.fill_part(array, 1..3, |_| unreachable!("there is nothing to set"));
         assert_eq!(memory.read(array, 0), 0);
         assert!(memory.to_vec(array).is_empty());
     }

@@ -4,6 +4,7 @@ use super::error::TraceError;
 use super::footprint::Footprint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use tombolo_types::HostPhase;
 use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 /// Memory instructions (warp instructions) by the memory they address.
@@ -92,6 +93,22 @@ pub struct CopySummary {
     pub bytes: u64,
 }
 
+/// What the host does to device memory at one end of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostSummary {
+    /// Bytes it reads, each once.
+    pub read_bytes: u64,
+    /// Bytes it writes, each once.
+    pub written_bytes: u64,
+}
+
+impl HostSummary {
+    /// Of a phase.
+    pub fn of(phase: &HostPhase) -> HostSummary {
+        HostSummary { read_bytes: phase.read_bytes(), written_bytes: phase.written_bytes() }
+    }
+}
+
 /// What a trace holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceInfo {
@@ -111,6 +128,10 @@ pub struct TraceInfo {
     pub copies_to_device: CopySummary,
     /// Copies from device to host.
     pub copies_to_host: CopySummary,
+    /// What the host does before the first command: [`Program::setup`].
+    pub setup: HostSummary,
+    /// What it does behind the last: [`Program::results`].
+    pub results: HostSummary,
     /// Warp instructions of all launches.
     pub warp_instructions: u64,
     /// Line transactions of all launches.
@@ -145,6 +166,8 @@ pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Resul
         kernels,
         copies_to_device,
         copies_to_host,
+        setup: HostSummary::of(program.setup()),
+        results: HostSummary::of(program.results()),
         warp_instructions,
         transactions,
         footprint_lines: footprint.lines(),

@@ -17,7 +17,7 @@ mod native;
 mod nvbit;
 
 pub use error::TraceError;
-pub use info::{CopySummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
+pub use info::{CopySummary, HostSummary, KernelSummary, OpcodeCount, Spaces, TraceInfo};
 
 use info::Origin;
 use native::NativeProgram;

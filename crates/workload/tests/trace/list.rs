@@ -61,6 +61,19 @@ fn marks_blanks_ends_and_comments_of_real_lists_are_fine() {
 }
 
 #[test]
+fn copies_before_the_first_launch_and_behind_the_last_are_the_hosts() {
+    let list = "MemcpyHtoD,0x100,64\nMemcpyHtoD,0x140,64\nMemcpyDtoH,0x100,4\nkernel-1.traceg\nMemcpyDtoH,0x200,8\n\
+                MemcpyHtoD,0x300,8\nkernel-1.traceg\nMemcpyDtoH,0x400,16\nMemcpyHtoD,0x500,8\nMemcpyDtoH,0x408,16\n";
+    let trace = folder_with_list(list, &[("kernel-1.traceg", kernel().as_bytes())]);
+    let program = open(trace.path()).unwrap();
+    assert_eq!((&*program.setup().reads, &*program.setup().writes), (&[][..], std::slice::from_ref(&(0x100..0x180))));
+    assert_eq!(
+        (&*program.results().reads, &*program.results().writes),
+        (std::slice::from_ref(&(0x400..0x418)), &[][..])
+    );
+}
+
+#[test]
 fn known_commands_without_a_cost_are_noted() {
     let list = "cudaMalloc,0x7f00,64\nMemset,0x7f00,0,64\nMemcpyDtoD,0x7f00,0x8f00,64\nMemcpyPeer,0x7f00,64\n\
                 ncclAllReduce,0x7f00\nMemcpyHtoDAsync,0x7f00,64\nkernel-1.traceg\n";

@@ -18,6 +18,8 @@ struct Handmade {
     commands: Vec<Command>,
     arrays: Vec<ArrayInfo>,
     phases: Vec<HostPhase>,
+    setup: HostPhase,
+    results: HostPhase,
     bad: Option<u32>,
 }
 
@@ -49,7 +51,9 @@ impl Handmade {
             HostPhase { reads: vec![0..8, 9..11], writes: vec![] },
             HostPhase { reads: vec![0..1, 7..8], writes: vec![0..1, 2..u64::MAX] },
         ];
-        Handmade { kernels: vec![info], commands, arrays, phases, bad }
+        let setup = HostPhase { reads: vec![3..4], writes: vec![16..32, 40..48] };
+        let results = HostPhase { reads: vec![0..u64::MAX], writes: vec![] };
+        Handmade { kernels: vec![info], commands, arrays, phases, setup, results, bad }
     }
 }
 
@@ -74,6 +78,12 @@ impl Program for Handmade {
     }
     fn host_phases(&self) -> &[HostPhase] {
         &self.phases
+    }
+    fn setup(&self) -> &HostPhase {
+        &self.setup
+    }
+    fn results(&self) -> &HostPhase {
+        &self.results
     }
     fn cta(&self, _: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
         if self.bad == Some(cta) {
@@ -114,13 +124,16 @@ fn any_program_survives_writing() {
     assert_eq!(read.kernels(), program.kernels());
     assert_eq!(read.commands(), program.commands());
     assert_eq!((read.arrays(), read.host_phases()), (program.arrays(), program.host_phases()));
+    assert_eq!((read.setup(), read.results()), (program.setup(), program.results()));
     assert_eq!(streams(&*read), streams(&program));
     let mut stream = CtaStream::default();
     assert!(read.cta(0, 5000, &mut stream).unwrap_err().message.contains("there is no CTA 5000 of kernel 0"));
     assert!(read.cta(1, 0, &mut stream).is_err());
     let info = trace::info(&file).unwrap();
     assert_eq!((info.format.as_str(), info.kernels[0].ctas, info.copies_to_host.bytes), ("native", 5000, 1));
-    serde_json::to_string(&info).unwrap();
+    let json = serde_json::to_value(&info).unwrap();
+    assert_eq!(json["setup"], serde_json::json!({"read_bytes": 1, "written_bytes": 24}));
+    assert_eq!(json["results"], serde_json::json!({"read_bytes": u64::MAX, "written_bytes": 0}));
 }
 
 #[test]
@@ -137,6 +150,7 @@ fn every_workload_survives_writing() {
         assert_eq!(read.kernels(), recording.kernels());
         assert_eq!(read.commands(), recording.commands());
         assert_eq!((read.arrays(), read.host_phases()), (recording.arrays(), recording.host_phases()));
+        assert_eq!((read.setup(), read.results()), (recording.setup(), recording.results()));
         let (mut expected, mut stream) = (CtaStream::default(), CtaStream::default());
         for (kernel, info) in recording.kernels().iter().enumerate() {
             for cta in 0..info.ctas {
@@ -266,6 +280,7 @@ fn a_header_whose_parts_do_not_fit_is_refused() {
         ("[[0,8],[9,11]]", "[[0,9],[9,11]]", "addresses of a host phase that do not ascend"),
         ("[[0,1],", "[[1,1],", "addresses of a host phase that do not ascend"),
         ("[[0,1],", "[[0,1,2],", "the header: "),
+        ("[[16,32],", "[[16,40],", "addresses of a host phase that do not ascend"),
         ("\"element\":8", "\"elements\":8", "unknown field `elements`"),
     ] {
         let refused = with_header(2, from, to).unwrap_err();
@@ -303,9 +318,9 @@ fn parts_and_places_that_make_no_sense_are_refused() {
 #[test]
 fn a_feature_that_is_not_known_is_named_and_refused() {
     let refused = with_header(2, "[\"arrays\",\"host\",", "[\"arrays\",\"peers\",").unwrap_err();
-    let known = "this program reads arrays, host, devices, barriers";
+    let known = "this program reads arrays, host, devices, barriers, ends";
     assert!(refused.contains("the feature \"peers\"; ") && refused.contains(known), "{refused}");
-    let with_more = with_header(2, "\"barriers\"],", "\"peers\"],\"peers\":[],").unwrap_err();
+    let with_more = with_header(2, "\"ends\"],", "\"peers\"],\"peers\":[],").unwrap_err();
     assert!(with_more.contains("the feature \"peers\""), "before what it adds is found strange: {with_more}");
 }
 
@@ -314,9 +329,24 @@ fn a_version_is_not_taken_for_another() {
     let refused = |version, from, to| with_header(version, from, to).unwrap_err();
     assert!(refused(1, "handmade", "handmade").contains("features, which version 1 does not have"));
     assert!(
-        refused(2, "\"features\":[\"arrays\",\"host\",\"barriers\"],", "").contains("no features, which version 2 has")
+        refused(2, "\"features\":[\"arrays\",\"host\",\"barriers\",\"ends\"],", "")
+            .contains("no features, which version 2 has")
     );
     assert!(refused(3, "handmade", "handmade").contains("of version 3; this program reads versions 1 to 2"));
+}
+
+#[test]
+fn a_file_that_says_nothing_of_the_ends_of_a_program_has_none() {
+    let silent = Handmade { setup: HostPhase::default(), results: HostPhase::default(), ..Handmade::new(3, None) };
+    let (_out, file) = written(&silent);
+    let bytes = std::fs::read(&file).unwrap();
+    let header = String::from_utf8_lossy(&bytes);
+    assert!(
+        ["\"ends\"", "\"setup\"", "\"results\""].iter().all(|key| !header.contains(key)),
+        "as before they were kept"
+    );
+    let read = open(&file).unwrap();
+    assert!(read.setup().is_empty() && read.results().is_empty() && !read.host_phases().is_empty());
 }
 
 /// Parameters of a workload.
@@ -342,6 +372,7 @@ fn files_of_version_1_are_still_read() {
         let timed = recording.commands().iter().filter(|command| !matches!(command, Command::Host { .. }));
         assert!(read.commands().iter().eq(timed), "{file}: what takes time is the same");
         assert!(read.arrays().is_empty() && read.host_phases().is_empty());
+        assert!(read.setup().is_empty() && read.results().is_empty());
         assert!(super::kit::notes(&path).iter().any(|note| note.contains("names neither arrays")));
     }
 }

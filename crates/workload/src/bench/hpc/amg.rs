@@ -19,10 +19,10 @@ use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::simt::{Array, Backing, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use hierarchy::{Hierarchy, Level};
 use operator::Operator;
-use setup::{Reference, setup};
+use setup::{Reference, Values, setup};
 
 /// Threads of a CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
@@ -262,37 +262,40 @@ impl Solver {
         f64::from(noise::unit(self.seed, index))
     }
 
-    /// Writes an operator and its values.
+    /// Sets an operator and its values, of which there are none where arrays have no contents.
     fn fill_operator(memory: &Memory, csr: Csr, operator: &Operator, values: &[f64]) {
-        let mut end = operator.row(0).first;
-        let mut values = values.iter();
-        for index in 0..operator.rows() {
+        let (rows, first) = (operator.rows() as u64, operator.row(0).first as u64);
+        let (first_row, end) = (operator.first_row() as u64, first + operator.entries());
+        memory.fill_part(csr.offsets, first_row..first_row + rows + 1, |at| {
+            let index = at - first_row;
+            if index < rows { operator.row(index as i32).first } else { end as i32 }
+        });
+        let mut columns = (0..operator.rows()).flat_map(|index| {
             let row = operator.row(index);
-            memory.write(csr.offsets, (operator.first_row() + index) as u64, row.first);
-            for (entry, value) in (0..row.count()).zip(&mut values) {
-                memory.write(csr.columns, (row.first + entry) as u64, operator.column(&row, entry));
-                memory.write(csr.values, (row.first + entry) as u64, *value);
-            }
-            end = row.first + row.count();
-        }
-        memory.write(csr.offsets, (operator.first_row() + operator.rows()) as u64, end);
+            (0..row.count()).map(move |entry| operator.column(&row, entry))
+        });
+        memory.fill_part(csr.columns, first..end, |_| columns.next().expect("each entry has a column"));
+        memory.fill_part(csr.values, first..end, |at| values[(at - first) as usize]);
     }
 }
 
 impl Instance for Solver {
     fn fill(&self, memory: &Memory) {
-        for (level, values) in self.hierarchy.levels.iter().zip(setup(&self.hierarchy)) {
-            Self::fill_operator(memory, self.matrix, &level.matrix, &values.matrix);
-            for (at, norm) in (level.matrix.first_row() as u64..).zip(values.norms) {
-                memory.write(self.norms, at, norm);
-            }
+        let has_contents = memory.backing() == Backing::Real;
+        let all = if has_contents { setup(&self.hierarchy) } else { Vec::new() };
+        for (depth, level) in self.hierarchy.levels.iter().enumerate() {
+            let of = |values: fn(&Values) -> &Vec<f64>| all.get(depth).map_or(&[][..], |level| values(level));
+            Self::fill_operator(memory, self.matrix, &level.matrix, of(|values| &values.matrix));
+            let (first, rows) = (level.matrix.first_row() as u64, level.matrix.rows() as u64);
+            let norms = of(|values| &values.norms);
+            memory.fill_part(self.norms, first..first + rows, |at| norms[(at - first) as usize]);
             if let Some(transfer) = &level.transfer {
-                Self::fill_operator(memory, self.prolongation, &transfer.prolongation, &values.prolongation);
-                Self::fill_operator(memory, self.restriction, &transfer.restriction, &values.restriction);
+                let (prolongation, restriction) = (of(|values| &values.prolongation), of(|values| &values.restriction));
+                Self::fill_operator(memory, self.prolongation, &transfer.prolongation, prolongation);
+                Self::fill_operator(memory, self.restriction, &transfer.restriction, restriction);
             }
         }
-        (0..self.hierarchy.levels[0].matrix.rows() as u64)
-            .for_each(|row| memory.write(self.right, row, self.start(row)));
+        memory.fill_part(self.right, 0..self.hierarchy.levels[0].matrix.rows() as u64, |row| self.start(row));
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

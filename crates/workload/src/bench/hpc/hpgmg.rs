@@ -332,11 +332,10 @@ impl Multigrid {
 
     /// Sets `array` on every level to `value(level, cell)`.
     fn fill_levels(&self, memory: &Memory, array: Array<f64>, value: impl Fn(&Level, i32) -> f64) {
-        if memory.backing() == crate::simt::Backing::Real {
-            for level in &self.levels {
-                (0..level.cells.count())
-                    .for_each(|cell| memory.write(array, (level.first + cell) as u64, value(level, cell)));
-            }
+        for level in &self.levels {
+            let (first, count) = (level.first, level.cells.count());
+            let cells = first as u64..(first + count) as u64;
+            memory.fill_part(array, cells, |at| value(level, at as i32 - first));
         }
     }
 }
@@ -401,7 +400,7 @@ impl Reference<'_> {
 
 impl Instance for Multigrid {
     fn fill(&self, memory: &Memory) {
-        (0..self.levels[0].cells.count() as u64).for_each(|cell| memory.write(self.rhs, cell, self.start(cell)));
+        memory.fill_part(self.rhs, 0..self.levels[0].cells.count() as u64, |cell| self.start(cell));
         self.fill_levels(memory, self.alpha, |level, cell| self.coefficient(level, cell, 3));
         for (axis, beta) in self.beta.into_iter().enumerate() {
             self.fill_levels(memory, beta, |level, cell| self.coefficient(level, cell, axis));

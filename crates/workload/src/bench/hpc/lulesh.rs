@@ -331,8 +331,8 @@ impl Instance for Domain {
         memory.fill(self.beyond, |index| self.mesh.beyond(place(index).0, place(index).1));
         memory.fill(self.borders, |element| self.mesh.borders(element as i32));
         memory.fill(self.starts, |node| self.first_corner[node as usize]);
-        let corners: Vec<i32> = (0..self.mesh.nodes()).flat_map(|node| self.mesh.corners(node)).collect();
-        memory.fill(self.corners, |index| corners[index as usize]);
+        let mut corners = (0..self.mesh.nodes()).flat_map(|node| self.mesh.corners(node));
+        memory.fill(self.corners, |_| corners.next().expect("each node lists its corners"));
         memory.fill(self.planes, |node| self.mesh.planes(node as i32));
         for axis in 0..3 {
             memory.fill(self.place[axis], |node| self.start_place(node as i32, axis));

@@ -280,8 +280,8 @@ impl Heat {
 impl Instance for Heat {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.heat, |index| self.start(index));
-        memory.fill(self.before, |_| 0.0);
-        memory.fill(self.laplacian, |_| 0.0);
+        memory.clear(self.before);
+        memory.clear(self.laplacian);
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

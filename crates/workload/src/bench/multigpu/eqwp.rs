@@ -265,7 +265,8 @@ fn add_product(warp: &mut Warp<'_>, old: Lanes<f32>, factor: f64, change: Lanes<
 
 impl Instance for Ground {
     fn fill(&self, memory: &Memory) {
-        self.fields().for_each(|(_, field)| memory.fill(field, |_| 0.0));
+        self.velocity.into_iter().chain(self.stress).for_each(|field| memory.fill(field, |_| 0.0));
+        memory.clear(self.displacement);
         memory.fill(self.force, |index| self.start(index));
     }
 

@@ -274,9 +274,9 @@ impl Turbulence {
 
 impl Instance for Turbulence {
     fn fill(&self, memory: &Memory) {
-        let rest = self.w.into_iter().chain(self.r).chain([self.aux]);
-        self.u.into_iter().chain(rest).for_each(|field| memory.fill(field, |_| 0.0));
-        self.maxima.iter().for_each(|maxima| memory.fill(*maxima, |_| 0));
+        self.w.into_iter().chain(self.r).chain([self.aux]).for_each(|field| memory.clear(field));
+        self.maxima.iter().for_each(|maxima| memory.clear(*maxima));
+        self.u.into_iter().for_each(|field| memory.fill(field, |_| 0.0));
         for (axis, field) in self.u.into_iter().enumerate() {
             for ([x, y, z], values) in reference::modes(self.mesh, self.seed) {
                 let at = 2 * ((x * self.mesh.side + y) * self.mesh.half() + z) as u64;

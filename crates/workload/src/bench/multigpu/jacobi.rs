@@ -145,7 +145,7 @@ fn units(new: f32, own: f32) -> u64 {
 impl Instance for Planes {
     fn fill(&self, memory: &Memory) {
         self.planes.iter().for_each(|plane| memory.fill(*plane, |index| self.start(index)));
-        self.norms.iter().for_each(|norm| memory.fill(*norm, |_| 0));
+        self.norms.iter().for_each(|norm| memory.clear(*norm));
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

@@ -255,8 +255,8 @@ impl Instance for Reconstruction {
             scan.first(rest / scan.voxels(), rest % scan.voxels(), piece)
         });
         memory.fill(self.matrix, |index| self.word(index));
-        [self.buffer, self.original, self.buffer_weights].iter().for_each(|array| memory.fill(*array, |_| 0.0));
-        memory.fill(self.differences, |_| 0);
+        [self.buffer, self.original, self.buffer_weights].iter().for_each(|array| memory.clear(*array));
+        memory.clear(self.differences);
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

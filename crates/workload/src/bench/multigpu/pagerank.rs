@@ -252,8 +252,8 @@ impl Instance for Ranks {
         memory.fill(self.value, |arc| if (arc as usize) < starts.len() { links.value(arc as usize) } else { 0.0 });
         let ranks = self.start();
         memory.fill(self.rank, |node| ranks[node as usize]);
-        memory.fill(self.sums, |_| 0);
-        self.totals.iter().for_each(|total| memory.fill(*total, |_| 0));
+        memory.clear(self.sums);
+        self.totals.iter().for_each(|total| memory.clear(*total));
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

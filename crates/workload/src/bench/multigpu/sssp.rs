@@ -188,7 +188,7 @@ impl Instance for Paths {
         memory.fill(self.weight, |arc| arcs.weight()[arc as usize]);
         memory.fill(self.distance, |node| self.start(node));
         memory.fill(self.next, |node| self.start(node));
-        self.changed.iter().for_each(|changed| memory.fill(*changed, |_| 0));
+        self.changed.iter().for_each(|changed| memory.clear(*changed));
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

@@ -10,7 +10,7 @@ use tombolo_types::{ArrayInfo, Devices, HostPhase, LineSize, On};
 const WIDEST_WARP: u32 = 128;
 
 /// What a file of version 2 may use, by name.
-const FEATURES: [&str; 4] = [ARRAYS, HOST, DEVICES, BARRIERS];
+const FEATURES: [&str; 5] = [ARRAYS, HOST, DEVICES, BARRIERS, ENDS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
 /// What the host does to arrays between commands.
@@ -19,6 +19,8 @@ const HOST: &str = "host";
 const DEVICES: &str = "devices";
 /// The host waits for all streams.
 const BARRIERS: &str = "barriers";
+/// What the host does before the first command and behind the last.
+const ENDS: &str = "ends";
 
 /// What a program that reads the file must know. Fields beside it are left to [`Header`].
 #[derive(Debug, Deserialize)]
@@ -58,6 +60,10 @@ pub(super) struct Header {
     arrays: Vec<ArrayEntry>,
     #[serde(default)]
     host: Vec<PhaseEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    setup: Option<PhaseEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    results: Option<PhaseEntry>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -149,6 +155,8 @@ pub(super) struct Checked {
     pub(super) origin: Option<Origin>,
     pub(super) arrays: Vec<ArrayInfo>,
     pub(super) phases: Vec<HostPhase>,
+    pub(super) setup: HostPhase,
+    pub(super) results: HostPhase,
 }
 
 impl Checked {
@@ -193,6 +201,7 @@ impl Header {
             (HOST, !program.host_phases().is_empty()),
             (DEVICES, names_devices(program)),
             (BARRIERS, program.commands().contains(&Command::Barrier)),
+            (ENDS, !program.setup().is_empty() || !program.results().is_empty()),
         ];
         let features = used.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| (*name).to_owned()).collect();
         Header {
@@ -205,6 +214,8 @@ impl Header {
             features: Some(features),
             arrays: program.arrays().iter().map(array).collect(),
             host: program.host_phases().iter().map(PhaseEntry::of).collect(),
+            setup: PhaseEntry::unless_empty(program.setup()),
+            results: PhaseEntry::unless_empty(program.results()),
         }
     }
 
@@ -241,13 +252,15 @@ impl Header {
         }
         let arrays = arrays(self.arrays)?;
         let phases = self.host.into_iter().map(PhaseEntry::phase).collect::<Result<_, String>>()?;
+        let end = |entry: Option<PhaseEntry>| entry.map_or_else(|| Ok(HostPhase::default()), PhaseEntry::phase);
+        let (setup, results) = (end(self.setup)?, end(self.results)?);
         if let Some(origin) = &self.origin
             && origin.kernels.len() != kernels.len()
         {
             return Err(format!("an origin of {} kernels, but {} kernels", origin.kernels.len(), kernels.len()));
         }
         let (name, warp_width, origin) = (self.name, self.warp_width, self.origin);
-        Ok(Checked { name, line_size, warp_width, kernels, commands, origin, arrays, phases })
+        Ok(Checked { name, line_size, warp_width, kernels, commands, origin, arrays, phases, setup, results })
     }
 }
 
@@ -277,6 +290,10 @@ impl PhaseEntry {
     fn of(phase: &HostPhase) -> PhaseEntry {
         let addresses = |ranges: &[Range<u64>]| ranges.iter().map(|range| [range.start, range.end]).collect();
         PhaseEntry { reads: addresses(&phase.reads), writes: addresses(&phase.writes) }
+    }
+
+    fn unless_empty(phase: &HostPhase) -> Option<PhaseEntry> {
+        (!phase.is_empty()).then(|| PhaseEntry::of(phase))
     }
 
     fn phase(self) -> Result<HostPhase, String> {

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! file   := magic version:u32 length:u32 checksum:u64 header block* index footer
-//! header := JSON: name, line size, warp width, kernels, commands, origin, features, arrays, host phases
+//! header := JSON: name, line size, warp width, kernels, commands, origin, features, arrays, host phases, setup, results
 //! block  := a zstd frame of: end:u32 of each CTA, then their encodings (module `encode`)
 //! index  := for each kernel: count:u32, then for each of its blocks, which hold its CTAs in order:
 //!           offset:u64 length:u32 unpacked:u32 ctas:u32 checksum:u64
 //! footer := offset:u64 length:u64 checksum:u64 of the index, checksum:u64 of the 24 bytes before, magic
 //! ```
 //! Version 1 has neither features nor arrays nor host phases; it is still read. A file of version 2 is read where all its
-//! features are known (launches on some devices and grids cut for them, barriers between streams). What is added later gets a
-//! name there, and no new version: copies between devices. Dependences between arithmetic instructions have three kinds of
+//! features are known (launches on some devices and grids cut for them, barriers between streams, what the host does before the
+//! first command and behind the last). A file without a feature is read as a program that does not use it. What is added later
+//! gets a name there, and no new version: copies between devices. Dependences between arithmetic instructions have three kinds of
 //! instruction left.
 //!
 //! Numbers are little endian. Nothing lies between the parts, so every byte is under a checksum or compared;

@@ -239,6 +239,14 @@ impl Program for NativeProgram {
         &self.header.phases
     }
 
+    fn setup(&self) -> &HostPhase {
+        &self.header.setup
+    }
+
+    fn results(&self) -> &HostPhase {
+        &self.header.results
+    }
+
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
         let read = self.read_cta(kernel, cta, into);
         read.map_err(|damage| StreamError { message: damage.error(&self.path).to_string() })

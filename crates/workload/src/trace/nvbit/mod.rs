@@ -24,14 +24,15 @@ mod warp;
 use super::error::TraceError;
 use super::info::{KernelOrigin, OpcodeCount, Origin};
 use crate::encode::decode;
+use crate::transfers::{copied_back, copied_in};
 use header::StreamKey;
 use kernel::Kernel;
 use kernelslist::Entry;
 use spill::{Spill, Spilled};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelClass, KernelInfo, Program, StreamError};
+use tombolo_types::{HostPhase, LineSize};
 
 /// Lanes of a warp of every NVBit trace.
 pub(super) const WARP_WIDTH: u32 = opcode::LANES;
@@ -49,6 +50,8 @@ pub(super) struct NvbitProgram {
     line_size: LineSize,
     infos: Vec<KernelInfo>,
     commands: Vec<Command>,
+    setup: HostPhase,
+    results: HostPhase,
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
     encoded: Spilled,
@@ -72,7 +75,10 @@ impl NvbitProgram {
         let encoded = spill.finish().map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
         let infos = reading.kernels.iter().zip(&reading.paths).map(|(kernel, path)| info(kernel, path)).collect();
         let Reading { kernels, paths, .. } = reading;
-        Ok(NvbitProgram { name, line_size, infos, commands, kernels, paths, encoded, list_notes })
+        // What the host does besides copying is not known.
+        let setup = HostPhase { reads: Vec::new(), writes: copied_in(&commands, &[]) };
+        let results = HostPhase { reads: copied_back(&commands, &[]), writes: Vec::new() };
+        Ok(NvbitProgram { name, line_size, infos, commands, setup, results, kernels, paths, encoded, list_notes })
     }
 
     /// What the trace says beyond its streams.
@@ -198,6 +204,14 @@ impl Program for NvbitProgram {
 
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    fn setup(&self) -> &HostPhase {
+        &self.setup
+    }
+
+    fn results(&self) -> &HostPhase {
+        &self.results
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

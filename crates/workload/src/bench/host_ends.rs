@@ -1,0 +1,67 @@
+//! What hosts do before the first command and behind the last.
+
+use super::small::small;
+use super::*;
+use crate::record::{RecordOptions, Recording};
+use std::ops::Range;
+use tombolo_types::HostPhase;
+use tombolo_types::stream::Program;
+
+fn recorded(workload: &dyn Workload) -> Recording {
+    record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap()
+}
+
+/// The arrays that ranges lie in, with the bytes of each where they are not all.
+fn told(recording: &Recording, ranges: &[Range<u64>]) -> Vec<String> {
+    let array = |range: &Range<u64>| {
+        let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
+        assert!(range.end <= array.addresses().end, "{}: {range:?} leaves {}", recording.name(), array.name);
+        if *range == array.addresses() {
+            array.name.clone()
+        } else {
+            format!("{} {:?}", array.name, range.end - range.start)
+        }
+    };
+    ranges.iter().map(array).collect()
+}
+
+#[test]
+fn a_host_sets_inputs_and_reads_what_it_copies_back() {
+    let of = |name: &str| {
+        let recording = recorded(find(name).unwrap());
+        let HostPhase { reads, writes } = recording.setup();
+        (told(&recording, reads), told(&recording, writes), told(&recording, &recording.results().reads))
+    };
+    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    for (name, written, read) in [
+        ("pathfinder", &["wall", "result0"][..], &["result1"][..]),
+        ("fastwalshtransform", &["values"], &["values"]),
+        ("simpleconvolution", &["input", "mask"], &["output"]),
+        // It sets the borders alone, and copies zeros with them.
+        ("nw", &["reference", "matrix"], &["matrix"]),
+        // The device clears its norms.
+        ("jacobi", &["a", "a_new"], &["a_new", "l2_norm0", "l2_norm1", "l2_norm2", "l2_norm3"]),
+        // A phase writes the flag before the first launch, and one behind the last reads it.
+        ("bfs", &["row", "first", "degree", "target", "level"], &["level"]),
+        ("hacc", &[], &[]),
+        // It copies within device memory.
+        ("memcopy", &["from"], &[]),
+    ] {
+        assert_eq!(of(name), (vec![], texts(written), texts(read)), "{name}");
+    }
+    assert_eq!(of("comd").0.len(), 8, "it reads how many atoms a cell has");
+}
+
+#[test]
+fn every_host_sets_something_up_and_reads_something_back() {
+    for workload in list() {
+        let recording = recorded(*workload);
+        let (setup, results) = (recording.setup(), recording.results());
+        told(&recording, &setup.reads);
+        assert!(results.writes.is_empty(), "{}", workload.name());
+        let is_told_by_phases = workload.name() == "hacc";
+        assert_eq!(told(&recording, &setup.writes).is_empty(), is_told_by_phases, "{}", workload.name());
+        let copies_nothing_back = is_told_by_phases || workload.name() == "memcopy";
+        assert_eq!(told(&recording, &results.reads).is_empty(), copies_nothing_back, "{}", workload.name());
+    }
+}

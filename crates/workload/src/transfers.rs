@@ -1,0 +1,87 @@
+//! What a program's copies say of its host: what it has set before the first launch, and what it takes behind the last.
+
+use std::ops::Range;
+use tombolo_types::HostPhase;
+use tombolo_types::array::{unite, without};
+use tombolo_types::stream::Command;
+
+/// What the host copies to the device before the first launch, but for what it writes there itself: the phases before that
+/// launch say so. What is copied has contents, so the host has set it before the first command.
+pub(crate) fn copied_in(commands: &[Command], phases: &[HostPhase]) -> Vec<Range<u64>> {
+    let first = commands.iter().position(|command| command.kernel().is_some()).unwrap_or(commands.len());
+    moved(&commands[..first], phases, true)
+}
+
+/// What the host copies from the device behind the last launch, but for what phases behind it read.
+pub(crate) fn copied_back(commands: &[Command], phases: &[HostPhase]) -> Vec<Range<u64>> {
+    let behind = commands.iter().rposition(|command| command.kernel().is_some()).map_or(0, |last| last + 1);
+    moved(&commands[behind..], phases, false)
+}
+
+/// What `commands` copy one way, less what their phases touch of it that way.
+fn moved(commands: &[Command], phases: &[HostPhase], in_there: bool) -> Vec<Range<u64>> {
+    let (mut copied, mut touched) = (Vec::new(), Vec::new());
+    for command in commands {
+        match *command {
+            Command::Copy { address, bytes, to_device } if to_device == in_there => {
+                copied.push(address..address.saturating_add(bytes));
+            }
+            Command::Host { phase } => {
+                let HostPhase { reads, writes } = &phases[phase as usize];
+                touched.extend(if in_there { writes } else { reads }.iter().cloned());
+            }
+            Command::Launch { .. } | Command::Copy { .. } | Command::Barrier => {}
+        }
+    }
+    unite(&mut copied);
+    unite(&mut touched);
+    without(&copied, &touched)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(address: u64, to_device: bool) -> Command {
+        Command::Copy { address, bytes: 10, to_device }
+    }
+
+    #[test]
+    fn copies_before_the_first_launch_and_behind_the_last_count() {
+        let launch = || Command::launch(0, 0);
+        let commands = [
+            copy(100, true),
+            copy(110, true),
+            copy(0, false),
+            launch(),
+            copy(200, true),
+            copy(300, false),
+            launch(),
+            copy(500, false),
+            Command::Barrier,
+            copy(400, false),
+            copy(600, true),
+        ];
+        assert_eq!(
+            (copied_in(&commands, &[]), copied_back(&commands, &[])),
+            (vec![100..120], vec![400..410, 500..510])
+        );
+        let copies = [copy(10, true), copy(u64::MAX, false)];
+        assert_eq!((copied_in(&copies, &[]), copied_back(&copies, &[])), (vec![10..20], vec![]), "without a launch");
+    }
+
+    #[test]
+    fn what_phases_there_touch_is_told_by_them() {
+        let flag = HostPhase { reads: vec![4..6], writes: vec![2..4] };
+        let commands = [
+            Command::Host { phase: 0 },
+            copy(0, true),
+            Command::launch(0, 0),
+            copy(0, false),
+            Command::Host { phase: 0 },
+        ];
+        let phases = [flag];
+        assert_eq!(copied_in(&commands, &phases), [0..2, 4..10]);
+        assert_eq!(copied_back(&commands, &phases), [0..4, 6..10]);
+    }
+}
