@@ -4,8 +4,8 @@ use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb,
-    translation, tree,
+    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
+    tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;

@@ -83,9 +83,10 @@ pub struct Cpu {
     /// Result slots of loads, those that are free.
     free: Vec<u8>,
     loads: Vec<Option<Load>>,
-    /// Between two accesses, in intervals: how many have been issued since `since`.
-    interval: Interval,
-    issued_at: Ps,
+    /// Between two accesses, at least.
+    interval: Ps,
+    /// When the next may be issued.
+    free_at: Ps,
     /// What a slice of the last-level cache is asked after.
     hop: Ps,
     done: Vec<HostRun>,
@@ -109,8 +110,8 @@ impl Cpu {
             outstanding: 0,
             free: (0..most as u8).rev().collect(),
             loads: vec![None; most as usize],
-            interval: Interval::cycles(config.clock.span(1 << 20), cycles),
-            issued_at: Ps::ZERO,
+            interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
+            free_at: Ps::ZERO,
             hop: Ps(1),
             done: Vec::new(),
         }
@@ -168,13 +169,12 @@ impl Cpu {
             if self.outstanding == self.most {
                 return;
             }
-            let next = self.issued_at + self.interval.time();
-            if next > now && self.issued_at > Ps::ZERO {
-                here.out.send(next, self.id, self.id, Message::HostIssue);
+            if self.free_at > now {
+                here.out.send(self.free_at, self.id, self.id, Message::HostIssue);
                 return;
             }
             let Some(access) = running.left.pop_front() else { return };
-            self.issued_at = now;
+            self.free_at = now + self.interval;
             self.outstanding += 1;
             self.send(access, here);
         }

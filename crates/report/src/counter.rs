@@ -113,6 +113,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("host_memory.write_bytes", "host memory writes", "B", "Bytes written to the memory of the host, in whole bursts."),
     counter("blocks.asked", "requests for blocks", "", "Requests of GPUs and the host's cache for a block of host memory, or to have one alone."),
     counter("blocks.fetched", "blocks fetched", "", "Blocks of host memory that came to a GPU's memory."),
+    counter("blocks.used_lines", "lines used of blocks", "lines", "Lines of the blocks fetched that SMs used, once for each time that the block came."),
     counter("blocks.from_peers", "blocks from peers", "", "Of the blocks that came, those that another GPU or the host's cache sent past the home."),
     counter("blocks.evicted", "blocks evicted", "", "Blocks that left a GPU's memory or the host's cache for others."),
     counter("blocks.merged", "blocks merged", "", "Blocks that a release or a launch had merged, once a GPU."),

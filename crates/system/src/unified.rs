@@ -49,6 +49,8 @@ pub struct BlocksRecord {
     pub asked: u64,
     /// Blocks that came to a GPU's memory.
     pub fetched: u64,
+    /// Lines of these that SMs used there, once for each time that the block came.
+    pub used_lines: u64,
     /// Blocks that came from another GPU or the host's cache, past the home.
     pub from_peers: u64,
     /// Blocks that had to go for others.
@@ -157,6 +159,7 @@ impl BlocksRecord {
         Some(BlocksRecord {
             asked: sum.asked,
             fetched: sum.filled,
+            used_lines: sum.used_lines,
             from_peers,
             evicted: sum.evicted,
             merged: sum.merged,

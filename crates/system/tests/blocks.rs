@@ -110,6 +110,7 @@ fn a_block_is_fetched_once_whatever_is_used_of_it() {
         let pass = || kernel([0], |_, warp| lines(8).for_each(|line| _ = warp.read([line])));
         let record = simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[]));
         assert_eq!((blocks(&record).fetched, blocks(&record).asked), (8, 8), "{used} lines used");
+        assert_eq!(blocks(&record).used_lines, 8 * used);
     }
 }
 

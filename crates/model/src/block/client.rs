@@ -44,6 +44,16 @@ pub(super) struct Cell<N: Nodes, D: Contents> {
     asks: bool,
     /// Releases that wait for it.
     pub(super) merging: Option<Merging>,
+    /// Its lines that were used since it came, by bit.
+    used: [u64; MOST_LINES / 64],
+}
+
+/// Lines of the largest block, of the shortest lines.
+const MOST_LINES: usize = 256;
+
+/// How many lines are used.
+fn lines_used(used: &[u64; MOST_LINES / 64]) -> u64 {
+    used.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// Whether a request could be taken.
@@ -132,6 +142,11 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         (lines, written)
     }
 
+    /// Lines used of the blocks that are here.
+    pub(super) fn lines_used(&self) -> u64 {
+        if self.is_host { 0 } else { self.blocks.values().map(|cell| lines_used(&cell.used)).sum() }
+    }
+
     /// What waits, and for which block.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (&'static str, Block)> + '_ {
         let busy = self.blocks.iter().filter(|(_, cell)| N::is_busy(&cell.slot));
@@ -147,6 +162,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             parked: VecDeque::new(),
             asks: false,
             merging: None,
+            used: [0; MOST_LINES / 64],
         })
     }
 
@@ -278,6 +294,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let passed = Departure::at(now).through_for(now, &mut self.client.port, bytes, self.client.request);
         let leaves = passed.after(here.site.machine.l2.hit_latency);
         self.count(body, was_above, here);
+        self.client.cell(block).used[usize::from(place / 64)] |= 1 << (place % 64);
         let ready = self.raise(body, was_above, leaves, here);
         self.answer(body, did.answer, ready, here);
     }
@@ -430,10 +447,20 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.settle(block, here);
     }
 
+    /// Counts the lines of a block that were used until it went.
+    pub(super) fn close_use(&mut self, block: Block) {
+        if let Some(cell) = self.client.blocks.get_mut(&block)
+            && !self.client.is_host
+        {
+            self.stats.used_lines += lines_used(&std::mem::take(&mut cell.used));
+        }
+    }
+
     /// Writes a block that has come to the stack: one access, whose row stays open for it.
     fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let leaves = leaves.after(self.client.lookup);
         self.stats.filled += 1;
+        self.close_use(block);
         for place in 0..self.geometry.lines() {
             let line = self.geometry.line(block, place);
             here.store_memory(line, Mask::ALL, leaves);

@@ -285,7 +285,9 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
 
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
-        Some((self.stats, states.collect()))
+        let mut stats = self.stats;
+        stats.used_lines += self.client.lines_used();
+        Some((stats, states.collect()))
     }
 
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {

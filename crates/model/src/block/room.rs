@@ -137,6 +137,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
         let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.site.protocol.0.owes(&cell.slot);
         if !N::holds(&cell.slot) && !waits {
+            self.close_use(block);
             self.client.blocks.remove(&block);
             self.client.places.remove(block);
         }

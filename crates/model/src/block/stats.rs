@@ -9,6 +9,8 @@ pub struct BlockStats {
     pub asked: u64,
     /// Blocks that came and were written to a stack.
     pub filled: u64,
+    /// Lines of blocks in stacks that were used there, once for each time that the block came.
+    pub used_lines: u64,
     /// Blocks that had to go for others.
     pub evicted: u64,
     /// Requests whose set had no block that could go.
@@ -46,6 +48,7 @@ impl BlockStats {
     pub fn merge(&mut self, other: &BlockStats) {
         self.asked += other.asked;
         self.filled += other.filled;
+        self.used_lines += other.used_lines;
         self.evicted += other.evicted;
         self.crowded += other.crowded;
         self.merged += other.merged;
