@@ -79,3 +79,18 @@ fn every_key_is_documented_and_every_key_of_an_axis_is_read_by_an_option() {
         }
     }
 }
+
+#[test]
+fn one_gpu_keeps_its_way_to_a_host_in_the_fabric_and_no_other() {
+    let built = |name: &str, links: &str| {
+        let mut description = design("numa-memory-side").unwrap();
+        description.set("links", links).unwrap();
+        let machine = tombolo_machine::machine(name).unwrap().check().unwrap();
+        description.check().unwrap().build(&machine).unwrap().machine
+    };
+    let link = |name, links| built(name, links).gpu_link.clone();
+    assert_eq!(link("umh-1-pcie", "static"), tombolo_machine::machine("umh-1-pcie").unwrap().check().unwrap().gpu_link);
+    assert!(link("umh-1-pcie", "infinite").rate.is_infinite() && link("gh200", "static").rate.is_infinite());
+    let to_host = |links| built("gh200", links).host_link.clone().unwrap();
+    assert!(!to_host("static").rate.is_infinite() && to_host("infinite").rate.is_infinite());
+}

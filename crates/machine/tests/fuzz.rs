@@ -5,8 +5,11 @@
 use proptest::prelude::*;
 use tombolo_machine::{Description, MachineConfig, Scale};
 
-const MACHINES: [&str; 2] =
-    [include_str!("../presets/machines/hmg-4x4.toml"), include_str!("../presets/machines/v100.toml")];
+const MACHINES: [&str; 3] = [
+    include_str!("../presets/machines/hmg-4x4.toml"),
+    include_str!("../presets/machines/v100.toml"),
+    include_str!("../presets/machines/umh-4-pcie.toml"),
+];
 
 /// Numbers, units and words that reach the limits of every key.
 const VALUES: [&str; 28] = [
@@ -98,10 +101,10 @@ fn damaged(text: &str, damages: &[Damage]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_machine_is_refused_or_whole(which in 0..2_usize, damages in prop::collection::vec(damage(), 1..6)) {
+    fn a_damaged_machine_is_refused_or_whole(which in 0..MACHINES.len(), damages in prop::collection::vec(damage(), 1..6)) {
         let text = damaged(MACHINES[which], &damages);
         match Description::<MachineConfig>::parse("fuzzed", &text).and_then(|description| description.check()) {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
@@ -114,6 +117,9 @@ proptest! {
                     }
                 }
                 prop_assert!(machine.directory_storage_bytes() > 0);
+                prop_assert_eq!(machine.stack_directory_cost().is_some(), machine.stack.is_some());
+                prop_assert!(machine.host_directory_cost(true).is_none_or(|cost| cost.bytes() > 0));
+                prop_assert!(machine.llc_directory_cost().is_none_or(|cost| cost.bytes() > 0));
             }
         }
     }
