@@ -279,6 +279,11 @@ pub enum Message<D: Data> {
         /// Where it is under way.
         slot: KernelSlot,
     },
+    /// To the host's controller: a kernel starts in a slot, whose flags are new.
+    KernelBegins {
+        /// Where it is under way.
+        slot: KernelSlot,
+    },
     /// To a controller, from the command processor: a phase of a kernel's boundary.
     Phase {
         /// Whose boundary.

@@ -187,3 +187,81 @@ fn stacks_of_one_block_evict_and_nothing_is_lost() {
     let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
     assert!(blocks(&record).evicted > 100, "{:?}", blocks(&record));
 }
+
+#[test]
+fn blocks_that_are_only_written_are_fetched_all_the_same() {
+    let machine = machine(&[]);
+    let record = simulate(&machine, &umh(&[]), &program(vec![writes(2, 0..8 * BLOCK)], &[]));
+    assert_eq!((blocks(&record).fetched, blocks(&record).used_lines), (8, 8 * BLOCK));
+}
+
+#[test]
+fn a_value_that_the_host_loads_brings_what_was_written_of_its_block_alone() {
+    let machine = machine(&[]);
+    let line = Mask::ALL.grains() * 4;
+    let read = |written: u64, lines: std::ops::Range<u64>| {
+        let record =
+            simulate(&machine, &umh(&[]), &program(vec![writes(0, 0..written)], &[(1, HostLines::Read(lines))]));
+        let phases = record.phases.expect("the host takes part");
+        (blocks(&record).written_back_bytes, phases.host_between_s)
+    };
+    let (bytes, one) = read(BLOCK, 3..4);
+    assert_eq!(bytes, BLOCK * u64::from(line), "the block was written as a whole");
+    assert_eq!(read(BLOCK, 3..9).0, bytes, "other lines of it are the host's by then");
+    assert_eq!(read(4, 3..4).0, 4 * u64::from(line), "four lines of it were written");
+    let (bytes, of_many) = read(16 * BLOCK, 3..4);
+    assert_eq!((bytes, of_many), (BLOCK * u64::from(line), one), "however much else was written");
+}
+
+#[test]
+fn a_line_that_the_host_stores_takes_the_block_from_all() {
+    let machine = machine(&[]);
+    let share = (0..4).map(|gpu| reads(gpu, 0..BLOCK));
+    let again = (0..4).map(|gpu| reads(gpu, 0..BLOCK));
+    let kernels: Vec<_> = share.chain(again).collect();
+    let fetched =
+        |host: &[(u32, HostLines)]| blocks(&simulate(&machine, &umh(&[]), &program(kernels.clone(), host))).fetched;
+    assert_eq!(fetched(&[]), 4);
+    assert_eq!(fetched(&[(4, HostLines::Written(7..8))]), 8);
+}
+
+#[test]
+fn rows_that_stay_open_are_faster() {
+    let time = |policy: &str| {
+        let machine = machine(&[&format!("stack.row_policy={policy}"), "l2.bytes=64KiB", "l2.ways=4", "l2.slices=4"]);
+        // Twice what the L2 holds, so that the second pass reads the stacks.
+        let pass = || reads(0, 0..32 * BLOCK);
+        simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[])).kernels[1].clone()
+    };
+    let took = |kernel: tombolo_system::record::KernelRecord| kernel.end_s - kernel.start_s;
+    let (open, closed) = (took(time("open")), took(time("closed")));
+    assert!(closed > open * 1.05, "closed {closed}, open {open}");
+}
+
+#[test]
+fn all_that_is_written_goes_back_at_a_kernels_end_where_the_design_says_so() {
+    let machine = machine(&[]);
+    let bytes = |settings: &[&str]| {
+        let record = simulate(&machine, &umh(settings), &program(vec![writes(3, 0..4 * BLOCK)], &[]));
+        blocks(&record).written_back_bytes
+    };
+    assert_eq!(bytes(&["coherence.kernel_end=flush-all"]), 4 * BLOCK * 128);
+    assert_eq!(bytes(&[]), 0);
+}
+
+#[test]
+fn a_flag_of_a_kernel_is_not_one_of_the_kernel_before() {
+    let machine = machine(&[]);
+    let release = tombolo_types::Order::release(tombolo_types::Scope::Sys);
+    let acquire = tombolo_types::Order::acquire(tombolo_types::Scope::Sys);
+    let handshake = || {
+        kernel([0, 3], |gpu, warp| match gpu {
+            0 => _ = warp.write([0, 1]).store([40], Mask(1), release).signal(0),
+            _ => _ = warp.wait_until(40, 0, acquire).read([0, 1]),
+        })
+    };
+    let program = program(vec![handshake(), handshake(), handshake()], &[]);
+    for design in ["umh", "zero-copy"] {
+        simulate(&machine, &common::design(design, &[]), &program);
+    }
+}

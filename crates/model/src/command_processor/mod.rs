@@ -567,6 +567,10 @@ impl CommandProcessor {
             }
             out.send(at, self.layout.command_processor(), self.layout.controller(module), message);
         }
+        if let Some(host) = self.layout.host() {
+            let begins = Message::KernelBegins { slot };
+            out.send(at, self.layout.command_processor(), self.layout.controller(host), begins);
+        }
         self.slots.get(slot).running = count as u8;
         self.tell_links(at, LinkEvent::Launch, out);
         self.open += 1;
