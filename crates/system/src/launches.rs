@@ -18,14 +18,15 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
     let releases = processor.hosted().iter().chain(processor.ending()).map(span);
     let kernels: Vec<Span> = kernels.chain(releases).collect();
-    let copies = processor.copies().iter().chain(processor.around_commands());
+    let around = processor.around_commands().iter().map(|wait| &wait.time);
+    let copies = processor.copies().iter().chain(around);
     let copies: Vec<Span> = copies.map(span).collect();
     let whole = processor.ended();
     let mut split = Split::of(&kernels, &copies, &[], whole);
     // What is sent behind the last kernel belongs to it: others are to have it.
     let opened = processor.kernels().iter().map(|kernel| kernel.start).min();
     if let (Some(opened), Some(last)) = (opened, processor.around_commands().last()) {
-        split.region = split.region.max(last.end.saturating_sub(opened));
+        split.region = split.region.max(last.time.end.saturating_sub(opened));
     }
     TimeRecord::new(&split, whole)
 }

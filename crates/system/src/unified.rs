@@ -8,6 +8,7 @@ use tombolo_model::block::BlockStats;
 use tombolo_model::command_processor::{CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::module::Module;
+use tombolo_model::turning_link::Way;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::nmoesi::Nmoesi;
 use tombolo_protocol::nodes::{Class, Nodes};
@@ -24,7 +25,7 @@ pub struct PhasesRecord {
     pub synchronisation_s: f64,
     /// Of the rest, while copies to GPUs were made before a kernel.
     pub copies_in_s: f64,
-    /// Of the rest, while copies were made behind kernels.
+    /// Of the rest, while copies were made behind kernels, or before the host read.
     pub copies_out_s: f64,
     /// Of the rest, while the host set arrays up, before the first command.
     pub host_setup_s: f64,
@@ -96,11 +97,11 @@ impl PhasesRecord {
         let (running, mut boundaries) = kernels(processor, modules);
         boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
         let last_cta = running.iter().map(|span| span.end).max();
-        let (mut before, mut behind) = (Vec::new(), Vec::new());
-        for copy in processor.around_commands().iter().map(span) {
-            let is_in = last_cta.is_some_and(|last| copy.start < last);
-            if is_in { before.push(copy) } else { behind.push(copy) }
-        }
+        let copied = |way| {
+            let waits = processor.around_commands().iter().filter(move |wait| wait.way == way);
+            waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
+        };
+        let (inward, outward) = (copied(Way::In), copied(Way::Out));
         let of = |wanted: fn(HostWork) -> bool| {
             let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
             each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
@@ -109,7 +110,7 @@ impl PhasesRecord {
         let between = of(|work| matches!(work, HostWork::Phase(_)));
         let results = of(|work| work == HostWork::Results);
         let (mut spans, mut covered) = (Vec::new(), Ps::ZERO);
-        let parts = [running, boundaries, before, behind, setup, between, results].map(|more| {
+        let parts = [running, boundaries, inward, outward, setup, between, results].map(|more| {
             spans.extend(more);
             let earlier = std::mem::replace(&mut covered, union(&mut spans));
             (covered - earlier).seconds()
