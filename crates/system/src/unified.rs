@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
-use tombolo_model::command_processor::{CommandProcessor, Stretch};
+use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::module::Module;
-use tombolo_model::turning_link::Way;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::nmoesi::Nmoesi;
 use tombolo_protocol::nodes::{Class, Nodes};
@@ -97,11 +96,12 @@ impl PhasesRecord {
         let (running, mut boundaries) = kernels(processor, modules);
         boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
         let last_cta = running.iter().map(|span| span.end).max();
-        let copied = |way| {
-            let waits = processor.around_commands().iter().filter(move |wait| wait.way == way);
+        let copied = |awaited: [Awaited; 2]| {
+            let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.awaited));
             waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
         };
-        let (inward, outward) = (copied(Way::In), copied(Way::Out));
+        let inward = copied([Awaited::FromHost, Awaited::Pages]);
+        let outward = copied([Awaited::ToHost, Awaited::Behind]);
         let of = |wanted: fn(HostWork) -> bool| {
             let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
             each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()

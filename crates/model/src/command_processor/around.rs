@@ -3,15 +3,27 @@
 use super::{CommandProcessor, Launch, Stage, Stretch, What, Work, stretch};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use crate::turning_link::Way;
 use tombolo_protocol::Data;
 use tombolo_types::{ModuleId, Ps};
+
+/// What a command waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Before a kernel: pages that move.
+    Pages,
+    /// Before a kernel: copies from the host.
+    FromHost,
+    /// Before the host works, or at the end of the program: copies to the host.
+    ToHost,
+    /// Behind a kernel: what GPUs send each other, and what the driver reads of them.
+    Behind,
+}
 
 /// When a command waited for what the schedule puts before it or behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Whether memory came to GPUs, as it does before a kernel, or went out of them.
-    pub way: Way,
+    /// For what.
+    pub awaited: Awaited,
     /// From when to when.
     pub time: Stretch,
 }
@@ -76,15 +88,17 @@ impl CommandProcessor {
     /// The driver has done it.
     pub(super) fn around_done(&mut self, slot: KernelSlot, now: Ps) {
         let Work { what, stage, around, .. } = *self.slots.get(slot);
-        let comes_in = stage == Stage::Before && matches!(what, What::Launch(_));
-        let way = if comes_in { Way::In } else { Way::Out };
-        self.around.push(Wait { way, time: Stretch { start: around, end: now } });
-        if let (Way::In, What::Launch(Launch { command, .. })) = (way, what)
-            && self.is_copied_ahead(command)
-        {
-            // The host launches the kernel when its copies are over.
-            self.slots.get(slot).started = now;
-        }
+        let awaited = match what {
+            What::Launch(_) if stage == Stage::Behind => Awaited::Behind,
+            What::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
+                // The host launches the kernel when its copies are over.
+                self.slots.get(slot).started = now;
+                Awaited::FromHost
+            }
+            What::Launch(_) => Awaited::Pages,
+            What::Host(..) | What::Core(_) | What::ProgramEnds => Awaited::ToHost,
+        };
+        self.around.push(Wait { awaited, time: Stretch { start: around, end: now } });
     }
 
     /// Whether the host copies before a command.

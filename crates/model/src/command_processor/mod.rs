@@ -26,7 +26,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
-pub use around::Wait;
+pub use around::{Awaited, Wait};
 use side::Side;
 use slots::Slots;
 use std::collections::VecDeque;

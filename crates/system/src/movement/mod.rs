@@ -2,7 +2,7 @@
 //!
 //! One walk over a program's streams, without simulating, says what each module reads and writes in each kernel. From it and
 //! from the program's commands come
-//! - `host_copies`: what is copied between the host and GPUs before commands;
+//! - `host_copies`: what a program copies between the host and GPUs before its commands;
 //! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
 //! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
 //! - `profile`: where the first iteration ends, in which accesses are tracked;
