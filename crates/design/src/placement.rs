@@ -243,8 +243,7 @@ impl Sharing {
     /// Says what moves.
     pub fn explored(&self) -> Result<Option<Paging>, &'static str> {
         match self.movement {
-            // The host's copies are made while no kernel runs.
-            Movement::Placed | Movement::HostCopies(_) => Ok(None),
+            Movement::Placed => Ok(None),
             Movement::Faults | Movement::Hints { .. } => Ok(Some(self.paging)),
             // By hand a page has any subscribers: those of a page of all, some of whom leave.
             Movement::Published { subscriptions: Subscriptions::Manual, .. } => {
@@ -252,6 +251,7 @@ impl Sharing {
             }
             Movement::Published { .. } => Ok(Some(self.paging)),
             Movement::Copies { .. } => Err("copies behind kernels"),
+            Movement::HostCopies(_) => Err("copies between a host and GPUs"),
             Movement::LatestWriter => Err("pages that are found at their latest writer"),
         }
     }

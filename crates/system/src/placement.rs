@@ -77,10 +77,6 @@ pub fn place_beside(
             beside(&mut first, readers)?;
             in_even_ranges(program, first.touches(), shape.modules(), lines_per_page)
         }
-        Placement::CopiedFromHost(CopiedFromHost { ranges: Ranges::Interleaved }) => {
-            walk(readers)?;
-            PageTable::interleaved_by_page(modules, lines_per_page)
-        }
         Placement::UnifiedMemoryCuda6(_) => {
             walk(readers)?;
             PageTable::at(ModuleId(0), lines_per_page)
@@ -89,7 +85,7 @@ pub fn place_beside(
             walk(readers)?;
             PageTable::at(ModuleId(modules), lines_per_page)
         }
-        Placement::InterleavedPage(_) => {
+        Placement::InterleavedPage(_) | Placement::CopiedFromHost(CopiedFromHost { ranges: Ranges::Interleaved }) => {
             walk(readers)?;
             PageTable::interleaved_by_page(modules, lines_per_page)
         }
