@@ -154,7 +154,7 @@ impl Chart {
             Packet::Flag { .. } => return None,
             Packet::Act { action, .. } => return Some(of_plan(*action)),
             Packet::Acted { .. } => return Some("done".to_owned()),
-            Packet::Told(told) => (told.line, format!("{} grains", told.grains)),
+            Packet::Told(told) => (told.line, format!("{:?}, {} grains", told.class, told.grains)),
             Packet::Chunk(chunk) => (chunk.first, format!("{} lines copied", chunk.lines)),
         };
         self.shows(line).then_some(label)

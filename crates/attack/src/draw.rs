@@ -1,5 +1,6 @@
 //! Draws one run from a seed.
 
+use crate::host;
 use crate::machine::{Drawing, logarithmic};
 use crate::setup::{Manner, Noise, NoiseOp, PacketClass, Post, Setup, Shape, Skew, SlowPort, Spot};
 use crate::values::{CELLS, Cell, UNUSED};
@@ -38,13 +39,13 @@ impl Setup {
         let settings = Drawing::settings(dice, design, percent);
         let region = dice.pick(&[1, 2, 4, 4]);
         let page_bytes = if dice.percent(50) { 128 * region } else { 4096 };
-        let modules = usize::from(shape.gpus * shape.modules);
-        let homes = homes(modules, dice);
+        let homes = homes(usize::from(shape.gpus * shape.modules), dice);
         let mut setup = Setup {
             program: program.clone(),
             shape,
             page_bytes,
             region,
+            has_host: false,
             settings,
             homes,
             spots: Vec::new(),
@@ -56,6 +57,9 @@ impl Setup {
             skews: Vec::new(),
             slow: Vec::new(),
         };
+        if design.has_host() {
+            host::add(&mut setup, percent, seed);
+        }
         setup.spots = spots(&setup, dice);
         setup.posts = posts(&setup, dice);
         setup.ranks = ranks(program, dice);
@@ -68,12 +72,13 @@ impl Setup {
     }
 }
 
-/// Few GPUs and modules mostly, as many GPUs as the test names at least. GPUs that share pages have one module.
+/// Few GPUs and modules mostly, as many GPUs as the test names at least. GPUs that share pages, or a host, have one module.
 fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
     let modules = if gpus > 2 { dice.pick(&[1, 2, 2, 3, 4]) } else { dice.pick(&[1, 2, 2, 3, 3, 3, 4, 4]) };
-    let modules = if design.placement.sharing().movement == Movement::Placed { modules } else { 1 };
+    let has_modules = design.placement.sharing().movement == Movement::Placed && !design.has_host();
+    let modules = if has_modules { modules } else { 1 };
     Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
 }
 
@@ -275,8 +280,9 @@ fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     setup.posts[setup.posts.len() - 1][cta].module
 }
 
+/// Any module; the host's too, where there is one.
 fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
-    ModuleId(dice.below(usize::from(setup.shape.gpus * setup.shape.modules)) as u8)
+    ModuleId(dice.below(usize::from(setup.modules() + u8::from(setup.has_host))) as u8)
 }
 
 /// Warps of no test: none, a few, or many. In a race they would take the copies away that are to be old.

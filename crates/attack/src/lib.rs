@@ -5,7 +5,8 @@
 //! through the timing model. The final state must be one that `tombolo_check::axiomatic` allows.
 //!
 //! - [`series`]: runs dealt over tests and designs. [`report`]: what came of them.
-//! - [`setup`]: all that one run is made of; `draw` and `machine` draw it, [`shrink`] makes a failing one small.
+//! - [`setup`]: all that one run is made of; `draw` and `machine` draw it, `host` what a host adds; [`shrink`] makes a failing
+//!   one small.
 //! - `script`: threads as straight-line code. `staging`: the streams of a run. [`trial`]: one run and its verdict.
 //! - [`values`]: what lines carry. [`observer`]: who hears of loads and says what is stored. `chart`: what passed.
 //!
@@ -15,6 +16,7 @@
 
 mod chart;
 mod draw;
+mod host;
 mod machine;
 pub mod observer;
 pub mod report;

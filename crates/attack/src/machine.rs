@@ -26,9 +26,9 @@ pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
 
 /// Draws settings for a design.
 pub(crate) struct Drawing<'a> {
-    dice: &'a mut Dice,
-    percent: usize,
-    settings: Vec<Setting>,
+    pub(crate) dice: &'a mut Dice,
+    pub(crate) percent: usize,
+    pub(crate) settings: Vec<Setting>,
 }
 
 impl Drawing<'_> {
@@ -47,7 +47,7 @@ impl Drawing<'_> {
     }
 
     /// One of `values`, now and then.
-    fn choose(&mut self, path: &'static str, values: &[&str]) {
+    pub(crate) fn choose(&mut self, path: &'static str, values: &[&str]) {
         let value = self.dice.pick(values);
         if self.dice.percent(self.percent) {
             self.settings.push((path, value.to_owned()));
@@ -55,7 +55,7 @@ impl Drawing<'_> {
     }
 
     /// A time of `low` picoseconds or up to `octaves` doublings of it, now and then.
-    fn time(&mut self, path: &'static str, low: u64, octaves: usize) {
+    pub(crate) fn time(&mut self, path: &'static str, low: u64, octaves: usize) {
         let time = logarithmic(self.dice, low, octaves);
         if self.dice.percent(self.percent) {
             self.settings.push((path, format!("{time}ps")));

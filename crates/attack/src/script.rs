@@ -36,7 +36,7 @@ pub(crate) struct Script {
 /// Says what a stream cannot express: host threads, branches, and barriers of several ids.
 pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     if program.has_host() {
-        return Err("host threads: a stream runs on a GPU");
+        return Err("host threads: they are explored, not timed");
     }
     let all = program.threads.iter().flat_map(|thread| &thread.code);
     let mut barriers = all.filter_map(|instruction| match instruction {

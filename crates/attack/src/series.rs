@@ -11,7 +11,7 @@ use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{FinalState, Program};
 use tombolo_check::verify::{Case, Design};
 use tombolo_design::DesignConfig;
-use tombolo_protocol::BrokenRule;
+use tombolo_system::run::Broken;
 use tombolo_types::Promise;
 
 /// The series of random programs that runs take theirs from.
@@ -167,18 +167,19 @@ fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
         return Err(NOT_PROMISED.to_owned());
     }
     let setup = Setup::draw(program, &target.config, seed);
-    Ok(trial(&setup, Judge { design: &target.config, allowed, broken_rule: None }))
+    Ok(trial(&setup, Judge { design: &target.config, allowed, broken: Broken::default() }))
 }
 
 /// The first run in which a broken rule of the protocol of the attack's first design shows: its seed, and as what.
-pub fn catch(attack: &Attack<'_>, rule: BrokenRule) -> Option<(u64, Failure)> {
+pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failure)> {
+    let broken = rule.into();
     let target = attack.targets.first()?;
     let mut known: FxHashMap<String, Judged> = FxHashMap::default();
     (0..attack.runs).map(|run| attack.seed.wrapping_add(run)).find_map(|seed| {
         let case = attack.case(seed);
         let (program, allowed) = known.entry(key(&case)).or_insert_with(|| judge(&case)).as_ref().ok()?;
         let setup = Setup::draw(program, &target.config, seed);
-        let judge = Judge { design: &target.config, allowed, broken_rule: Some(rule) };
+        let judge = Judge { design: &target.config, allowed, broken };
         trial(&setup, judge).err().map(|failure| (seed, failure))
     })
 }
@@ -252,7 +253,7 @@ impl Sum {
             not_run: not_run.collect(),
             first: self.first.as_ref().filter(|_| shown).map(|(case, seed, failure)| {
                 let (program, allowed) = judge(case).expect("it has been run");
-                let judge = Judge { design: &target.config, allowed: &allowed, broken_rule: None };
+                let judge = Judge { design: &target.config, allowed: &allowed, broken: Broken::default() };
                 failing(judge, &program, (&case.name, *seed, failure))
             }),
         }
@@ -271,11 +272,11 @@ impl Sum {
     }
 }
 
-/// A run of the attack's first design, made small and charted where it fails. `broken_rule`: one broken on purpose.
-pub fn show(attack: &Attack<'_>, seed: u64, broken_rule: Option<BrokenRule>) -> Option<Failing> {
+/// A run of the attack's first design, made small and charted where it fails. `broken`: rules broken on purpose.
+pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option<Failing> {
     let (target, case) = (attack.targets.first()?, attack.case(seed));
     let (program, allowed) = judge(&case).ok()?;
-    let judge = Judge { design: &target.config, allowed: &allowed, broken_rule };
+    let judge = Judge { design: &target.config, allowed: &allowed, broken: broken.into() };
     let failure = trial(&Setup::draw(&program, &target.config, seed), judge).err()?;
     Some(failing(judge, &program, (&case.name, seed, &failure)))
 }

@@ -4,15 +4,17 @@ use crate::values::Cell;
 use std::sync::Arc;
 use tombolo_check::litmus::{Location, Placement, Program};
 use tombolo_design::DesignConfig;
-use tombolo_machine::{ConfigError, MachineConfig, machine};
-use tombolo_model::packet::Packet;
+use tombolo_machine::{ConfigError, Description, MachineConfig, machine};
+use tombolo_model::packet::{Packet, Told};
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::Data;
-use tombolo_protocol::Request;
+use tombolo_protocol::nodes::Class;
+use tombolo_protocol::{Data, Request};
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Page, Ps};
 
 /// The machine whose values hold where nothing was drawn.
 pub const BASE: &str = "hmg-4x4";
+/// The same with a host, as a file of the repository.
+pub const HOST_BASE: &str = "crates/attack/src/host.toml";
 
 /// A setting of the machine: its path, and its value as `--set` takes it.
 pub type Setting = (&'static str, String);
@@ -120,11 +122,22 @@ impl PacketClass {
                 PacketClass::Fills
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
-            Packet::Told(_) => PacketClass::Fills,
+            Packet::Told(told) => PacketClass::of_blocks(&told),
             // A copy is part of a plan: what follows it waits for its end.
             Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };
         self == PacketClass::All || self == class
+    }
+
+    /// Of what is said of a block. What asks for something is a read, what brings bytes home a write; what a home or a peer
+    /// sends with bytes is a fill, and what a home asks or has heard an invalidation.
+    fn of_blocks(told: &Told) -> PacketClass {
+        match (told.class, told.grains > 0) {
+            (Class::Request, false) => PacketClass::Reads,
+            (Class::Request, true) | (Class::Answer, _) => PacketClass::Writes,
+            (Class::Down, true) | (Class::Peer, _) => PacketClass::Fills,
+            (Class::Down, false) => PacketClass::Invalidations,
+        }
     }
 }
 
@@ -163,6 +176,8 @@ pub struct Setup {
     pub page_bytes: u64,
     /// Lines of a directory's region.
     pub region: u64,
+    /// Whether the machine has a host, where all pages are.
+    pub has_host: bool,
     /// What else was drawn of the machine.
     pub settings: Vec<Setting>,
     /// By page: its home.
@@ -227,13 +242,22 @@ impl Setup {
     /// # Errors
     /// Where the settings do not go together.
     pub fn machine(&self) -> Result<MachineConfig, ConfigError> {
-        let mut description = machine(BASE)?;
+        let mut description =
+            if self.has_host { Description::parse("host", include_str!("host.toml"))? } else { machine(BASE)? };
         self.machine_settings().iter().try_for_each(|(path, value)| description.set(path, value))?;
         description.check()
     }
 
+    /// Modules of all GPUs: behind them stands the host's, where there is one.
+    pub fn modules(&self) -> u8 {
+        self.shape.gpus * self.shape.modules
+    }
+
     /// Where its pages are.
     pub fn pages(&self) -> Arc<PageTable> {
+        if self.has_host {
+            return Arc::new(PageTable::at(ModuleId(self.modules()), self.page_bytes / 128));
+        }
         let touches = (0..).map(Page).zip(self.homes.iter().copied());
         Arc::new(PageTable::from_first_touch(touches, self.page_bytes / 128))
     }
@@ -281,7 +305,8 @@ impl Setup {
         self.describe_extras(&mut text);
         let settings: Vec<String> =
             self.machine_settings().iter().map(|(path, value)| format!("--set {path}={value}")).collect();
-        text + &format!("--machine {BASE} {}\n", settings.join(" "))
+        let base = if self.has_host { HOST_BASE } else { BASE };
+        text + &format!("--machine {base} {}\n", settings.join(" "))
     }
 
     fn describe_extras(&self, text: &mut String) {

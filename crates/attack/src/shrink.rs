@@ -91,6 +91,7 @@ impl Shrinking<'_> {
     /// How a setup fails, if it does as before, and what the model allows its program.
     fn fails(&self, setup: &Setup) -> Option<(Failure, Outcomes)> {
         expressible(&setup.program).ok()?;
+        setup.machine().ok()?;
         let allowed = if setup.program == self.best.program {
             self.allowed.clone()
         } else {

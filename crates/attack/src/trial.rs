@@ -11,7 +11,7 @@ use std::sync::{Arc, Once};
 use tombolo_check::axiomatic::Outcomes;
 use tombolo_check::litmus::{Assignments, FinalState, Program};
 use tombolo_design::DesignConfig;
-use tombolo_protocol::BrokenRule;
+use tombolo_system::run::Broken;
 use tombolo_system::{RunSpec, run_watched};
 
 /// What a run is judged under.
@@ -21,8 +21,8 @@ pub struct Judge<'a> {
     pub design: &'a DesignConfig,
     /// What the model allows the run's program.
     pub allowed: &'a Outcomes,
-    /// A rule of the protocol that is broken on purpose.
-    pub broken_rule: Option<BrokenRule>,
+    /// Rules that are broken on purpose.
+    pub broken: Broken,
 }
 
 /// What was wrong with a run.
@@ -105,7 +105,7 @@ fn timed(setup: &Setup, judge: Judge<'_>, staging: Staging, observer: &Arc<Obser
         pages: Some(setup.pages()),
         threads: 1,
     };
-    run_watched::<Values>(&spec, observer, judge.broken_rule).map_err(|error| Failure::Stopped(error.to_string()))?;
+    run_watched::<Values>(&spec, observer, judge.broken).map_err(|error| Failure::Stopped(error.to_string()))?;
     let state = observer.ending().map_err(|(thread, early)| Failure::Early { thread, at: early.0 })?;
     if judge.allowed.contains(&state) { Ok(state) } else { Err(Failure::Forbidden(state)) }
 }

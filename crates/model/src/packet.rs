@@ -6,6 +6,7 @@ use crate::link::Traffic;
 use crate::message::{Flag, LineRequest, Origin};
 use crate::mshr::EntryId;
 use tombolo_protocol::coherence::Cause;
+use tombolo_protocol::nodes::Class;
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 
@@ -95,6 +96,8 @@ pub struct Told {
     pub line: Line,
     /// The letter.
     pub letter: Letter,
+    /// Who sends it to whom.
+    pub class: Class,
     /// Grains of lines in it.
     pub grains: u32,
     /// Bytes of masks in it.

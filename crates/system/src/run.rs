@@ -38,6 +38,7 @@ use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
+use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
@@ -193,19 +194,33 @@ pub fn run_watched<D: Contents>(
 pub struct Broken {
     /// Of coherence.
     pub rule: Option<BrokenRule>,
+    /// Of blocks of host memory.
+    pub nmoesi: Option<BrokenNmoesi>,
     /// Of pages that move.
     pub paging: Option<BrokenPaging>,
 }
 
 impl From<Option<BrokenRule>> for Broken {
     fn from(rule: Option<BrokenRule>) -> Broken {
-        Broken { rule, paging: None }
+        Broken { rule, ..Broken::default() }
+    }
+}
+
+impl From<BrokenRule> for Broken {
+    fn from(rule: BrokenRule) -> Broken {
+        Broken::from(Some(rule))
+    }
+}
+
+impl From<BrokenNmoesi> for Broken {
+    fn from(rule: BrokenNmoesi) -> Broken {
+        Broken { nmoesi: Some(rule), ..Broken::default() }
     }
 }
 
 impl From<BrokenPaging> for Broken {
     fn from(paging: BrokenPaging) -> Broken {
-        Broken { rule: None, paging: Some(paging) }
+        Broken { paging: Some(paging), ..Broken::default() }
     }
 }
 
@@ -244,11 +259,16 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
         (None, None) => place(&spec.machine, &spec.design, &*spec.program)?,
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
-    let (name, options) = (built.protocol, Options { broken_rule: extras.broken.rule, ..built.options });
+    let (name, options) = (built.protocol, broken(built.options, extras.broken));
     let (scheduled, subscribed) = (scheduled(spec, &built.sharing, &pages)?, subscribed(spec)?);
     let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
+}
+
+/// Options with what is broken.
+fn broken(options: Options, Broken { rule, nmoesi, .. }: Broken) -> Options {
+    Options { broken_rule: rule, nmoesi: NmoesiOptions { broken: nmoesi, ..options.nmoesi }, ..options }
 }
 
 impl RunError {

@@ -146,14 +146,15 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Node::Home => host,
             Node::Client(module) => module,
         };
+        let class = N::class(&message);
         let (grains, masks) = self.weigh(&message, here);
-        self.stats.count(N::class(&message), u64::from(grains) * site.machine.line.grain());
+        self.stats.count(class, u64::from(grains) * site.machine.line.grain());
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
         let letter = Letter { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
         self.post.send(letter, Envelope { message, flags });
         let line = self.geometry.line(block, 0);
-        let packet = Packet::Told(Told { line, letter, grains, masks });
+        let packet = Packet::Told(Told { line, letter, class, grains, masks });
         if target == site.module {
             let at = departs.time().max(self.heard).max(here.out.now() + Ps(1));
             self.heard = at;

@@ -1,0 +1,85 @@
+//! What a host adds to a run: its memory holds all pages, and the memories of GPUs may cache blocks of it.
+//!
+//! Its values come from a series of numbers of their own, so that runs without a host stay what they are. Blocks are of a few
+//! lines and stacks of a few blocks, so that tests share blocks and noise has them leave.
+
+use crate::machine::{Drawing, SMALL};
+use crate::setup::{Setting, Setup};
+use tombolo_check::random::Dice;
+use tombolo_types::ModuleId;
+
+/// What tells this stream of numbers from those of other purposes with the same seed.
+const PURPOSE: u64 = 0x686f_7374;
+/// Bytes of a line.
+const LINE: u64 = 128;
+
+/// Gives a setup a host; `percent`: how often what a run of it may do without is drawn.
+pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
+    let mut dice = Dice::new(seed, PURPOSE);
+    let host = ModuleId(setup.modules());
+    setup.has_host = true;
+    setup.homes.iter_mut().for_each(|home| *home = host);
+    let mut drawing = Drawing { dice: &mut dice, percent, settings: std::mem::take(&mut setup.settings) };
+    drawing.stacks(setup.page_bytes, setup.region);
+    drawing.last_level_cache();
+    drawing.host();
+    setup.settings = drawing.settings;
+}
+
+/// The last value of a setting that counts, in a machine that is drawn.
+fn value(settings: &[Setting], path: &str) -> u64 {
+    let drawn = settings.iter().rev().find(|(set, _)| *set == path).map(|(_, value)| value.as_str());
+    let small = || SMALL.iter().find(|(set, _)| *set == path).map(|(_, value)| *value);
+    drawn.or_else(small).and_then(|value| value.parse().ok()).expect("a number that every run has")
+}
+
+impl Drawing<'_> {
+    fn set(&mut self, path: &'static str, value: u64) {
+        self.settings.push((path, value.to_string()));
+    }
+
+    /// Blocks are regions, mostly: a test has locations in one.
+    fn stacks(&mut self, page_bytes: u64, region: u64) {
+        let block = (LINE * region * self.dice.pick(&[1, 1, 2, 4])).min(page_bytes);
+        let slices = value(&self.settings, "l2.slices");
+        let (ways, sets) = (self.dice.pick(&[1, 1, 2, 4]), self.dice.pick(&[1, 1, 2, 4]));
+        self.set("stack.block_bytes", block);
+        self.set("stack.ways", ways);
+        self.set("stack.bytes", slices * ways * sets * block);
+        if self.dice.percent(self.percent) {
+            let together = self.dice.pick(&[1, 2, 4]);
+            self.set("stack.interleave_bytes", together * block);
+        }
+        self.choose("stack.row_policy", &["closed", "open"]);
+        self.choose("stack.probe_cycles", &["1", "100"]);
+        self.time("stack.lookup_latency", 1_000, 8);
+    }
+
+    fn last_level_cache(&mut self) {
+        let controllers = self.dice.pick(&[1, 2, 2, 4]);
+        let (ways, sets) = (self.dice.pick(&[1, 2, 4]), self.dice.pick(&[1, 1, 2]));
+        self.set("host_directory.controllers", controllers);
+        self.set("llc.ways", ways);
+        self.set("llc.bytes", controllers * ways * sets * LINE);
+        let blocks = self.dice.pick(&[1, 1, 2]);
+        self.set("llc.directory_blocks", controllers * ways * blocks);
+        self.time("llc.hit_latency", 1_000, 8);
+        self.choose("llc.rate", &["1GB/s", "100GB/s"]);
+        self.choose("cpu.outstanding", &["1", "2", "10"]);
+        self.choose("cpu.issue_cycles", &["1", "100"]);
+    }
+
+    fn host(&mut self) {
+        self.time("host_directory.lookup_latency", 100, 12);
+        self.time("host_memory.base_latency", 1_000, 13);
+        self.choose("host_memory.rate", &["1GB/s", "20GB/s"]);
+        self.choose("host_memory.channels", &["1", "2"]);
+        self.choose("host_memory.queue_depth", &["1", "4"]);
+        if self.dice.percent(30) {
+            self.settings.push(("host_link.through", "own".to_owned()));
+            self.settings.push(("host_link.latency", "200ns".to_owned()));
+            self.time("host_link.latency", 2_000, 13);
+            self.choose("host_link.rate", &["1GB/s", "10GB/s", "400GB/s"]);
+        }
+    }
+}
