@@ -14,8 +14,11 @@ use tombolo_system::paging::CopiesRecord;
 use tombolo_system::run::run_checked;
 use tombolo_system::unified::PhasesRecord;
 use tombolo_system::{RunRecord, RunSpec, run};
-use tombolo_types::stream::Command;
+use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostPhase, LineSize, Mask, On, Order};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
 
 /// Links of 16 GB/s, which memories and the last-level cache outrun.
 const HOST: &str = r#"
@@ -119,15 +122,20 @@ fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<D
     let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
     let spec = RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 };
     let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
-    let check = checked.check.as_ref().expect("a checked run");
-    assert_eq!(check.violations, 0, "{:?}", check.first);
     assert_eq!(checked.digest, one.digest, "with values and without");
-    let p = phases(&one);
+    assert_whole(&checked);
+    one
+}
+
+/// Every load returned what it must, and the parts of the time add up.
+fn assert_whole(record: &RunRecord) {
+    let check = record.check.as_ref().expect("a checked run");
+    assert_eq!(check.violations, 0, "{}: {:?}", record.design, check.first);
+    let p = phases(record);
     let host = p.host_setup_s + p.host_between_s + p.host_results_s;
     let parts = p.kernels_s + p.synchronisation_s + p.copies_in_s + p.copies_out_s + host + p.launches_s;
     assert!((parts - p.whole_s).abs() < 1e-9, "{p:?}");
-    assert!((p.copies_in_s + p.copies_out_s - copies(&one).exposed_s).abs() < 1e-9, "{p:?}");
-    one
+    assert!((p.copies_in_s + p.copies_out_s - copies(record).exposed_s).abs() < 1e-9, "{p:?}");
 }
 
 fn phases(record: &RunRecord) -> PhasesRecord {
@@ -179,11 +187,14 @@ fn copies_of_several_gpus_run_side_by_side_and_share_what_is_one_medium() {
     let x = 0..16 * GPUS * PAGE;
     let mine = |gpu: u64| 16 * PAGE * gpu..16 * PAGE * (gpu + 1);
     let program = program(vec![kernel(mine, mine)], &[("x", x.clone())], &[], (x.clone(), x));
-    for (shape, bytes) in [("pairs", 16 * PAGE_BYTES), ("shared", 16 * GPUS * PAGE_BYTES)] {
-        let machine = machine(&[&format!("fabric.shape={shape}")]);
-        let phases = phases(&simulate(&machine, &memcpy(&[]), &program));
+    let own = ["gpu_link.rate=64GB/s", "host_link.through=own", "host_link.rate=16GB/s", "host_link.latency=235ns"];
+    let each = 16 * PAGE_BYTES;
+    for (settings, bytes) in
+        [(&["fabric.shape=pairs"][..], each), (&["fabric.shape=shared"], GPUS * each), (&own, each)]
+    {
+        let phases = phases(&simulate(&machine(settings), &memcpy(&[]), &program));
         for time in [phases.copies_in_s, phases.copies_out_s] {
-            assert!(takes_as_long_as(time, bytes), "{shape}: {phases:?}");
+            assert!(takes_as_long_as(time, bytes), "{settings:?}: {phases:?}");
         }
     }
 }
@@ -317,5 +328,37 @@ fn kernels_side_by_side_are_refused() {
         let spec = RunSpec { machine, design: memcpy(&[]), program, pages: None, threads: 1 };
         let error = run(&spec).expect_err("it is refused").to_string();
         assert!(error.contains("several streams"), "{error}");
+    }
+}
+
+/// A shipped workload, for the lines and warps of a machine.
+fn workload(machine: &MachineConfig, name: &str, given: &[(&str, &str)]) -> Arc<dyn Program> {
+    let workload = find(name).expect("a workload that ships");
+    let given: Vec<_> = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let options = RecordOptions { line: machine.line, warp_width: machine.sm.warp_width, ..RecordOptions::default() };
+    Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"))
+}
+
+#[test]
+fn workloads_find_what_they_must_on_umhs_machines() {
+    let workloads: [(&str, &[(&str, &str)]); 3] = [
+        ("pathfinder", &[("columns", "2048"), ("rows", "9"), ("pyramid", "2")]),
+        ("stencil2d", &[("rows", "64"), ("columns", "64"), ("iterations", "2")]),
+        ("rodinia-bfs", &[("nodes", "2048")]),
+    ];
+    for name in ["umh-1-nvlink", "umh-4-pcie"] {
+        let machine = tombolo_machine::machine(name).and_then(|machine| machine.check()).expect("it ships");
+        let machine = Arc::new(machine);
+        for (name, given) in workloads {
+            let program = workload(&machine, name, given);
+            for design in [memcpy(&[]), memcpy(&["placement.ranges=interleaved"]), cuda6()] {
+                let (machine, program) = (Arc::clone(&machine), Arc::clone(&program));
+                let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
+                let record = run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_whole(&record);
+                assert!(phases(&record).copies_in_s > 0.0 && phases(&record).copies_out_s > 0.0, "{name}");
+            }
+        }
     }
 }
