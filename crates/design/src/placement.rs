@@ -4,6 +4,8 @@ use crate::DesignConfig;
 use crate::axis::{axis, option};
 use crate::subscribed::Subscribed;
 use tombolo_machine::{Conflict, MachineConfig, choice};
+use tombolo_protocol::Class;
+use tombolo_protocol::options::Choice;
 use tombolo_protocol::paging::{Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
 use tombolo_types::Promise;
@@ -12,7 +14,7 @@ axis! {
     /// Which module a page's memory is on, and what moves it.
     pub enum Placement {
         FirstTouch, InterleavedLine, InterleavedPage, UnifiedMemory, UnifiedMemoryHints, Duplicated, RemoteDemandLoads,
-        Published, PinnedOnHost, CachedInGpus
+        Published, PinnedOnHost, CachedInGpus, CopiedFromHost, UnifiedMemoryCuda6
     } refused by conflict
 }
 
@@ -90,6 +92,29 @@ option! {
     pub struct CachedInGpus = "cached-in-gpus" {}
 }
 
+option! {
+    /// That of one GPU: the program copies what its host has written there, and back what its host reads. Source: UMH, section 1.
+    pub struct CopiedFromHost = "copied-from-host" {
+        /// Which GPU has which page. Source of the default: UMH, section 6.1.1: ranges of the other GPUs are used from afar.
+        ranges: Ranges = Ranges::Contiguous,
+    }
+}
+
+option! {
+    /// That of GPU 0: all arrays go there before a kernel and back before the host works. Source: UMH, section 1, Figure 3.
+    pub struct UnifiedMemoryCuda6 = "unified-memory-cuda6" {}
+}
+
+choice! {
+    /// Which GPU's memory has which page of what is copied from the host.
+    pub enum Ranges {
+        /// Of each array, by whole pages, GPU `i` the `i`-th part of as many as there are GPUs.
+        Contiguous = "contiguous",
+        /// Pages round robin.
+        Interleaved = "interleaved",
+    }
+}
+
 choice! {
     /// Who subscribes to published pages.
     pub enum Subscriptions {
@@ -120,6 +145,15 @@ choice! {
     }
 }
 
+/// What is copied between a host and GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostCopies {
+    /// What the host has written and kernels read, and what kernels have written and the host reads.
+    Needed,
+    /// Every array.
+    Everything,
+}
+
 /// What moves pages, or what they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
@@ -139,6 +173,8 @@ pub enum Movement {
         /// Whether each GPU sends for itself.
         overlap: bool,
     },
+    /// Copies from the host before kernels, and back before it works.
+    HostCopies(HostCopies),
     /// The last writer, before each kernel.
     LatestWriter,
     /// Subscriptions: what is stored goes to all who have one.
@@ -176,15 +212,24 @@ impl Sharing {
     /// Whether GPUs see what others write before the kernel has ended.
     pub fn shows_at_once(&self) -> bool {
         match self.movement {
-            Movement::Placed | Movement::Faults | Movement::Hints { .. } | Movement::Published { .. } => true,
+            Movement::Placed
+            | Movement::Faults
+            | Movement::Hints { .. }
+            | Movement::HostCopies(_)
+            | Movement::Published { .. } => true,
             Movement::Copies { .. } | Movement::LatestWriter => false,
         }
+    }
+
+    /// Whether the host has a memory of its own that the GPUs do not reach, and copies go to and fro.
+    pub fn copies_with_host(&self) -> bool {
+        matches!(self.movement, Movement::HostCopies(_))
     }
 
     /// Whether a module's view of pages changes.
     pub fn moves(&self) -> bool {
         match self.movement {
-            Movement::Placed | Movement::Copies { .. } => false,
+            Movement::Placed | Movement::Copies { .. } | Movement::HostCopies(_) => false,
             Movement::Faults | Movement::Hints { .. } | Movement::LatestWriter | Movement::Published { .. } => true,
         }
     }
@@ -206,15 +251,29 @@ impl Sharing {
             }
             Movement::Published { .. } => Ok(Some(self.paging)),
             Movement::Copies { .. } => Err("copies behind kernels"),
+            Movement::HostCopies(_) => Err("copies between a host and GPUs"),
             Movement::LatestWriter => Err("pages that are found at their latest writer"),
         }
     }
 }
 
 impl Placement {
-    /// Whether pages are in the memory of a host.
+    /// Whether a host takes part whose memory has the data, or a copy of it.
     pub fn has_host(&self) -> bool {
-        matches!(self, Placement::PinnedOnHost(_) | Placement::CachedInGpus(_))
+        match self {
+            Placement::PinnedOnHost(_)
+            | Placement::CachedInGpus(_)
+            | Placement::CopiedFromHost(_)
+            | Placement::UnifiedMemoryCuda6(_) => true,
+            Placement::FirstTouch(_)
+            | Placement::InterleavedLine(_)
+            | Placement::InterleavedPage(_)
+            | Placement::UnifiedMemory(_)
+            | Placement::UnifiedMemoryHints(_)
+            | Placement::Duplicated(_)
+            | Placement::RemoteDemandLoads(_)
+            | Placement::Published(_) => false,
+        }
     }
 
     /// How memory is shared.
@@ -237,6 +296,10 @@ impl Placement {
             Placement::Duplicated(Duplicated { copied, overlap }) => {
                 of(Movement::Copies { copied, overlap }, Paging::default(), false)
             }
+            Placement::CopiedFromHost(_) => of(Movement::HostCopies(HostCopies::Needed), Paging::default(), false),
+            Placement::UnifiedMemoryCuda6(_) => {
+                of(Movement::HostCopies(HostCopies::Everything), Paging::default(), false)
+            }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
             Placement::Published(Published { subscriptions, profiled, allocates, by_hand: _ }) => {
                 let (start, subscribes) = match subscriptions {
@@ -258,7 +321,9 @@ impl Placement {
             | Placement::InterleavedLine(_)
             | Placement::InterleavedPage(_)
             | Placement::PinnedOnHost(_)
-            | Placement::CachedInGpus(_) => (Promise::Ptx, ""),
+            | Placement::CachedInGpus(_)
+            | Placement::CopiedFromHost(_)
+            | Placement::UnifiedMemoryCuda6(_) => (Promise::Ptx, ""),
             Placement::UnifiedMemory(_) | Placement::UnifiedMemoryHints(_) | Placement::Published(_) => {
                 (Promise::Ptx, "")
             }
@@ -286,8 +351,17 @@ fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> 
         };
         return Some(Conflict { key, reason });
     }
-    if placement.sharing().movement == Movement::Placed {
-        return None;
+    match placement.sharing().movement {
+        Movement::Placed => return None,
+        Movement::HostCopies(_) => {
+            let reason = copies_conflict(placement, design)?;
+            return Some(Conflict { key, reason });
+        }
+        Movement::Faults
+        | Movement::Hints { .. }
+        | Movement::Copies { .. }
+        | Movement::LatestWriter
+        | Movement::Published { .. } => {}
     }
     let may_move = pages_may_move_under(design.coherence.protocol(), design.options());
     let reason = if may_move != Ok(true) {
@@ -305,6 +379,21 @@ fn conflict(placement: &Placement, key: &'static str, design: &DesignConfig) -> 
     Some(Conflict { key, reason })
 }
 
+/// Copies write memory behind the back of caches: what an L2 holds of another GPU's memory has to go before each kernel.
+fn copies_conflict(placement: &Placement, design: &DesignConfig) -> Option<String> {
+    let (facts, word) = (design.coherence.facts(), placement.word());
+    let keeps_others = (facts.caches)(Class::SystemRemote, &design.options());
+    if keeps_others && !facts.offers(Choice::BulkInvalidation) {
+        return Some(format!(
+            "{word:?} writes memory by copies before kernels, and under {:?} L2s keep lines of other GPUs' memory through a \
+             kernel's start; coherence = \"software-flat\" drops them",
+            design.coherence.protocol()
+        ));
+    }
+    (!matches!(design.elision, crate::Elision::Never(_)))
+        .then(|| format!("{word:?} writes memory by copies before kernels, and a table of elision would not know"))
+}
+
 impl DesignConfig {
     /// Lines that are placed together on a machine, at least: a page, or, where lines are interleaved, one line. Where
     /// there is a directory it is one of its regions, for an entry needs one home.
@@ -319,7 +408,9 @@ impl DesignConfig {
             | Placement::RemoteDemandLoads(_)
             | Placement::Published(_)
             | Placement::PinnedOnHost(_)
-            | Placement::CachedInGpus(_) => lines_per_page,
+            | Placement::CachedInGpus(_)
+            | Placement::CopiedFromHost(_)
+            | Placement::UnifiedMemoryCuda6(_) => lines_per_page,
             Placement::InterleavedLine(_) if self.coherence.facts().directory => {
                 u64::from(machine.directory.lines_per_entry).min(lines_per_page)
             }

@@ -46,5 +46,7 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "gps-all-to-all",
     "gps-on-read",
     "zero-copy",
+    "memcpy-host",
+    "unified-memory-cuda6",
     "umh"
 );

@@ -42,6 +42,10 @@ fn a_setting_that_fits_neither_is_refused() {
 #[test]
 fn designs_that_make_no_sense_are_refused_with_the_reason() {
     for (name, path, value, reason) in [
+        ("hmg", "placement", "copied-from-host", "L2s keep lines of other GPUs' memory through a kernel's start"),
+        ("ideal", "placement", "unified-memory-cuda6", "L2s keep lines of other GPUs' memory through a kernel's start"),
+        ("cpelide", "placement", "copied-from-host", "a table of elision would not know"),
+        ("umh", "placement", "copied-from-host", "needs placement = \"cached-in-gpus\""),
         ("hmg", "l1_write", "back", "only \"through\" is allowed"),
         ("ideal", "l2_write", "back", "other protocols may write"),
         ("software-hierarchical", "coherence.downgrade", "true", "only nhcc, hmg does"),

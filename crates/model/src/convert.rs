@@ -253,6 +253,12 @@ pub fn host_way(machine: &MachineConfig) -> Option<Ps> {
     })
 }
 
+/// Of the link between a GPU and a host that takes part, each way.
+pub fn host_rate(machine: &MachineConfig) -> Rate {
+    let own = machine.coherent_host().map(|host| host.link).filter(|link| link.through == HostPath::Own);
+    own.map_or(machine.gpu_link.rate, |link| link.rate)
+}
+
 /// The machine as the host's module sees it: its L2 is the last-level cache, with a slice for each directory of host memory,
 /// and its memory is the host's. `None` where it has no host.
 pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {

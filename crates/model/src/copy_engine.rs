@@ -1,8 +1,9 @@
-//! A module's copy engine: reads lines from this module's memory and sends them to another's, or to the host.
+//! A module's copy engine: reads lines from this module's memory and sends them to another's, or to the host. A host that takes
+//! part has one, too: it copies to all GPUs side by side.
 //!
 //! It moves real lines: each is read in the L2 of one side or by its DRAM, crosses the port, the links and the switch, and is
-//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one engine run one after the other. An
-//! engine sends no faster than its GPU's link. Not modelled: flow control beyond that, several engines of a GPU.
+//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one GPU run one after the other. They
+//! are sent no faster than its link. Not modelled: flow control beyond that, several engines of a GPU.
 
 use crate::below::{Below, L2};
 use crate::cargo::Load;
@@ -10,6 +11,7 @@ use crate::departure::Departure;
 use crate::message::Message;
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::parts::Parts;
+use crate::schedule::PeerCopy;
 use crate::site::Site;
 use crate::watch::Contents;
 use std::collections::VecDeque;
@@ -43,16 +45,23 @@ struct Running {
     end: Line,
 }
 
+/// Copies that are made one after the other.
+#[derive(Clone, Debug)]
+struct Lane {
+    jobs: VecDeque<Job>,
+    running: Option<Running>,
+    /// What the GPU's link can take.
+    link: Serializer,
+}
+
 /// A copy engine.
 #[derive(Clone, Debug)]
 pub struct CopyEngine {
     id: ComponentId,
-    jobs: VecDeque<Job>,
-    running: Option<Running>,
+    /// One; of the host one for each GPU's module.
+    lanes: Vec<Lane>,
     /// Lines that it has read and sent at a time.
     chunk: u64,
-    /// What the GPU's link can take.
-    link: Serializer,
     to_host: Serializer,
     from_host: Serializer,
     /// When memory has taken what has arrived.
@@ -64,13 +73,15 @@ pub struct CopyEngine {
 impl CopyEngine {
     /// An idle engine.
     pub fn new<C, D: Contents>(site: &Site<C, D>) -> CopyEngine {
-        let machine = &site.machine;
+        let (machine, layout) = (&site.machine, site.layout);
+        let lanes = if layout.host() == Some(site.module) { layout.modules } else { 1 };
+        // Where a host takes part, engines copy to it and from it alone.
+        let rate = if layout.host { crate::convert::host_rate(machine) } else { machine.gpu_link.rate };
+        let lane = Lane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
         CopyEngine {
-            id: site.layout.copy_engine(site.module),
-            jobs: VecDeque::new(),
-            running: None,
+            id: layout.copy_engine(site.module),
+            lanes: vec![lane; usize::from(lanes)],
             chunk: machine.copy.chunk.0 / machine.line.bytes(),
-            link: Serializer::new(machine.gpu_link.rate),
             to_host: Serializer::new(machine.paging.host_rate),
             from_host: Serializer::new(machine.paging.host_rate),
             taken: Ps::ZERO,
@@ -80,28 +91,36 @@ impl CopyEngine {
 
     /// Whether it has nothing to do.
     pub fn is_idle(&self) -> bool {
-        self.running.is_none() && self.jobs.is_empty()
+        self.lanes.iter().all(|lane| lane.running.is_none() && lane.jobs.is_empty())
     }
 
     /// Handles a message.
     pub fn handle<C: Below<D>, D: Contents>(&mut self, message: &Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match *message {
             Message::Copy { copy, to } => {
-                self.jobs.push_back(Job { copy, to });
-                self.begin(parts);
+                let lane = self.lane(to);
+                self.lanes[usize::from(lane)].jobs.push_back(Job { copy, to });
+                self.begin(lane, parts);
             }
-            Message::CopyOn => self.go_on(parts),
+            Message::CopyOn { lane } => self.go_on(lane, parts),
             Message::TakePage { page } => self.take_page(page, parts),
             other => panic!("{}: a copy engine got {other:?}", parts.site.module),
         }
     }
 
-    /// Begins the next copy, unless one is under way.
-    fn begin<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        if self.running.is_some() {
+    /// The lane of copies to a module.
+    fn lane(&self, to: Option<ModuleId>) -> u8 {
+        let of_host = self.lanes.len() > 1;
+        to.filter(|_| of_host).map_or(0, |to| to.0)
+    }
+
+    /// Begins the next copy of a lane, unless one is under way.
+    fn begin<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
+        let lane = &mut self.lanes[usize::from(number)];
+        if lane.running.is_some() {
             return;
         }
-        let Some(job) = self.jobs.pop_front() else { return };
+        let Some(job) = lane.jobs.pop_front() else { return };
         let (first, end, call) = match job.copy {
             CopyName::Page(page) => {
                 let mut lines = parts.site.map.page_lines(page);
@@ -109,18 +128,21 @@ impl CopyEngine {
                 (first, Line(first.0 + 1 + lines.count() as u64), Ps(1))
             }
             CopyName::Listed(index) => {
-                self.stats.calls += 1;
-                let lines = parts.site.schedule.copies[index as usize].lines;
-                (lines.first, lines.end, parts.site.machine.copy.call.max(Ps(1)))
+                let PeerCopy { lines, continues, .. } = parts.site.schedule.copies[index as usize];
+                self.stats.calls += u64::from(!continues);
+                let call = if continues { Ps::ZERO } else { parts.site.machine.copy.call };
+                (lines.first, lines.end, call.max(Ps(1)))
             }
         };
-        self.running = Some(Running { job, next: first, end });
-        parts.out.send(parts.out.now() + call, self.id, self.id, Message::CopyOn);
+        lane.running = Some(Running { job, next: first, end });
+        parts.out.send(parts.out.now() + call, self.id, self.id, Message::CopyOn { lane: number });
     }
 
-    /// Reads and sends the next chunk.
-    fn go_on<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let Running { job: Job { copy, to }, next: first, end } = self.running.take().expect("it goes on with a copy");
+    /// Reads and sends the next chunk of a lane.
+    fn go_on<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
+        let place = usize::from(number);
+        let running = self.lanes[place].running.take().expect("it goes on with a copy");
+        let Running { job: Job { copy, to }, next: first, end } = running;
         let lines = self.chunk.min(end.0 - first.0);
         let (now, next) = (parts.out.now(), Line(first.0 + lines));
         let is_last = next == end;
@@ -131,7 +153,7 @@ impl CopyEngine {
             Some(to) => {
                 let chunk = Packet::Chunk(Chunk { copy, first, lines: lines as u16, is_last });
                 parts.slice_side(self.id).send(Departure::at(ready), to, chunk);
-                self.link.send(ready, bytes)
+                self.lanes[place].link.send(ready, bytes)
             }
             None => self.to_host.send(ready, bytes),
         };
@@ -139,13 +161,13 @@ impl CopyEngine {
             if to.is_none() {
                 self.done(copy, left, parts);
             }
-            self.begin(parts);
+            self.begin(number, parts);
             return;
         }
-        self.running = Some(Running { job: Job { copy, to }, next, end });
+        self.lanes[place].running = Some(Running { job: Job { copy, to }, next, end });
         // Read so that the next leaves when the link is free.
         let at = left.saturating_sub(ready - now).max(now + Ps(1));
-        parts.out.send(at, self.id, self.id, Message::CopyOn);
+        parts.out.send(at, self.id, self.id, Message::CopyOn { lane: number });
     }
 
     /// Reads lines: what is whole in the L2 there, all else in memory. Returns when they are there; what they hold and the

@@ -78,6 +78,12 @@ impl Map {
         Map { slices: self.slices_of_host, ..self }
     }
 
+    /// The same for a module that has all pages in its own memory, wherever others have them.
+    pub fn apart(self, module: ModuleId) -> Map {
+        let pages = Arc::new(self.pages.all_at(module));
+        Map { pages, ..self }
+    }
+
     /// The same for a module whose pages move.
     pub fn seen(self, view: View) -> Map {
         Map { view: Some(Box::new(view)), ..self }

@@ -375,7 +375,10 @@ pub enum Message<D: Data> {
         page: Page,
     },
     /// To a copy engine, from itself: go on.
-    CopyOn,
+    CopyOn {
+        /// With which of the copies that it makes side by side.
+        lane: u8,
+    },
     /// To the driver: a copy is wholly in memory.
     Copied {
         /// Which copy.

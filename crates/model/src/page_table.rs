@@ -79,6 +79,11 @@ impl PageTable {
         PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
     }
 
+    /// Pages of the same size, all at one module.
+    pub fn all_at(&self, module: ModuleId) -> PageTable {
+        PageTable { placement: Placement::At(module), page_shift: self.page_shift }
+    }
+
     fn interleaved(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
         let modules = SetIndex::new(u32::from(modules));
         let placement = Placement::Interleaved { modules, shift: shift(granule) };

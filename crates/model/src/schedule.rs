@@ -1,7 +1,8 @@
-//! What is done around the commands of a program beside its kernels: pages moved, memory copied from GPU to GPU.
+//! What is done around the commands of a program beside its kernels: pages moved, memory copied from GPU to GPU, or between
+//! the host and GPUs.
 //!
 //! It is made before the run from a program and a design; no program knows a design. A command's tasks are exposed: what
-//! comes before a kernel has ended before the kernel is launched, and what comes behind it before the next command begins.
+//! comes before a command has ended before the command begins, and what comes behind it before the next command begins.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Written {
 /// One call that copies a range of memory to the same addresses of another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerCopy {
-    /// Whose bytes.
+    /// Whose bytes: those of a GPU's module, or of the host's.
     pub from: ModuleId,
     /// Who gets them.
     pub to: ModuleId,
@@ -57,6 +58,8 @@ pub struct PeerCopy {
     /// What the sender has written: the bytes that change at the receiver. Bytes between are carried and dropped, for what
     /// the receiver has there may be newer.
     pub written: Arc<Written>,
+    /// Whether it is of one call with the copy before it from the same sender to the same module.
+    pub continues: bool,
 }
 
 /// What is done around one command.
@@ -66,6 +69,9 @@ pub struct Around {
     pub moves: Vec<PageMove>,
     /// As it is launched: pages that are found elsewhere. Takes no time.
     pub remaps: Vec<Remap>,
+    /// Before it: copies between the host and GPUs by index into [`Schedule::copies`]. Those of one GPU run one after the other,
+    /// GPUs side by side.
+    pub ahead: Vec<u32>,
     /// Behind it: copies by index into [`Schedule::copies`]. Those of one sender run one after the other, senders side by
     /// side.
     pub copies: Vec<u32>,
@@ -76,7 +82,12 @@ pub struct Around {
 impl Around {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.moves.is_empty() && self.remaps.is_empty() && !self.is_followed()
+        !self.is_preceded() && self.remaps.is_empty() && !self.is_followed()
+    }
+
+    /// Whether the driver does something before it.
+    pub fn is_preceded(&self) -> bool {
+        !self.moves.is_empty() || !self.ahead.is_empty()
     }
 
     /// Whether the driver does something behind it.
@@ -88,7 +99,7 @@ impl Around {
 /// What is done around all commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// By command of the program; empty where nothing is ever done.
+    /// By command of the program, and one more for its end; shorter or empty where nothing is ever done.
     pub around: Vec<Around>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,

@@ -70,7 +70,7 @@ impl Weights {
             Payload::Control => self.control,
             Payload::Lines(lines) => self.copied(lines.into()),
             Payload::Block(grains, masks) => {
-                let bytes = u64::from(grains) * (self.line / Mask::ALL.grains() as u64) + u64::from(masks);
+                let bytes = u64::from(grains) * (self.line / u64::from(Mask::ALL.grains())) + u64::from(masks);
                 Bytes((self.header + bytes).next_multiple_of(self.flit))
             }
             Payload::Nothing => Bytes(0),

@@ -112,7 +112,7 @@ impl Ended<'_> {
             iteration: None,
             elision: None,
             paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
-            copies: self.copies(&modules, processor),
+            copies: self.copies(&all, processor),
             publication: PublicationRecord::new(self.machine, &modules, &hub.driver),
             phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
             host_memory: host.map(|host| {
@@ -164,7 +164,7 @@ impl Ended<'_> {
         processor: &CommandProcessor,
     ) -> Option<CopiesRecord> {
         let copies = match self.spec.design.placement.sharing().movement {
-            Movement::Copies { .. } | Movement::Hints { .. } => true,
+            Movement::Copies { .. } | Movement::Hints { .. } | Movement::HostCopies(_) => true,
             Movement::Placed | Movement::Faults | Movement::LatestWriter | Movement::Published { .. } => false,
         };
         let engines = modules.iter().map(|module| &module.copy_engine().stats);

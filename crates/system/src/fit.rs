@@ -69,7 +69,8 @@ fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunEr
 /// Whether a way to share memory that acts around kernels goes with the program.
 fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
     let (sharing, program) = (spec.design.placement.sharing(), &spec.program);
-    if spec.machine.topology.gpus == 1 || sharing.movement == Movement::Placed || sharing.movement == Movement::Faults {
+    let is_alone = spec.machine.topology.gpus == 1 && !sharing.copies_with_host();
+    if is_alone || sharing.movement == Movement::Placed || sharing.movement == Movement::Faults {
         return Ok(());
     }
     let refused = |why: String| Err(RunError::DoesNotFit(why));

@@ -4,7 +4,7 @@ use crate::record::{GpuRecord, KernelRecord, LinkRecord};
 use crate::time::{Span, Split, TimeRecord, union};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
-use tombolo_model::command_processor::{CommandProcessor, Stretch};
+use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::module::Module;
 use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_model::watch::Contents;
@@ -18,14 +18,19 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
     let releases = processor.hosted().iter().chain(processor.ending()).map(span);
     let kernels: Vec<Span> = kernels.chain(releases).collect();
-    let copies = processor.copies().iter().chain(processor.around_commands());
+    let around = processor.around_commands().iter().map(|wait| &wait.time);
+    let copies = processor.copies().iter().chain(around);
     let copies: Vec<Span> = copies.map(span).collect();
     let whole = processor.ended();
     let mut split = Split::of(&kernels, &copies, &[], whole);
-    // What is sent behind the last kernel belongs to it: others are to have it.
-    let opened = processor.kernels().iter().map(|kernel| kernel.start).min();
-    if let (Some(opened), Some(last)) = (opened, processor.around_commands().last()) {
-        split.region = split.region.max(last.end.saturating_sub(opened));
+    // What is sent behind the last kernel belongs to it: others are to have it. So does what the host copies for the first.
+    let opened = processor.kernels().iter().map(|kernel| kernel.start);
+    let from_host = processor.around_commands().iter().filter(|wait| wait.awaited == Awaited::FromHost);
+    let opened = opened.chain(from_host.map(|wait| wait.time.start)).min();
+    let ended = processor.kernels().iter().map(|kernel| kernel.end);
+    let ended = ended.chain(processor.around_commands().last().map(|wait| wait.time.end)).max();
+    if let (Some(opened), Some(ended)) = (opened, ended) {
+        split.region = split.region.max(ended.saturating_sub(opened));
     }
     TimeRecord::new(&split, whole)
 }

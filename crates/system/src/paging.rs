@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
-use tombolo_model::command_processor::Stretch;
+use tombolo_model::command_processor::Wait;
 use tombolo_model::copy_engine::CopyStats;
 use tombolo_model::driver::PagingStats;
 use tombolo_types::Ps;
@@ -47,7 +47,7 @@ impl PagingRecord {
     }
 }
 
-/// Copies from GPU to GPU behind kernels.
+/// Copies from GPU to GPU behind kernels, or between the host and GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CopiesRecord {
     /// Calls that copy a range.
@@ -60,8 +60,8 @@ pub struct CopiesRecord {
 
 impl CopiesRecord {
     /// What the engines have counted.
-    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Stretch]) -> CopiesRecord {
-        let exposed = waits.iter().fold(Ps::ZERO, |sum, wait| sum + (wait.end - wait.start));
+    pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Wait]) -> CopiesRecord {
+        let exposed = waits.iter().fold(Ps::ZERO, |sum, Wait { time, .. }| sum + (time.end - time.start));
         let zero = CopiesRecord { exposed_s: exposed.seconds(), ..CopiesRecord::default() };
         engines.fold(zero, |sum, engine| CopiesRecord {
             calls: sum.calls + engine.calls,

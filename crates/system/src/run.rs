@@ -260,7 +260,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
     let (name, options) = (built.protocol, broken(built.options, extras.broken));
-    let (scheduled, subscribed) = (scheduled(spec, &built.sharing)?, subscribed(spec)?);
+    let (scheduled, subscribed) = (scheduled(spec, &built.sharing, &pages)?, subscribed(spec)?);
     let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };
     run.expect("a design's protocol is one of the catalogue")
@@ -281,7 +281,7 @@ impl RunError {
                 "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
             )),
             Unfit::Pages => RunError::DoesNotFit(format!(
-                "design {design} moves pages between GPUs of one module each, and those of machine {machine} have several"
+                "design {design} moves memory of GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Host => RunError::DoesNotFit(format!(
                 "design {design} uses the memory of a host, and machine {machine} has no host: {HOST_SECTIONS}"
@@ -409,6 +409,9 @@ fn modules<C: Below<D>, D: Contents>(
             Some(_) | None => Arc::clone(&built.machine),
         };
         let mut map = if is_host { shared.map.clone().of_host() } else { shared.map.clone() };
+        if is_host && sharing.copies_with_host() {
+            map = map.apart(module);
+        }
         if sharing.moves() {
             map = map.seen(View::new(module, layout.modules, sharing.paging));
             for (page, residence) in shared.driver.displaced() {

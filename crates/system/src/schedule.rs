@@ -1,13 +1,14 @@
 //! What is done around a program's commands, by the way in which a design shares memory between GPUs.
 
-use crate::movement::Movement as Moved;
+use crate::movement::{HostCopier, Movement as Moved};
 use crate::run::RunSpec;
 use std::sync::Arc;
-use tombolo_design::placement::{Copied, Movement, Sharing, Subscriptions};
+use tombolo_design::placement::{Copied, HostCopies, Movement, Sharing, Subscriptions};
 use tombolo_machine::MachineConfig;
+use tombolo_model::page_table::PageTable;
 use tombolo_model::schedule::{Around, Schedule};
-use tombolo_types::Ps;
 use tombolo_types::stream::{Command, Program, StreamError};
+use tombolo_types::{ModuleId, Ps};
 
 const SECOND: Ps = Ps::from_ns(1_000_000_000);
 
@@ -23,7 +24,7 @@ pub(crate) struct Scheduled {
 ///
 /// # Errors
 /// The recording is damaged.
-pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, StreamError> {
+pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing, pages: &PageTable) -> Result<Scheduled, StreamError> {
     let (machine, program) = (&spec.machine, &*spec.program);
     let modules = machine.topology.modules() as u8;
     let is_cut =
@@ -31,6 +32,7 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
     if !is_cut && !needs_walk(sharing.movement) {
         return Ok(Scheduled { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
     }
+    let of_host = HostCopier { program, pages, host: ModuleId(modules) };
     let lines_per_page = machine.page_bytes / machine.line.bytes();
     let moved = Moved::find(program, spec.design.scheduling.cut(), modules, lines_per_page)?;
     let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
@@ -40,6 +42,8 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing) -> Result<Scheduled, 
             let (schedule, notes) = moved.carrying(lines_of_a_call(machine)).copies(program, copied);
             (Schedule { overlaps: overlap, ..schedule }, notes)
         }
+        Movement::HostCopies(HostCopies::Needed) => of_host.needed(&moved),
+        Movement::HostCopies(HostCopies::Everything) => of_host.everything(),
         Movement::LatestWriter => (moved.latest_writers(program).0, Vec::new()),
         Movement::Published { subscriptions: Subscriptions::Automatic, profiled } => {
             tracked(program, moved.iterations(program, profiled))
@@ -61,7 +65,7 @@ fn needs_walk(movement: Movement) -> bool {
     match movement {
         Movement::Hints { prefetch } => prefetch,
         Movement::Copies { copied, .. } => copied != Copied::Nothing,
-        Movement::LatestWriter => true,
+        Movement::LatestWriter | Movement::HostCopies(_) => true,
         Movement::Published { subscriptions, .. } => subscriptions == Subscriptions::Automatic,
         Movement::Placed | Movement::Faults => false,
     }

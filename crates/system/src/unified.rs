@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
-use tombolo_model::command_processor::{CommandProcessor, Stretch};
+use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
@@ -24,7 +24,7 @@ pub struct PhasesRecord {
     pub synchronisation_s: f64,
     /// Of the rest, while copies to GPUs were made before a kernel.
     pub copies_in_s: f64,
-    /// Of the rest, while copies were made behind kernels.
+    /// Of the rest, while copies were made behind kernels, or before the host read.
     pub copies_out_s: f64,
     /// Of the rest, while the host set arrays up, before the first command.
     pub host_setup_s: f64,
@@ -96,11 +96,12 @@ impl PhasesRecord {
         let (running, mut boundaries) = kernels(processor, modules);
         boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
         let last_cta = running.iter().map(|span| span.end).max();
-        let (mut before, mut behind) = (Vec::new(), Vec::new());
-        for copy in processor.around_commands().iter().map(span) {
-            let is_in = last_cta.is_some_and(|last| copy.start < last);
-            if is_in { before.push(copy) } else { behind.push(copy) }
-        }
+        let copied = |awaited: [Awaited; 2]| {
+            let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.awaited));
+            waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
+        };
+        let inward = copied([Awaited::FromHost, Awaited::Pages]);
+        let outward = copied([Awaited::ToHost, Awaited::Behind]);
         let of = |wanted: fn(HostWork) -> bool| {
             let each = processor.core().iter().zip(runs).filter(|(_, run)| wanted(run.work));
             each.map(|(stretch, _)| span(stretch)).collect::<Vec<Span>>()
@@ -109,7 +110,7 @@ impl PhasesRecord {
         let between = of(|work| matches!(work, HostWork::Phase(_)));
         let results = of(|work| work == HostWork::Results);
         let (mut spans, mut covered) = (Vec::new(), Ps::ZERO);
-        let parts = [running, boundaries, before, behind, setup, between, results].map(|more| {
+        let parts = [running, boundaries, inward, outward, setup, between, results].map(|more| {
             spans.extend(more);
             let earlier = std::mem::replace(&mut covered, union(&mut spans));
             (covered - earlier).seconds()

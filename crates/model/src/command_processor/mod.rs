@@ -15,6 +15,7 @@
 //! The launch latency is the host's: the whole for the first launch of a stream. The acquire runs beside it; what of the
 //! acquire is left when the latency is over delays the kernel and is part of the kernel's time, as its release is.
 
+mod around;
 mod side;
 mod slots;
 mod streams;
@@ -25,6 +26,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
+pub use around::{Awaited, Wait};
 use side::Side;
 use slots::Slots;
 use std::collections::VecDeque;
@@ -83,7 +85,7 @@ enum Stage {
     Read,
     /// The steps of the boundary before it.
     Acquire,
-    /// What the schedule puts before it.
+    /// What the schedule puts before it: pages that move, copies of the host.
     Before,
     /// It runs: CTAs of a kernel, a copy.
     Run,
@@ -178,7 +180,7 @@ pub struct CommandProcessor {
     /// What is done around commands.
     schedule: Arc<Schedule>,
     /// When commands waited for that.
-    around: Vec<Stretch>,
+    around: Vec<Wait>,
 }
 
 impl CommandProcessor {
@@ -240,8 +242,7 @@ impl CommandProcessor {
                 self.go_through(slot, here);
             }
             Message::AroundDone { slot } => {
-                let since = self.slots.get(slot).around;
-                self.around.push(Stretch { start: since, end: here.out.now() });
+                self.around_done(slot, here.out.now());
                 self.go_through(slot, here);
             }
             Message::KernelDone { module, slot } => {
@@ -298,7 +299,7 @@ impl CommandProcessor {
     }
 
     /// When commands waited for what the schedule puts around them, in the order of the ends.
-    pub fn around_commands(&self) -> &[Stretch] {
+    pub fn around_commands(&self) -> &[Wait] {
         &self.around
     }
 
@@ -310,8 +311,8 @@ impl CommandProcessor {
     /// When the last command ended: a kernel with its release, a copy, or the release at the end.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
-        let waits =
-            [self.copied.last(), self.around.last(), self.hosted.last(), self.core.last(), self.ending.as_ref()];
+        let around = self.around.last().map(|wait| &wait.time);
+        let waits = [self.copied.last(), around, self.hosted.last(), self.core.last(), self.ending.as_ref()];
         let waits = waits.into_iter().flatten();
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
@@ -412,10 +413,10 @@ impl CommandProcessor {
             (Stage::Read, What::Launch(launch)) => self.read(slot, launch, here.out),
             (Stage::Acquire, What::Launch(_) | What::Host(..) | What::ProgramEnds)
             | (Stage::Release, What::Launch(_)) => self.operate(slot, here),
-            (Stage::Before, What::Launch(launch)) => self.around(slot, launch, false, here.out),
+            (Stage::Before, What::Launch(_) | What::Host(..) | What::ProgramEnds) => self.before(slot, here.out),
             (Stage::Behind, What::Launch(launch)) => {
                 self.kernels[launch.launch as usize].end = here.out.now();
-                self.around(slot, launch, true, here.out)
+                self.around(slot, launch.command, true, here.out)
             }
             (Stage::Run, What::Launch(launch)) => self.launch(slot, launch, here.out),
             (Stage::Run, What::Host(index, copies)) => self.host(slot, index, copies, here.out),
@@ -424,34 +425,10 @@ impl CommandProcessor {
                 Stage::Read | Stage::Acquire | Stage::Before | Stage::Release | Stage::Behind | Stage::End,
                 What::Core(_),
             ) => true,
-            (Stage::Read | Stage::Before | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
+            (Stage::Read | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
             | (Stage::Run, What::ProgramEnds)
             | (Stage::End, What::Launch(_) | What::Host(..) | What::ProgramEnds) => true,
         }
-    }
-
-    /// A module's part of a kernel has ended: where copies overlap it sends what it is to send behind.
-    fn part_ended<D: Data>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
-        let What::Launch(launch) = self.slots.get(slot).what else { return };
-        let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
-        if self.schedule.overlaps && around.is_some() {
-            let command = launch.command as u32;
-            let message = Message::Sends { slot, command, module };
-            out.send(out.now() + Ps(1), self.layout.command_processor(), self.layout.driver(), message);
-        }
-    }
-
-    /// Has the driver do what the schedule puts before or behind a command; returns whether there is nothing.
-    fn around<D: Data>(&mut self, slot: KernelSlot, launch: Launch, behind: bool, out: &mut Out<'_, D>) -> bool {
-        let around = self.schedule.around(launch.command);
-        let has = around.is_some_and(|one| if behind { one.is_followed() } else { !one.moves.is_empty() });
-        if has {
-            self.slots.get(slot).around = out.now();
-            let (id, command) = (self.layout.command_processor(), launch.command as u32);
-            let message = Message::Around { slot, command, behind };
-            out.send(out.now() + Ps(1), id, self.layout.driver(), message);
-        }
-        !has
     }
 
     /// Reads the packet of a launch, when those before it have been read.
@@ -582,8 +559,7 @@ impl CommandProcessor {
 
     /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
     fn host<D: Data>(&mut self, slot: KernelSlot, command: usize, copies: Option<u64>, out: &mut Out<'_, D>) -> bool {
-        let Work { packet, started, .. } = *self.slots.get(slot);
-        self.hosted.extend(stretch(started, out.now()));
+        let packet = self.slots.get(slot).packet;
         self.boundaries.host_is_done(command, packet);
         let Some(bytes) = copies else {
             return match self.program.commands()[command] {
@@ -600,7 +576,7 @@ impl CommandProcessor {
     /// A command has ended.
     fn end<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
-        let Work { what, started, .. } = self.slots.remove(slot);
+        let what = self.slots.remove(slot).what;
         match what {
             What::Launch(Launch { stream, .. }) => {
                 self.streams.ended(stream);
@@ -616,7 +592,6 @@ impl CommandProcessor {
                 self.goes_on = true;
             }
             What::ProgramEnds => {
-                self.ending = stretch(started, now);
                 if self.host_program.is_some() {
                     self.begin_work(What::Core(HostWork::Results), here);
                 }

@@ -20,23 +20,24 @@ impl Driver {
         let Some(mut errand) = self.errands.pop_front() else { return };
         let schedule = Arc::clone(&self.schedule);
         let around = schedule.around(errand.command as usize).expect("only what has something to do is asked for");
-        let copies = || around.copies.len() + usize::from(around.stops_tracking);
-        errand.left += if errand.behind { copies() } else { around.moves.len() } as u32;
+        let copies = if errand.behind { &around.copies } else { &around.ahead };
+        let others = if errand.behind { usize::from(around.stops_tracking) } else { around.moves.len() };
+        errand.left += (copies.len() + others) as u32;
         self.errand = Some(errand);
         if errand.behind {
             if around.stops_tracking {
                 self.ask_accesses(out);
-            }
-            for &index in &around.copies {
-                let copy = &schedule.copies[index as usize];
-                let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
-                out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
             }
         } else {
             for one in &around.moves {
                 let wish = Wish::Move { to: Holder::Module(one.to) };
                 self.ask(self.asked(one.page, wish, Cause::Schedule), out);
             }
+        }
+        for &index in copies {
+            let copy = &schedule.copies[index as usize];
+            let message = Message::Copy { copy: CopyName::Listed(index), to: Some(copy.to) };
+            out.send(out.now() + self.latency, self.layout.driver(), self.layout.copy_engine(copy.from), message);
         }
         self.errand_part_done(out);
     }

@@ -161,7 +161,13 @@ impl Made {
                     let [from, to] = [from, to].map(|module| ModuleId(module as u8));
                     let copies = &mut self.copies;
                     calls.push(*self.known.entry((kernel, from, to, lines)).or_insert_with(|| {
-                        copies.push(PeerCopy { from, to, lines, written: Arc::clone(&sender.written) });
+                        copies.push(PeerCopy {
+                            from,
+                            to,
+                            lines,
+                            written: Arc::clone(&sender.written),
+                            continues: false,
+                        });
                         (copies.len() - 1) as u32
                     }));
                 }
@@ -172,7 +178,7 @@ impl Made {
 }
 
 /// By array of the program its lines; `None` where it is empty.
-pub(super) fn array_lines(program: &dyn Program) -> Vec<Option<Lines>> {
+pub(crate) fn array_lines(program: &dyn Program) -> Vec<Option<Lines>> {
     let lines = program.arrays().iter().map(|array| array.lines(program.line_size()));
     lines.map(|lines| (!lines.is_empty()).then(|| Lines::new(lines.start, lines.end))).collect()
 }

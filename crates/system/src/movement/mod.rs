@@ -2,6 +2,7 @@
 //!
 //! One walk over a program's streams, without simulating, says what each module reads and writes in each kernel. From it and
 //! from the program's commands come
+//! - `host_copies`: what a program copies between the host and GPUs before its commands;
 //! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
 //! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
 //! - `profile`: where the first iteration ends, in which accesses are tracked;
@@ -14,6 +15,7 @@
 mod bytes;
 mod copies;
 mod exchange;
+mod host_copies;
 mod marks;
 mod matrix;
 mod needed;
@@ -22,7 +24,9 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use copies::array_lines;
 pub use exchange::Exchange;
+pub(crate) use host_copies::HostCopier;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 
 use crate::placement::FirstTouch;

@@ -288,7 +288,7 @@ fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> R
             }
         }
         for &copy in &schedule.around[launch].copies {
-            let PeerCopy { from, to, lines, written } = &schedule.copies[copy as usize];
+            let PeerCopy { from, to, lines, written, .. } = &schedule.copies[copy as usize];
             for line in lines.first.0..lines.end.0 {
                 for byte in bytes_of(written.mask(Line(line)).0).map(|bit| (line, bit)) {
                     let value = replicas[usize::from(from.0)][&byte];

@@ -1,0 +1,245 @@
+//! The memcpy paradigm between a host and GPUs: each has a memory of its own, and copies bring to one what the other wrote.
+//!
+//! | what | before a launch, to the GPUs | before the host works, and at the end, to the host |
+//! | --- | --- | --- |
+//! | needed | of each array that a kernel from here on reads, what the host has written since it was last copied in | of each array, what kernels have written since, and the host reads |
+//! | everything | all arrays, where the host has worked since | all arrays, where a kernel has run since |
+//!
+//! What is needed is carried as a programmer would: of each array from the first such line to the last. Bytes between that the
+//! sender has not written are carried and dropped. Each GPU's part of an array, where its pages are, is a call. Of lines of no
+//! array, runs of pages stand for arrays. What the host does is what the program says; where it says nothing, nothing is copied.
+
+use super::copies::array_lines;
+use super::{Movement, bytes, pages_of};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_model::page_table::PageTable;
+use tombolo_model::schedule::{Around, PeerCopy, Schedule, Written};
+use tombolo_protocol::elision::{LineSet, Lines};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{HostAccessKind, HostPhase, Line, Mask, ModuleId};
+
+/// Finds what is copied between a host and GPUs.
+pub(crate) struct HostCopier<'a> {
+    /// The program.
+    pub(crate) program: &'a dyn Program,
+    /// Where the GPUs have pages.
+    pub(crate) pages: &'a PageTable,
+    /// The host.
+    pub(crate) host: ModuleId,
+}
+
+/// Which way a copy goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    ToGpus,
+    ToHost,
+}
+
+/// What the host and kernels have written and not copied yet.
+#[derive(Default)]
+struct Pending {
+    host: Written,
+    kernels: Written,
+}
+
+impl HostCopier<'_> {
+    /// What the one has written and the other reads. `movement`: what kernels do.
+    pub(crate) fn needed(&self, movement: &Movement) -> (Schedule, Vec<String>) {
+        let (program, allocations) = (self.program, self.allocations(movement));
+        let kernels = KernelTotals::of(movement);
+        let last_reads = self.last_reads(movement, &kernels, &allocations);
+        let (mut pending, mut copies) = (Pending::default(), Vec::new());
+        wrote(&mut pending.host, &mut pending.kernels, &touched(program, program.setup()).1);
+        let mut around = Vec::new();
+        for (index, command) in program.commands().iter().enumerate() {
+            let ahead = match *command {
+                Command::Launch { kernel, on, .. } => {
+                    let read_later = allocations.iter().zip(&last_reads);
+                    let read_later = read_later.filter(|(_, last)| last.is_some_and(|last| last >= index));
+                    let hulls = read_later.filter_map(|(lines, _)| hull(&pending.host.lines, *lines)).collect();
+                    let ahead = self.carry(Way::ToGpus, hulls, &mut pending.host, &mut copies);
+                    let written = &kernels.0[movement.number(kernel, on) as usize].1;
+                    wrote(&mut pending.kernels, &mut pending.host, written);
+                    ahead
+                }
+                Command::Host { phase } => {
+                    let phase = &program.host_phases()[phase as usize];
+                    self.before_host(phase, &allocations, &mut pending, &mut copies)
+                }
+                Command::Copy { .. } | Command::Barrier => Vec::new(),
+            };
+            around.push(Around { ahead, ..Around::default() });
+        }
+        let ahead = self.before_host(program.results(), &allocations, &mut pending, &mut copies);
+        around.push(Around { ahead, ..Around::default() });
+        let notes = if copies.is_empty() { vec![NOTHING_COPIED.to_owned()] } else { Vec::new() };
+        (Schedule { around, copies, overlaps: false }, notes)
+    }
+
+    /// All arrays, to and fro.
+    pub(crate) fn everything(&self) -> (Schedule, Vec<String>) {
+        let (program, mut copies) = (self.program, Vec::new());
+        let arrays: Vec<Lines> = array_lines(program).into_iter().flatten().collect();
+        let all = Arc::new(Written { lines: arrays.iter().copied().collect(), partly: FxHashMap::default() });
+        let ways = [Way::ToGpus, Way::ToHost].map(|way| {
+            let calls = arrays.iter().flat_map(|lines| self.call(way, *lines, &all, &mut copies));
+            calls.collect::<Vec<u32>>()
+        });
+        let mut is_on_gpus = false;
+        let mut ahead = |to_gpus: bool| {
+            let moves = std::mem::replace(&mut is_on_gpus, to_gpus) != to_gpus;
+            let ahead = if moves { ways[usize::from(!to_gpus)].clone() } else { Vec::new() };
+            Around { ahead, ..Around::default() }
+        };
+        let mut around: Vec<Around> = Vec::new();
+        for command in program.commands() {
+            around.push(match *command {
+                Command::Launch { .. } => ahead(true),
+                Command::Host { phase } if !program.host_phases()[phase as usize].is_empty() => ahead(false),
+                Command::Host { .. } | Command::Copy { .. } | Command::Barrier => Around::default(),
+            });
+        }
+        around.push(ahead(false));
+        let notes = if arrays.is_empty() { vec![NO_ARRAYS.to_owned()] } else { Vec::new() };
+        (Schedule { around, copies, overlaps: false }, notes)
+    }
+
+    /// What is copied before the host works.
+    fn before_host(
+        &self,
+        phase: &HostPhase,
+        allocations: &[Lines],
+        pending: &mut Pending,
+        copies: &mut Vec<PeerCopy>,
+    ) -> Vec<u32> {
+        let (read, written) = touched(self.program, phase);
+        let wanted = bytes::common(&read, &pending.kernels);
+        let hulls = allocations.iter().filter_map(|lines| hull(&wanted, *lines)).collect();
+        let ahead = self.carry(Way::ToHost, hulls, &mut pending.kernels, copies);
+        wrote(&mut pending.host, &mut pending.kernels, &written);
+        ahead
+    }
+
+    /// Copies these lines of what is pending, which is pending no more.
+    fn carry(&self, way: Way, hulls: Vec<Lines>, pending: &mut Written, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
+        if hulls.is_empty() {
+            return Vec::new();
+        }
+        let written = Arc::new(pending.clone());
+        let calls = hulls.iter().flat_map(|lines| self.call(way, *lines, &written, copies)).collect();
+        let carried = Written { lines: hulls.into_iter().collect(), partly: FxHashMap::default() };
+        bytes::Gone::new(carried).from(pending);
+        calls
+    }
+
+    /// The copies of a range: a call for each GPU that has any of it.
+    fn call(&self, way: Way, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
+        let mut parts: BTreeMap<ModuleId, Vec<Lines>> = BTreeMap::new();
+        let together = self.pages.lines_together();
+        let mut first = lines.first;
+        while first < lines.end {
+            let end = Line((first.0 / together + 1) * together).min(lines.end);
+            if let Some(gpu) = self.pages.home(ModuleId(0), first) {
+                let ranges = parts.entry(gpu).or_default();
+                match ranges.last_mut() {
+                    Some(last) if last.end == first => last.end = end,
+                    Some(_) | None => ranges.push(Lines::new(first, end)),
+                }
+            }
+            first = end;
+        }
+        let mut calls = Vec::new();
+        for (gpu, ranges) in parts {
+            let (from, to) = if way == Way::ToGpus { (self.host, gpu) } else { (gpu, self.host) };
+            for (place, lines) in ranges.into_iter().enumerate() {
+                calls.push(copies.len() as u32);
+                copies.push(PeerCopy { from, to, lines, written: Arc::clone(written), continues: place > 0 });
+            }
+        }
+        calls
+    }
+
+    /// The lines of each array; of lines of no array those of runs of pages, each from the first line to the last.
+    fn allocations(&self, movement: &Movement) -> Vec<Lines> {
+        let arrays: Vec<Lines> = array_lines(self.program).into_iter().flatten().collect();
+        let of_kernels = movement.kernels.iter().flatten();
+        let of_kernels = of_kernels.flat_map(|one| one.read.ranges().iter().chain(one.written.lines.ranges()));
+        let phases = self.program.host_phases().iter().chain([self.program.setup(), self.program.results()]);
+        let of_host = phases.flat_map(|phase| phase.accesses(self.program.line_size()));
+        let of_host = of_host.map(|access| Lines::new(access.line, Line(access.line.0 + 1)));
+        let touched: LineSet = of_kernels.copied().chain(of_host).collect();
+        let elsewhere = touched.without(&arrays.iter().copied().collect());
+        let runs = pages_of(&elsewhere, movement.lines_per_page).into_iter();
+        let runs = runs.map(|pages| [pages.start, pages.end].map(|page| Line(page * movement.lines_per_page)));
+        let runs = runs.filter_map(|[first, end]| hull(&elsewhere, Lines::new(first, end)));
+        arrays.iter().copied().chain(runs).collect()
+    }
+
+    /// By allocation the last command that launches a kernel which reads any of it.
+    fn last_reads(&self, movement: &Movement, kernels: &KernelTotals, allocations: &[Lines]) -> Vec<Option<usize>> {
+        let mut last_reads = vec![None; allocations.len()];
+        for (index, command) in self.program.commands().iter().enumerate() {
+            let Command::Launch { kernel, on, .. } = *command else { continue };
+            let read = &kernels.0[movement.number(kernel, on) as usize].0;
+            for (last, lines) in last_reads.iter_mut().zip(allocations) {
+                if read.overlaps(&(*lines).into()) {
+                    *last = Some(index);
+                }
+            }
+        }
+        last_reads
+    }
+}
+
+/// What is said where nothing is copied.
+const NOTHING_COPIED: &str =
+    "the host writes nothing that kernels read, and reads nothing that they write: nothing is copied";
+
+/// What is said where the program has no arrays.
+const NO_ARRAYS: &str = "the program names no arrays: nothing is allocated, and nothing is copied";
+
+/// By number of a kernel what its modules read, and what they write.
+struct KernelTotals(Vec<(LineSet, Written)>);
+
+impl KernelTotals {
+    fn of(movement: &Movement) -> KernelTotals {
+        let total = |modules: &Vec<super::ModuleMovement>| {
+            let read = modules.iter().flat_map(|module| module.read.ranges()).copied().collect();
+            let mut written = Written::default();
+            modules.iter().for_each(|module| bytes::add(&mut written, &module.written));
+            (read, written)
+        };
+        KernelTotals(movement.kernels.iter().map(total).collect())
+    }
+}
+
+/// One side has written: its bytes are the newest, and those of the other are not.
+fn wrote(own: &mut Written, other: &mut Written, written: &Written) {
+    if written.lines.is_empty() {
+        return;
+    }
+    bytes::add(own, written);
+    if !other.lines.is_empty() {
+        bytes::Gone::new(written.clone()).from(other);
+    }
+}
+
+/// The smallest range that holds all of `lines` that are within.
+fn hull(lines: &LineSet, within: Lines) -> Option<Lines> {
+    let inside = lines.intersection(&within.into());
+    let [first, ..] = inside.ranges() else { return None };
+    inside.ranges().last().map(|last| first.hull(*last))
+}
+
+/// The bytes that a phase of the host reads, and those that it writes.
+fn touched(program: &dyn Program, phase: &HostPhase) -> (Written, Written) {
+    let of = |kind: HostAccessKind| {
+        let accesses = || phase.accesses(program.line_size()).filter(move |access| access.kind == kind);
+        let lines = accesses().map(|access| Lines::new(access.line, Line(access.line.0 + 1))).collect();
+        let partly = accesses().filter(|access| access.mask != Mask::ALL).map(|access| (access.line, access.mask));
+        Written { lines, partly: partly.collect() }
+    };
+    (of(HostAccessKind::Read), of(HostAccessKind::Write))
+}
