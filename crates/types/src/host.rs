@@ -124,8 +124,8 @@ mod tests {
         HostPhase { reads, writes: Vec::new() }
     }
 
-    fn writing(writes: Vec<Range<u64>>) -> HostPhase {
-        HostPhase { reads: Vec::new(), writes }
+    fn writing(addresses: Range<u64>) -> HostPhase {
+        HostPhase { reads: Vec::new(), writes: std::iter::once(addresses).collect() }
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_write_of_a_whole_line_has_every_byte_and_one_of_a_part_its_own() {
-        let phase = writing(vec![120..260]);
+        let phase = writing(120..260);
         assert_eq!(told(&phase, LineSize::B128), [(0, 0b11 << 30, true), (1, u32::MAX, true), (2, 1, true)]);
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn the_last_address_has_a_line() {
         let last = u64::MAX >> 7;
         assert_eq!(
-            told(&writing(vec![u64::MAX - 128..u64::MAX]), LineSize::B128),
+            told(&writing(u64::MAX - 128..u64::MAX), LineSize::B128),
             [(last - 1, 1 << 31, true), (last, u32::MAX, true)]
         );
     }

@@ -42,6 +42,10 @@ fn moved(commands: &[Command], phases: &[HostPhase], in_there: bool) -> Vec<Rang
 mod tests {
     use super::*;
 
+    fn one(range: Range<u64>) -> Vec<Range<u64>> {
+        std::iter::once(range).collect()
+    }
+
     fn copy(address: u64, to_device: bool) -> Command {
         Command::Copy { address, bytes: 10, to_device }
     }
@@ -62,17 +66,14 @@ mod tests {
             copy(400, false),
             copy(600, true),
         ];
-        assert_eq!(
-            (copied_in(&commands, &[]), copied_back(&commands, &[])),
-            (vec![100..120], vec![400..410, 500..510])
-        );
+        assert_eq!((copied_in(&commands, &[]), copied_back(&commands, &[])), (one(100..120), vec![400..410, 500..510]));
         let copies = [copy(10, true), copy(u64::MAX, false)];
-        assert_eq!((copied_in(&copies, &[]), copied_back(&copies, &[])), (vec![10..20], vec![]), "without a launch");
+        assert_eq!((copied_in(&copies, &[]), copied_back(&copies, &[])), (one(10..20), vec![]), "without a launch");
     }
 
     #[test]
     fn what_phases_there_touch_is_told_by_them() {
-        let flag = HostPhase { reads: vec![4..6], writes: vec![2..4] };
+        let flag = HostPhase { reads: one(4..6), writes: one(2..4) };
         let commands = [
             Command::Host { phase: 0 },
             copy(0, true),

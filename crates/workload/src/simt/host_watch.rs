@@ -11,6 +11,10 @@ use tombolo_types::array::unite;
 /// Ranges at which those noted are united, at the earliest: elements come one at a time, and mostly in order.
 const MANY: usize = 1 << 12;
 
+/// The latest ranges that an access may go on: a host sets some arrays side by side, element by element. Source: assumed, as
+/// many as `comd` sets.
+const RECENT: usize = 8;
+
 /// Notes the host's accesses while it is switched on.
 #[derive(Default)]
 pub(crate) struct HostWatch {
@@ -54,18 +58,17 @@ impl HostWatch {
 }
 
 fn note(ranges: &mut Vec<Range<u64>>, addresses: Range<u64>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == addresses.start => last.end = addresses.end,
-        Some(last) if last.start <= addresses.start && addresses.end <= last.end => {}
-        Some(_) | None => {
-            // Full: a push would double it. It is doubled where more than half is left, so that ranges are seldom united.
-            if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
-                unite(ranges);
-                ranges.reserve(ranges.len());
-            }
-            ranges.push(addresses);
-        }
+    let goes_on = |range: &Range<u64>| range.start <= addresses.start && addresses.start <= range.end;
+    if let Some(range) = ranges.iter_mut().rev().take(RECENT).find(|range| goes_on(range)) {
+        range.end = range.end.max(addresses.end);
+        return;
     }
+    // Full: a push would double it. It is doubled where more than half is left, so that ranges are seldom united.
+    if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
+        unite(ranges);
+        ranges.reserve(ranges.len());
+    }
+    ranges.push(addresses);
 }
 
 #[cfg(test)]
@@ -82,6 +85,17 @@ mod tests {
         watch.writes(|| 7..7);
         assert_eq!(watch.take(), HostPhase { reads: vec![0..12, 100..104], writes: vec![] });
         assert!(watch.take().is_empty());
+    }
+
+    #[test]
+    fn arrays_that_are_set_side_by_side_take_a_range_each() {
+        let watch = HostWatch::default();
+        watch.switch(true);
+        for element in 0..100 {
+            (0..RECENT as u64).map(|array| 1000 * array + 4 * element).for_each(|at| watch.writes(|| at..at + 4));
+        }
+        assert_eq!(watch.phase().writes.len(), RECENT);
+        assert_eq!(watch.take().writes[RECENT - 1], 7000..7400);
     }
 
     #[test]

@@ -109,6 +109,11 @@ impl<T: Element> Array<T> {
         self.len * T::BYTES
     }
 
+    /// Virtual addresses of all elements.
+    pub fn addresses(&self) -> Range<u64> {
+        self.address(0)..self.address(self.len)
+    }
+
     /// Virtual address of element `index`.
     #[inline]
     pub fn address(&self, index: u64) -> u64 {
@@ -283,6 +288,15 @@ impl Memory {
         if self.backing == Backing::Real {
             part.clone().zip(part.map(value)).for_each(|(index, value)| self.put(array, index, value));
         }
+    }
+
+    /// Has `set` write every element of these arrays' addresses, in whatever order: they are noted at once, and not again for
+    /// each element.
+    pub fn fill_together(&self, arrays: impl IntoIterator<Item = Range<u64>>, set: impl FnOnce()) {
+        arrays.into_iter().for_each(|addresses| self.host.writes(|| addresses));
+        let watched = self.host.switch(false);
+        set();
+        self.host.switch(watched);
     }
 
     /// Copies the first `count` elements of an array to another. Panics where one has fewer.
@@ -478,8 +492,12 @@ mod tests {
         memory.fill_part(array, 1..3, |index| index as i32);
         assert_eq!(
             (memory.to_vec(array), memory.host().take().writes),
-            (vec![0, 1, 2, 0], vec![array.address(1)..array.address(3)])
+            (vec![0, 1, 2, 0], std::iter::once(array.address(1)..array.address(3)).collect())
         );
+        memory.fill_together([array.addresses()], || (0..4).for_each(|index| memory.write(array, index, 7)));
+        assert_eq!(memory.host().take().writes, [array.addresses()]);
+        memory.write(array, 0, 7);
+        assert!(!memory.host().take().is_empty(), "it is noted again");
         memory.clear(array);
         assert!(memory.host().take().is_empty());
         assert_eq!(memory.to_vec(array), [0; 4]);

@@ -398,18 +398,22 @@ impl Particle {
 impl Instance for Transport {
     fn fill(&self, memory: &Memory) {
         memory.fill(self.opacity, |cell| self.opacity_of(cell));
-        for id in 0..self.particles() {
-            let particle = Particle::born(id, self.side, self.seed);
-            for (field, value) in self.reals.into_iter().zip(particle.reals()) {
-                memory.write(field, id, value);
+        let set = self.wholes[..5].iter().map(Array::addresses);
+        let set = set.chain(self.reals.iter().map(Array::addresses));
+        memory.fill_together(set.chain([self.random.addresses(), self.optical.addresses()]), || {
+            for id in 0..self.particles() {
+                let particle = Particle::born(id, self.side, self.seed);
+                for (field, value) in self.reals.into_iter().zip(particle.reals()) {
+                    memory.write(field, id, value);
+                }
+                for (field, value) in self.wholes.into_iter().zip(self.wholes_of(&particle)) {
+                    memory.write(field, id, value);
+                }
+                memory.write(self.wholes[4], id, id as u32);
+                memory.write(self.random, id, particle.random);
+                memory.write(self.optical, id, particle.optical);
             }
-            for (field, value) in self.wholes.into_iter().zip(self.wholes_of(&particle)) {
-                memory.write(field, id, value);
-            }
-            memory.write(self.wholes[4], id, id as u32);
-            memory.write(self.random, id, particle.random);
-            memory.write(self.optical, id, particle.optical);
-        }
+        });
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
