@@ -45,16 +45,19 @@ fn record(
     serde_json::to_value(tombolo_system::run_logged(&spec).expect("it runs").0).expect("a record is JSON")
 }
 
-/// Of a run whose boundaries are counted, of one whose pages move, and of one whose pages are published.
-fn records() -> [Value; 3] {
+/// Of a run whose boundaries are counted, of one whose pages move, of one whose pages are published, and of one in which the
+/// host takes part.
+fn records() -> [Value; 4] {
     let mut cached = tombolo_machine::machine("hmg-4x4").expect("a preset");
     cached.set("memory_cache.bytes", "16MB").expect("a key");
     let apart = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
+    let hosted = tombolo_machine::machine("umh-4-nvlink").expect("a preset");
     let wall = [("columns", "4096"), ("rows", "12")];
     [
         record(&cached, 32, "hmg", "pathfinder", wall),
         record(&apart, 40, "unified-memory-hints", "pathfinder", wall),
         record(&apart, 40, "gps", "jacobi", [("columns", "1024"), ("rows", "66")]),
+        record(&hosted, 16, "umh", "pathfinder", wall),
     ]
 }
 
