@@ -243,6 +243,12 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.ask(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
     }
 
+    /// Asks again, and so that the home answers, whom nobody overtakes: asked of a peer it might be overtaken for ever.
+    fn ask_home_alone(&mut self) {
+        self.block.waiting = Some(Waiting::Write);
+        self.effects.send(Node::Home, Message::Write { holds: false });
+    }
+
     fn evict_above(&mut self, set: &B::Set) {
         let written = set.within(&self.block.fresh);
         self.block.data.merge(&self.block.l2, &written);
@@ -290,7 +296,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             (Message::Alone { set, data }, Some(Waiting::Write)) => self.gets_lacking(set, &data),
             (Message::Peer { data }, Some(Waiting::Read { overtaken })) => {
                 if overtaken && !self.is_broken(BrokenNmoesi::PeerOvertakenInstalls) {
-                    self.block.waiting = None;
+                    self.ask_home_alone();
                 } else {
                     self.block.install(State::S, data, self.protocol);
                 }

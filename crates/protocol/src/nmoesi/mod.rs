@@ -37,7 +37,8 @@
 //! **Under way.** A client has one transaction of a block at a time, and takes part in those of others meanwhile. What
 //! has been sent back is kept until the home has said so: it answers for it until then. A client that the home does not
 //! name any more has given its bytes to somebody else: what it sends back counts for nothing. A block from a peer that
-//! comes after the home has taken the block away again does not install; it is asked for once more.
+//! comes after the home has taken the block away again does not install; it is asked for once more, alone: then the home
+//! sends it, and no peer that wants it again and again overtakes it for ever.
 //!
 //! Two things are sent twice, so that no answer waits for a request. Bytes on their way back are sent as an answer too where
 //! the home takes the block meanwhile: at a launch all GPUs merge at once. And a client that left S in silence and asks again

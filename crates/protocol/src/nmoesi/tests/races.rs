@@ -145,11 +145,13 @@ fn overtaken(options: NmoesiOptions) -> World {
 }
 
 #[test]
-fn a_block_from_a_peer_that_the_home_has_taken_away_is_asked_for_again() {
+fn a_block_from_a_peer_that_the_home_has_taken_away_is_asked_for_again_and_of_the_home() {
     let mut world = overtaken(NmoesiOptions::default());
     assert_eq!(world.found(1, 0), 2);
+    assert_eq!(count(&world, |message| matches!(message, Message::Peer { .. })), 1, "no peer is asked twice");
+    assert_eq!(world.states(), [I, E, I]);
     assert_eq!(world.read(HOST, 0), 2);
-    assert_eq!(world.states(), [I, I, M], "a load of the host takes the block from its sharers");
+    assert_eq!(world.states(), [I, I, E], "a load of the host takes the block from its sharers");
     let world = overtaken(broken(BrokenNmoesi::PeerOvertakenInstalls));
     assert_eq!((world.found(1, 0), world.states()), (1, vec![I, S, M]));
 }
