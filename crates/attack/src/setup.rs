@@ -122,7 +122,7 @@ impl PacketClass {
                 PacketClass::Fills
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
-            Packet::Told(told) => PacketClass::of_blocks(&told),
+            Packet::Told(told) => PacketClass::of_blocks(told),
             // A copy is part of a plan: what follows it waits for its end.
             Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };
